@@ -3,17 +3,22 @@
 //! | flag | it |
 //! | --- | --- |
 //! | `--starts FILE` | adds its process id to the file |
+//! | `--prompts FILE` | adds each prompt to the file, as JSON |
 //! | `--mute` | never answers |
 //! | `--exit CODE` | ends at once, with words on standard error |
 //! | `--version N` | speaks another version of the protocol |
 //! | `--login` | wants a login before a session |
 //!
-//! | last line of a task | it |
+//! | last line of a task, or parts of it between `;;` | it |
 //! | --- | --- |
 //! | `say TEXT` | says it, word by word |
 //! | `work TITLE` | reports a tool call, and speaks before and after it |
 //! | `read PATH`, `write PATH TEXT` | asks us to, and says what came of it |
 //! | `edit PATH TEXT`, `run COMMAND`, `fetch URL` | asks for permission, and says which option was chosen |
+//! | `vague KIND` | the same, with the kind only; `nameless`: not even with that |
+//! | `later PATH` | reports an edit with a diff of 100 KB, then asks by the id of the call only; `many PATH`: an edit of 65 files |
+//! | `change PATH TEXT` | asks for permission, writes the file by itself, and says nothing; says `refused` otherwise |
+//! | `touch PATH`, `await PATH` | makes a file, or waits until there is one; says nothing |
 //! | `form QUESTION` | asks the person, and says the answer |
 //! | `env NAME`, `folder`, `servers` | says what it was given |
 //! | `child` | starts a process that outlives it, and says its id |
@@ -35,6 +40,10 @@ use serde_json::{Value, json};
 /// The id of the only session.
 const SESSION: &str = "session-1";
 
+/// The bytes of a long diff, and the number of files beside another one.
+const LONG_DIFF: usize = 100_000;
+const MANY_FILES: usize = 64;
+
 /// The bytes of the line that is too long.
 const LONG_LINE: usize = 9 * 1024 * 1024;
 
@@ -48,6 +57,8 @@ struct Agent {
     session: Value,
     last_id: u64,
     is_cancelled: bool,
+    /// The file that prompts are written to.
+    prompts: Option<String>,
 }
 
 /// Runs the agent until its input ends.
@@ -73,6 +84,7 @@ pub fn run(flags: Vec<String>) -> anyhow::Result<()> {
         session: Value::Null,
         last_id: 0,
         is_cancelled: false,
+        prompts: value("--prompts"),
     };
     if flags.iter().any(|flag| flag == "--mute") {
         while agent.receive()?.is_some() {}
@@ -147,7 +159,14 @@ impl Agent {
             "session/prompt" => {
                 self.is_cancelled = false;
                 let text = params["prompt"][0]["text"].as_str().unwrap_or_default().to_owned();
-                let stop = self.work(text.trim().lines().last().unwrap_or_default())?;
+                if let Some(file) = &self.prompts {
+                    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
+                    writeln!(file, "{}", Value::from(text.as_str()))?;
+                }
+                let mut stop = "end_turn";
+                for part in text.trim().lines().last().unwrap_or_default().split(" ;; ") {
+                    stop = self.work(part)?;
+                }
                 match stop {
                     "error" => {
                         let error =
@@ -195,6 +214,39 @@ impl Agent {
                 self.permission(json!({"kind": "edit", "content": content}))?;
             }
             "run" => self.permission(json!({"kind": "execute", "rawInput": {"command": rest}}))?,
+            "vague" => self.permission(json!({"kind": first}))?,
+            "nameless" => {
+                let answer = self.request_permission(json!({"toolCallId": "call-2"}))?;
+                self.report(&answer, "nothing")?;
+            }
+            "later" => {
+                let diff = json!([{"type": "diff", "path": first, "oldText": null, "newText": "x".repeat(LONG_DIFF)}]);
+                self.update(&json!({
+                    "sessionUpdate": "tool_call", "toolCallId": "call-3", "title": "Edit", "kind": "edit", "content": diff,
+                }))?;
+                let answer = self.request_permission(json!({"toolCallId": "call-3"}))?;
+                self.say(&chosen(&answer))?;
+            }
+            "many" => {
+                let beside = (0..MANY_FILES).map(|number| json!({"path": format!("{first}.{number}")}));
+                let locations: Vec<Value> = beside.chain([json!({"path": first})]).collect();
+                self.permission(json!({"kind": "edit", "locations": locations}))?;
+            }
+            "change" => {
+                let content = json!([{"type": "diff", "path": first, "oldText": null, "newText": second}]);
+                let call =
+                    json!({"toolCallId": "call-4", "title": "Change", "kind": "edit", "content": content});
+                match chosen(&self.request_permission(call)?).as_str() {
+                    "id-allow_once" => std::fs::write(first, second)?,
+                    _ => self.say("refused")?,
+                }
+            }
+            "touch" => std::fs::write(first, "")?,
+            "await" => {
+                while !std::path::Path::new(first).exists() {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+            }
             "fetch" => self.permission(json!({"kind": "fetch", "rawInput": {"url": rest}}))?,
             "form" => {
                 let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
@@ -268,13 +320,14 @@ impl Agent {
     fn permission(&mut self, mut call: Value) -> anyhow::Result<()> {
         call["toolCallId"] = "call-1".into();
         call["title"] = "Something that I would like to do".into();
+        let answer = self.request_permission(call)?;
+        self.say(&chosen(&answer))
+    }
+
+    fn request_permission(&mut self, call: Value) -> anyhow::Result<Value> {
         let option = |kind: &str| json!({"optionId": format!("id-{kind}"), "name": kind, "kind": kind});
         let options = json!([option("allow_always"), option("allow_once"), option("reject_once")]);
-        let answer = self.ask("session/request_permission", json!({"toolCall": call, "options": options}))?;
-        let outcome = &answer["result"]["outcome"];
-        let text =
-            outcome["optionId"].as_str().or(outcome["outcome"].as_str()).unwrap_or("nothing").to_owned();
-        self.say(&text)
+        self.ask("session/request_permission", json!({"toolCall": call, "options": options}))
     }
 
     /// Says what came of a request.
@@ -285,4 +338,10 @@ impl Agent {
         };
         self.say(&text)
     }
+}
+
+/// The option that was chosen in answer to a permission request.
+fn chosen(answer: &Value) -> String {
+    let outcome = &answer["result"]["outcome"];
+    outcome["optionId"].as_str().or(outcome["outcome"].as_str()).unwrap_or("nothing").to_owned()
 }

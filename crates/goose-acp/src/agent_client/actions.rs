@@ -1,16 +1,13 @@
 //! Tool calls of an agent, as it describes them, and the actions that our permissions judge them by.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-use goose::agent_manager::acp_mcp_adapter::AgentAction;
+use goose::agent_manager::acp_mcp_adapter::{ActionEffect, AgentAction};
 use serde_json::{Map, Value};
 
-/// The tool calls that are remembered, and the largest description of one, in bytes.
+/// The tool calls that are remembered, and the bytes of their descriptions together. The last one is remembered in any case.
 const MAX_CALLS: usize = 256;
-const MAX_CALL_BYTES: usize = 64 * 1024;
-
-/// The files of one tool call that are looked at. A call with more is judged as a whole.
-const MAX_PATHS: usize = 64;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// The fields of a description that say what a tool call does.
 const FIELDS: [&str; 5] = ["title", "kind", "locations", "rawInput", "content"];
@@ -21,76 +18,81 @@ const PATH_KEYS: [&str; 6] = ["path", "file_path", "filePath", "abs_path", "absP
 /// The same for a command line.
 const COMMAND_KEYS: [&str; 3] = ["command", "cmd", "script"];
 
-/// The tool calls of one task, by id. Later messages about a call name only what changed.
+/// The description of a tool call, as far as the agent gave it.
+pub(super) type Description = Map<String, Value>;
+
+/// The tool calls of one task. Later messages about a call name only what changed.
 #[derive(Default)]
 pub(super) struct ToolCalls {
-    known: HashMap<String, Map<String, Value>>,
-    order: VecDeque<String>,
+    /// The call that was spoken of last is the last one.
+    known: VecDeque<ToolCall>,
+}
+
+#[derive(Default)]
+struct ToolCall {
+    id: String,
+    description: Description,
+    bytes: usize,
 }
 
 impl ToolCalls {
     /// Takes a description into account. Returns all that is known of the call now, and whether it is new.
-    pub(super) fn update(&mut self, update: &Value) -> (Map<String, Value>, bool) {
-        let id = update.get("toolCallId").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let mut call = self.known.get(&id).cloned().unwrap_or_default();
-        let is_new = call.is_empty();
+    pub(super) fn update(&mut self, update: &Value) -> (&Description, bool) {
+        let id = update.get("toolCallId").and_then(Value::as_str).unwrap_or_default();
+        let at = self.known.iter().position(|call| call.id == id);
+        let known = at.and_then(|at| self.known.remove(at));
+        let mut call = known.unwrap_or_else(|| ToolCall { id: id.to_owned(), ..ToolCall::default() });
         for field in FIELDS {
             if let Some(value) = update.get(field).filter(|value| !value.is_null()) {
-                call.insert(field.to_owned(), value.clone());
+                call.bytes += size(value);
+                let replaced = call.description.insert(field.to_owned(), value.clone());
+                call.bytes -= replaced.as_ref().map_or(0, size);
             }
         }
-        self.remember(id, &call);
-        (call, is_new)
+        self.make_room(call.bytes);
+        self.known.push_back(call);
+        // It was pushed just now.
+        let call = &self.known[self.known.len() - 1];
+        (&call.description, at.is_none())
     }
 
-    fn remember(&mut self, id: String, call: &Map<String, Value>) {
-        let mut call = call.clone();
-        if serde_json::to_string(&call).map_or(usize::MAX, |text| text.len()) > MAX_CALL_BYTES {
-            call.retain(|field, _| field == "kind");
-        }
-        if self.known.insert(id.clone(), call).is_none() {
-            self.order.push_back(id);
-        }
-        while self.order.len() > MAX_CALLS
-            && let Some(oldest) = self.order.pop_front()
+    /// Forgets the oldest calls for a new one.
+    fn make_room(&mut self, bytes: usize) {
+        let mut bytes = bytes + self.known.iter().map(|call| call.bytes).sum::<usize>();
+        while (self.known.len() >= MAX_CALLS || bytes > MAX_BYTES)
+            && let Some(oldest) = self.known.pop_front()
         {
-            self.known.remove(&oldest);
+            bytes -= oldest.bytes;
         }
     }
+}
+
+fn size(value: &Value) -> usize {
+    value.to_string().len()
 }
 
 /// The agent's own words for a call.
-pub(super) fn title(call: &Map<String, Value>) -> &str {
+pub(super) fn title(call: &Description) -> &str {
     call.get("title").and_then(Value::as_str).unwrap_or("a tool")
 }
 
-/// The action that a call is judged by. One whose files or command are not clear is judged as the tool of a server would be.
-pub(super) fn action(call: &Map<String, Value>) -> AgentAction {
-    let kind = call.get("kind").and_then(Value::as_str).unwrap_or("other");
-    let known = match kind {
-        "read" | "search" => {
-            Some(paths(call)).filter(|paths| !paths.is_empty()).map(|paths| AgentAction::Read { paths })
-        }
-        "edit" | "delete" | "move" => {
-            Some(files(call)).filter(|files| !files.is_empty()).map(|files| AgentAction::Write { files })
-        }
-        "execute" => command(call).map(|command| AgentAction::Run { command }),
-        _ => None,
+/// The action that a call is judged by.
+pub(super) fn action(call: &Description) -> AgentAction {
+    let effect = match call.get("kind").and_then(Value::as_str).unwrap_or("other") {
+        "read" | "search" => ActionEffect::Reads(paths(call)),
+        "edit" | "delete" | "move" => ActionEffect::Writes(files(call)),
+        "execute" => ActionEffect::Runs(command(call)),
+        kind => ActionEffect::Other(kind.to_owned()),
     };
-    let is_judged_whole = match &known {
-        Some(AgentAction::Read { paths }) => paths.len() > MAX_PATHS,
-        Some(AgentAction::Write { files }) => files.len() > MAX_PATHS,
-        _ => false,
-    };
-    known.filter(|_| !is_judged_whole).unwrap_or_else(|| AgentAction::Other {
-        kind: kind.to_owned(),
+    AgentAction {
+        effect,
         title: title(call).to_owned(),
         input: call.get("rawInput").cloned().unwrap_or_default(),
-    })
+    }
 }
 
 /// The files that a call names: as locations, and in its input.
-fn paths(call: &Map<String, Value>) -> Vec<String> {
+fn paths(call: &Description) -> Vec<String> {
     let locations = call.get("locations").and_then(Value::as_array).into_iter().flatten();
     let located = locations.filter_map(|location| location.get("path")?.as_str());
     let input = call.get("rawInput").and_then(Value::as_object);
@@ -105,7 +107,7 @@ fn paths(call: &Map<String, Value>) -> Vec<String> {
 }
 
 /// The files that a call changes, with their new content if it shows a diff.
-fn files(call: &Map<String, Value>) -> Vec<(String, Option<String>)> {
+fn files(call: &Description) -> Vec<(String, Option<String>)> {
     let content = call.get("content").and_then(Value::as_array).into_iter().flatten();
     let diffs = content.filter(|block| block.get("type").and_then(Value::as_str) == Some("diff"));
     let text = |block: &Value, field: &str| block.get(field).and_then(Value::as_str).map(str::to_owned);
@@ -120,7 +122,7 @@ fn files(call: &Map<String, Value>) -> Vec<(String, Option<String>)> {
 }
 
 /// The command line of a call. Words of a list are quoted for the shell.
-fn command(call: &Map<String, Value>) -> Option<String> {
+fn command(call: &Description) -> Option<String> {
     let input = call.get("rawInput")?.as_object()?;
     COMMAND_KEYS.iter().find_map(|key| match input.get(*key)? {
         Value::String(command) if !command.trim().is_empty() => Some(command.clone()),
@@ -146,8 +148,8 @@ mod tests {
 
     use super::*;
 
-    fn judged(update: Value) -> AgentAction {
-        action(&ToolCalls::default().update(&update).0)
+    fn judged(update: Value) -> ActionEffect {
+        action(ToolCalls::default().update(&update).0).effect
     }
 
     #[test]
@@ -158,35 +160,31 @@ mod tests {
             "locations": [{"path": "/a"}, {"path": "/b", "line": 3}],
         });
         let files = vec![("/a".to_owned(), Some("new".to_owned())), ("/b".to_owned(), None)];
-        assert_eq!(judged(edit), AgentAction::Write { files });
+        assert_eq!(judged(edit), ActionEffect::Writes(files));
         let delete = json!({"kind": "delete", "rawInput": {"file_path": "/c"}});
-        assert_eq!(judged(delete), AgentAction::Write { files: vec![("/c".to_owned(), None)] });
+        assert_eq!(judged(delete), ActionEffect::Writes(vec![("/c".to_owned(), None)]));
     }
 
     #[test]
     fn a_command_is_judged_as_the_shell_would_read_it() {
         let text = json!({"kind": "execute", "rawInput": {"command": "rm -rf x; ls"}});
-        assert_eq!(judged(text), AgentAction::Run { command: "rm -rf x; ls".to_owned() });
+        assert_eq!(judged(text), ActionEffect::Runs(Some("rm -rf x; ls".to_owned())));
         let words = json!({"kind": "execute", "rawInput": {"command": ["bash", "-lc", "it's $HOME"]}});
-        assert_eq!(judged(words), AgentAction::Run { command: r"bash -lc 'it'\''s $HOME'".to_owned() });
+        assert_eq!(judged(words), ActionEffect::Runs(Some(r"bash -lc 'it'\''s $HOME'".to_owned())));
     }
 
     #[test]
-    fn what_is_not_clear_is_judged_as_something_of_a_server() {
-        for update in [
-            json!({"kind": "edit", "title": "T"}),
-            json!({"kind": "execute", "title": "T", "rawInput": {"command": [1]}}),
-            json!({"kind": "read", "title": "T", "rawInput": "x"}),
-            json!({"kind": "fetch", "title": "T", "rawInput": {"path": "/a"}}),
-            json!({"title": "T"}),
-            json!({"kind": 7, "title": "T"}),
+    fn what_is_not_clear_keeps_its_kind() {
+        for (update, effect) in [
+            (json!({"kind": "edit", "title": "T"}), ActionEffect::Writes(Vec::new())),
+            (json!({"kind": "execute", "rawInput": {"command": [1]}}), ActionEffect::Runs(None)),
+            (json!({"kind": "read", "rawInput": "x"}), ActionEffect::Reads(Vec::new())),
+            (json!({"kind": "fetch", "rawInput": {"path": "/a"}}), ActionEffect::Other("fetch".to_owned())),
+            (json!({"title": "T"}), ActionEffect::Other("other".to_owned())),
+            (json!({"kind": 7}), ActionEffect::Other("other".to_owned())),
         ] {
-            let AgentAction::Other { title, .. } = judged(update.clone()) else { panic!("{update}") };
-            assert_eq!(title, "T");
+            assert_eq!(judged(update.clone()), effect, "{update}");
         }
-        let many: Vec<Value> = (0..=MAX_PATHS).map(|number| json!({"path": format!("/{number}")})).collect();
-        let many = judged(json!({"kind": "read", "locations": many}));
-        assert!(matches!(many, AgentAction::Other { .. }), "{many:?}");
     }
 
     #[test]
@@ -194,13 +192,19 @@ mod tests {
         let mut calls = ToolCalls::default();
         calls.update(&json!({"toolCallId": "1", "kind": "execute", "rawInput": {"command": "ls"}}));
         let (call, is_new) = calls.update(&json!({"toolCallId": "1", "title": "List", "kind": null}));
-        assert_eq!((action(&call), is_new), (AgentAction::Run { command: "ls".to_owned() }, false));
-        calls.update(&json!({"toolCallId": "2", "kind": "edit", "title": "x".repeat(MAX_CALL_BYTES)}));
-        assert!(!calls.known["2"].contains_key("title"));
+        assert_eq!((action(call).effect, is_new), (ActionEffect::Runs(Some("ls".to_owned())), false));
+
+        // A large call is remembered whole while it is the last one, and drives the others out.
+        let long = "x".repeat(MAX_BYTES);
+        let diff = json!([{"type": "diff", "path": "/a", "newText": long}]);
+        calls.update(&json!({"toolCallId": "2", "kind": "edit", "content": diff}));
+        let (call, is_new) = calls.update(&json!({"toolCallId": "2", "title": "Edit"}));
+        let effect = ActionEffect::Writes(vec![("/a".to_owned(), Some(long))]);
+        assert_eq!((action(call).effect, is_new), (effect, false));
+        assert!(calls.update(&json!({"toolCallId": "1"})).1);
         for number in 0..=MAX_CALLS {
             calls.update(&json!({"toolCallId": format!("n{number}"), "kind": "other"}));
         }
-        assert_eq!((calls.known.len(), calls.order.len()), (MAX_CALLS, MAX_CALLS));
-        assert!(!calls.known.contains_key("1"));
+        assert_eq!(calls.known.len(), MAX_CALLS);
     }
 }

@@ -121,9 +121,10 @@ impl Task {
             }
             "agent_thought_chunk" => self.host.thought(&content_text(update)),
             "tool_call" | "tool_call_update" => {
-                let (call, is_new) = self.calls.lock().update(update);
+                let mut calls = self.calls.lock();
+                let (call, is_new) = calls.update(update);
                 if is_new {
-                    self.host.activity(actions::title(&call));
+                    self.host.activity(actions::title(call));
                 }
             }
             // Plans, commands, modes and costs are the agent's own business.
@@ -135,8 +136,12 @@ impl Task {
         let call = params.get("toolCall").ok_or_else(|| invalid("toolCall is missing"))?;
         let options = params.get("options").and_then(Value::as_array).cloned().unwrap_or_default();
         let action = {
-            let (call, _) = self.calls.lock().update(call);
-            actions::action(&call)
+            let mut calls = self.calls.lock();
+            let (call, _) = calls.update(call);
+            if call.is_empty() {
+                return Err(invalid("toolCall does not say what the agent wants to do"));
+            }
+            actions::action(call)
         };
         let permitted = self.host.permit(action).await;
         let option = |kinds: &[&str]| {

@@ -4,6 +4,7 @@
 
 mod delegation;
 mod faults;
+mod graphs;
 mod permissions;
 mod servers;
 mod support;

@@ -116,6 +116,71 @@ async fn permission_requests_are_judged_by_what_they_are_for() -> anyhow::Result
 }
 
 #[tokio::test]
+async fn what_is_remembered_of_a_call_is_judged_whole() -> anyhow::Result<()> {
+    let (world, exchange) = session("rules:\n  - deny: write forbidden.txt\n", Mode::Auto).await?;
+    let forbidden = world.folder().join("forbidden.txt").display().to_string();
+    let other = world.folder().join("other.txt").display().to_string();
+    for (task, chosen) in [
+        (format!("later {forbidden}"), "id-reject_once"),
+        (format!("later {other}"), "id-allow_once"),
+        (format!("many {forbidden}"), "id-reject_once"),
+        (format!("many {other}"), "id-reject_once"),
+    ] {
+        assert_eq!(tell(&exchange, &task).await?.text(), chosen, "{task}");
+    }
+    let nameless = tell(&exchange, "nameless").await?;
+    assert!(nameless.text().contains("does not say what"), "{}", nameless.text());
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_not_clear_is_asked_about_in_every_mode() -> anyhow::Result<()> {
+    let (_world, exchange) = session("rules:\n  - allow: developer__write\n", Mode::Auto).await?;
+    for (kind, tool) in [
+        ("edit", "developer__write"),
+        ("delete", "developer__write"),
+        ("execute", "developer__shell"),
+        ("search", "developer__read"),
+    ] {
+        for (decision, chosen) in [(ALLOW, "id-allow_once"), (DENY, "id-reject_once")] {
+            let seen = say(&exchange, &format!("vague {kind}"), decision).await?;
+            assert_eq!((seen.questions(), seen.text().as_str()), (vec![tool.to_owned()], chosen), "{kind}");
+        }
+    }
+    // An action that none of our tools stands for is like the tool of a server.
+    assert_eq!(tell(&exchange, "vague think").await?.text(), "id-allow_once");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_not_clear_needs_the_tool_in_the_mode() -> anyhow::Result<()> {
+    for groups in ["[read]", "[read, [edit, {fileRegex: '\\.md$'}]]"] {
+        let world = World::new(&program_with(&[], &format!("    tool_groups: {groups}\n"))?)?;
+        let exchange = world.open("other", Mode::Auto).await?;
+        assert_eq!(tell(&exchange, "vague edit").await?.text(), "id-reject_once", "{groups}");
+        assert_eq!(tell(&exchange, "vague execute").await?.text(), "id-reject_once", "{groups}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_with_other_arguments_is_a_no_to_what_the_agent_does_by_itself() -> anyhow::Result<()> {
+    let (world, exchange) = session("", Mode::Approve).await?;
+    let file = world.folder().join("a.txt");
+    let other = JsonObject::from_iter([
+        ("path".to_owned(), file.to_string_lossy().into_owned().into()),
+        ("content".to_owned(), "other words".into()),
+    ]);
+    let seen = say(&exchange, &format!("change {} x", file.display()), Decision::Edited(other)).await?;
+    assert_eq!(seen.text(), "refused");
+    assert!(!file.exists());
+    let words = Decision::Deny { instead: Some("use a list".to_owned()) };
+    let seen = say(&exchange, "fetch http://example.com", words).await?;
+    assert!(seen.logs().iter().any(|line| line.contains("use a list")), "{:?}", seen.logs());
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_agent_has_the_tools_of_its_entry_and_no_others() -> anyhow::Result<()> {
     let entry = program_with(&[], "    tool_groups: [read, [edit, {fileRegex: '\\.md$'}]]\n")?;
     let world = World::new(&entry)?;

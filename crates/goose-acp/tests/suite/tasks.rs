@@ -101,6 +101,65 @@ async fn its_questions_reach_the_person() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The prompts that the agent got.
+fn prompts(file: &std::path::Path) -> anyhow::Result<Vec<String>> {
+    std::fs::read_to_string(file)?.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+}
+
+#[tokio::test]
+async fn it_gets_the_words_without_its_name() -> anyhow::Result<()> {
+    let file = tempfile::NamedTempFile::new()?;
+    let world = World::new(&program(&["--prompts", &file.path().to_string_lossy()])?)?;
+    let exchange = world.open("goose-agent", Mode::Auto).await?;
+    assert_eq!(tell(&exchange, "@other say hello").await?.text(), "hello");
+    assert_eq!(tell(&exchange, " @other/main: say hello").await?.text(), "hello");
+    let exchange = world.open("other", Mode::Auto).await?;
+    tell(&exchange, "@ada says hello").await?;
+    assert_eq!(prompts(file.path())?, ["say hello", "say hello", "@ada says hello"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_reply_without_a_message_says_the_request_again() -> anyhow::Result<()> {
+    let file = tempfile::NamedTempFile::new()?;
+    let world = World::new(&program(&["--prompts", &file.path().to_string_lossy()])?)?;
+    let exchange = world.open("other", Mode::Auto).await?;
+    tell(&exchange, "crash").await.map(drop)?;
+    bounded(async { exchange.reply().collect::<Vec<_>>().await }).await?;
+    assert_eq!(prompts(file.path())?, ["crash", "crash\n\nGo on."]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn work_without_words_is_done() -> anyhow::Result<()> {
+    let world = World::new(&program(&[])?)?;
+    let exchange = world.open("other", Mode::Auto).await?;
+    let file = world.folder().join("a.txt");
+    let seen = tell(&exchange, &format!("change {} x", file.display())).await?;
+    assert_eq!((seen.text().as_str(), seen.outcome()?), ("(no text)", &done()));
+    assert_eq!(std::fs::read_to_string(&file)?, "x");
+    let seen = tell(&exchange, &format!("touch {}", file.display())).await?;
+    assert_eq!((seen.text().as_str(), seen.outcome()?), ("", &Outcome::Empty), "nothing is known of it");
+    Ok(())
+}
+
+#[tokio::test]
+async fn another_agent_can_be_chosen_while_it_works() -> anyhow::Result<()> {
+    let starts = tempfile::NamedTempFile::new()?;
+    let world = World::new(&program(&["--starts", &starts.path().to_string_lossy()])?)?;
+    let exchange = world.open("other", Mode::Auto).await?;
+    let mut reply = exchange.reply_to("wait");
+    until_text(&mut reply).await?;
+    let chosen = tokio::time::timeout(Duration::from_secs(5), exchange.switch_agent("goose-agent")).await?;
+    assert_eq!(chosen, Ok("goose-agent/assistant".to_owned()));
+    reply.cancel();
+    bounded(async { reply.by_ref().collect::<Vec<_>>().await }).await?;
+    let program: u32 = std::fs::read_to_string(starts.path())?.trim().parse()?;
+    until("its end", || !is_alive(program)).await?;
+    assert_eq!(tell(&exchange, "Hello").await?.text(), "ok");
+    Ok(())
+}
+
 #[tokio::test]
 async fn cancelling_ends_a_task_and_the_agent_can_be_used_again() -> anyhow::Result<()> {
     let starts = tempfile::NamedTempFile::new()?;

@@ -48,6 +48,9 @@ pub const TASK_LIMIT: Duration = Duration::from_secs(2 * 60 * 60);
 /// The longest answer of an agent, in bytes.
 pub const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
+/// The most files of one action. One with more is refused: each of them would have to be judged.
+pub const MAX_ACTION_FILES: usize = 64;
+
 /// The largest file that an agent is given, in bytes.
 pub const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
@@ -134,32 +137,27 @@ pub enum AgentError {
 
 /// An action that an agent wants to take by itself and asks permission for.
 #[derive(Debug, Clone, PartialEq)]
+pub struct AgentAction {
+    /// The thing that it does, as our permissions judge it.
+    pub effect: ActionEffect,
+    /// The agent's own words for it.
+    pub title: String,
+    /// The input of its tool.
+    pub input: serde_json::Value,
+}
+
+/// The effect of an action. If the agent does not name the files or the command, the person is asked in every mode.
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum AgentAction {
-    /// Reads files.
-    Read {
-        /// The files.
-        paths: Vec<String>,
-    },
-    /// Changes files. Each comes with its new content, if the agent says so.
-    Write {
-        /// The files.
-        files: Vec<(String, Option<String>)>,
-    },
-    /// Runs a command line.
-    Run {
-        /// The command.
-        command: String,
-    },
-    /// Anything else.
-    Other {
-        /// A word for it, such as `fetch`.
-        kind: String,
-        /// The agent's own words for it.
-        title: String,
-        /// The input of its tool.
-        input: serde_json::Value,
-    },
+pub enum ActionEffect {
+    /// Reads these files, at most [`MAX_ACTION_FILES`].
+    Reads(Vec<String>),
+    /// Changes these files, at most [`MAX_ACTION_FILES`]. Each comes with its new content, if the agent says so.
+    Writes(Vec<(String, Option<String>)>),
+    /// Runs this command line.
+    Runs(Option<String>),
+    /// Anything else: a word for it, such as `fetch`.
+    Other(String),
 }
 
 /// The session around a task of an agent of another maker: it takes what the agent says, and decides what it may do.

@@ -15,7 +15,7 @@ impl AgentCatalog {
     ///
     /// Fails if several agents have the mode, or the agent does not have it.
     pub fn mentioned(&self, text: &str) -> Result<Option<(Arc<AgentManifest>, AgentMode)>, UnknownAgent> {
-        let Some(name) = mentioned(text) else { return Ok(None) };
+        let Some((name, _)) = mention(text) else { return Ok(None) };
         match self.find(name) {
             Ok(found) => Ok(Some(found)),
             // A person's name, a file, or anything else that begins with this character.
@@ -25,11 +25,16 @@ impl AgentCatalog {
     }
 }
 
-/// The name after an `@` at the beginning of a text, where more follows.
-fn mentioned(text: &str) -> Option<&str> {
+/// The text after an `@name` at its beginning; all of it where there is none.
+pub(crate) fn without_mention(text: &str) -> &str {
+    mention(text).map_or(text, |(_, rest)| rest)
+}
+
+/// The name after an `@` at the beginning of a text, and what follows it.
+fn mention(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.trim_start().strip_prefix('@')?.split_once(char::is_whitespace)?;
-    let name = name.trim_end_matches([',', ':']);
-    (!name.is_empty() && !name.contains('.') && !rest.trim().is_empty()).then_some(name)
+    let (name, rest) = (name.trim_end_matches([',', ':']), rest.trim_start());
+    (!name.is_empty() && !name.contains('.') && !rest.is_empty()).then_some((name, rest))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ pub mod extension_manager;
 pub mod goose_agent;
 mod group_access;
 pub mod manifest;
-mod mention;
+pub(crate) mod mention;
 pub mod orchestrator_agent;
 pub mod router;
 pub mod service_binding;

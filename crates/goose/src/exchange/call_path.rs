@@ -42,7 +42,7 @@ use crate::{
 const MAX_CHECKS: usize = 3;
 
 /// The model reads this where a person said no.
-pub(super) const DECLINED: &str = "the user did not allow this call. Do not try it again in another form; \
+const DECLINED: &str = "the user did not allow this call. Do not try it again in another form; \
                         ask what they would like instead, or go on without it.";
 
 /// The way from a name and arguments to a result, for the calls of one answer and the calls that they make.
@@ -96,8 +96,8 @@ pub(super) struct Call {
     pub(super) arguments: CheckedArguments,
     /// The toolset that it was resolved by.
     toolset: Arc<Toolset>,
-    /// Text for the model besides the result.
-    note: Option<String>,
+    /// Text for the model besides the result, if the user changed the arguments.
+    pub(super) note: Option<String>,
     /// The files that it was judged by.
     pub(super) files: Vec<JudgedPath>,
     /// The files that it is known to write.
@@ -142,11 +142,11 @@ pub(super) enum Judged {
 
 /// The reasons why a person is asked about a call.
 pub(super) struct Asked {
-    reasons: Vec<String>,
+    pub(super) reasons: Vec<String>,
     /// The rule that "always" would store.
-    always: Option<Rule>,
+    pub(super) always: Option<Rule>,
     /// The exact subject of the question.
-    shown: ApprovalSnapshot,
+    pub(super) shown: ApprovalSnapshot,
 }
 
 impl Call {
@@ -219,25 +219,42 @@ impl CallPath {
 
     /// Asks a person whether a call may run. Only the first answer counts, and no answer is a no.
     pub(super) async fn approve(&self, call: Call, asked: Asked) -> Result<Call, Refused> {
+        match self.ask(&call.id, call.name(), call.arguments.as_object(), &asked).await? {
+            None => self.still_holds(call, &asked).await,
+            Some(arguments) => self.edited(call, &asked, arguments).await,
+        }
+    }
+
+    /// Puts the question of a call to a person. Returns the arguments that they wrote in place of the call's, if they did.
+    pub(super) async fn ask(
+        &self,
+        id: &CallId,
+        tool: &str,
+        arguments: &JsonObject,
+        asked: &Asked,
+    ) -> Result<Option<JsonObject>, Refused> {
         let _turn = self.events.question_turn().await;
-        let (id, tool) = (call.id.id.clone(), call.name().to_owned());
-        let (arguments, reasons) = (call.arguments.as_object().clone(), asked.reasons.clone());
-        let always = asked.always.as_ref().map(ToString::to_string);
-        let approval = Approval { id: id.clone(), tool, arguments, reasons, always };
-        let events = self.events_of(&call.id);
-        let answer = events.ask(id, Event::Approval(approval)).answer().await;
+        let approval = Approval {
+            id: id.id.clone(),
+            tool: tool.to_owned(),
+            arguments: arguments.clone(),
+            reasons: asked.reasons.clone(),
+            always: asked.always.as_ref().map(ToString::to_string),
+        };
+        let events = self.events_of(id);
+        let answer = events.ask(id.id.clone(), Event::Approval(approval)).answer().await;
         let Some(event::Answer::Decision(decision)) = answer else { return Err(Refused::denied(DECLINED)) };
         match decision {
-            Decision::Allow => self.still_holds(call, &asked).await,
+            Decision::Allow => Ok(None),
             Decision::Always => {
                 if let Some(rule) = &asked.always
                     && let Err(error) = self.permissions.remember(rule)
                 {
                     events.emit(Event::Notice(format!("The rule could not be stored: {error}")));
                 }
-                self.still_holds(call, &asked).await
+                Ok(None)
             }
-            Decision::Edited(arguments) => self.edited(call, &asked, arguments).await,
+            Decision::Edited(arguments) => Ok(Some(arguments)),
             Decision::Deny { instead: Some(words) } => {
                 Err(Refused::denied(format!("the user did not allow this call and says: {words}")))
             }

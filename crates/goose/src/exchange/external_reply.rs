@@ -9,7 +9,7 @@ use std::sync::{
 use async_trait::async_trait;
 use goose_extension::{
     Answer as ToolAnswer, Caller as _, Elicitation, Elicited, FileRead, JsonObject, Message, Question,
-    RichRenderable, Tool, ToolCaller as _, ToolError, ToolOutput, ToolResult, visible,
+    RichRenderable, Role, Tool, ToolCaller as _, ToolError, ToolOutput, ToolResult, visible,
 };
 use goose_mcp::LocalBackend;
 use parking_lot::Mutex;
@@ -17,23 +17,27 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    call_path::{Call, DECLINED, Refused, RunningCall},
-    event::{Answer, Approval, Decision, Event, Outcome, ToolEnd},
+    call_path::{Asked, Call, Refused, RunningCall},
+    event::{Event, Outcome, ToolEnd},
     reply_task::{Abort, ReplyTask, StepResult},
     sanitize_output::sanitize_output,
 };
 use crate::{
     agent_manager::acp_mcp_adapter::{
-        AgentAction, AgentEnd, AgentError, AgentHost, ExternalAgent, MAX_ANSWER_BYTES, MAX_FILE_BYTES,
+        ActionEffect, AgentAction, AgentEnd, AgentError, AgentHost, ExternalAgent, MAX_ACTION_FILES,
+        MAX_ANSWER_BYTES, MAX_FILE_BYTES,
     },
     permission::{CallToJudge, Mode, Origin, Verdict},
-    session::{Step, said},
+    session::{GO_ON, Step, said},
 };
 
 /// Our tools that an agent's own actions are judged by.
 const READ: &str = "developer__read";
 const WRITE: &str = "developer__write";
 const SHELL: &str = "developer__shell";
+
+/// The answer of an agent that has worked and said nothing.
+const NO_TEXT: &str = "(no text)";
 
 /// The longest line about something that an agent does, in characters.
 const ACTIVITY_CHARS: usize = 300;
@@ -63,8 +67,7 @@ impl ReplyTask {
                 format!("In the mode `chat` the agent `{name}`, which has tools of its own, is not asked.");
             return Err(Abort::failed(reason, "Use another mode, or one of goose's own agents.".to_owned()));
         }
-        let last = || self.state.conversation.last().map(|message| said(message));
-        let task = words.or_else(last).unwrap_or_default();
+        let task = self.words_for_external(words);
         self.turn += 1;
         self.emit(Event::Asking { turn: self.turn });
         // The tools that its requests are judged by must be known.
@@ -73,18 +76,37 @@ impl ReplyTask {
         let call = RunningCall::of_agent(self.call_path(), id);
         let host = Arc::new(Host::new(name.to_owned(), Arc::clone(&call)));
         let ended = agent.run(&task, Arc::clone(&host) as _).await;
+        if ended == Ok(AgentEnd::Done) {
+            host.end_in_words();
+        }
         // What it left behind ends with the reply.
         call.cancellation.cancel();
-        self.record_external(host.take_answer()).await?;
+        let answer = host.take_answer();
+        let is_empty = answer.is_empty();
+        self.record_external(answer).await?;
         match ended {
             Ok(AgentEnd::Cancelled) => Err(Abort::Cancelled),
             _ if self.cancellation.is_cancelled() => Err(Abort::Cancelled),
-            Ok(AgentEnd::Done) if host.is_empty() => Ok(Outcome::Empty),
+            Ok(AgentEnd::Done) if is_empty => Ok(Outcome::Empty),
             Ok(AgentEnd::Done) => Ok(Outcome::Done { structured: None }),
             Ok(AgentEnd::Limit) => Ok(Outcome::MaxTokens),
             Ok(AgentEnd::Refused) => Ok(Outcome::Refused),
             Err(error) => Err(Abort::failed(error.to_string(), None)),
         }
+    }
+
+    /// The words for the agent: those of the message, without the agent's name. Without a message the last request is said
+    /// again, because the agent does not know it if its connection is new.
+    fn words_for_external(&self, words: Option<String>) -> String {
+        let without_name = self.host.as_ref().and_then(|host| host.words.clone());
+        if let Some(words) = without_name.or(words) {
+            return words;
+        }
+        let mut messages = self.state.conversation.messages().iter().rev();
+        let is_answered = self.state.conversation.last().is_some_and(|last| said(last).is_empty());
+        let request = messages.find(|message| message.role == Role::User && !said(message).is_empty());
+        let request = request.map(|message| said(message));
+        request.into_iter().chain(is_answered.then(|| GO_ON.to_owned())).collect::<Vec<_>>().join("\n\n")
     }
 
     /// Takes the agent's answer into the conversation, as the model's answers are.
@@ -109,7 +131,6 @@ struct Host {
     answer: Mutex<String>,
     /// Set when the agent did something since it last spoke: what it says next is a new paragraph.
     is_interrupted: AtomicBool,
-    is_empty: AtomicBool,
     thought: AtomicUsize,
     activities: AtomicUsize,
 }
@@ -121,7 +142,6 @@ impl Host {
             call,
             answer: Mutex::default(),
             is_interrupted: AtomicBool::new(false),
-            is_empty: AtomicBool::new(true),
             thought: AtomicUsize::new(0),
             activities: AtomicUsize::new(0),
         }
@@ -131,67 +151,99 @@ impl Host {
         std::mem::take(&mut *self.answer.lock())
     }
 
-    fn is_empty(&self) -> bool {
-        self.is_empty.load(Ordering::Relaxed)
+    /// Answers for an agent that has worked and said nothing. Its task is done, and must not be given to it again.
+    fn end_in_words(&self) {
+        if self.is_interrupted.load(Ordering::Relaxed) && self.answer.lock().is_empty() {
+            // It is not too long.
+            let _ = self.text(NO_TEXT);
+        }
+    }
+
+    /// The decision about something that the agent wants, unless the task is cancelled first. A refusal is shown.
+    async fn decided<T>(
+        &self,
+        what: &str,
+        decision: impl Future<Output = Result<T, Refused>>,
+    ) -> ToolResult<T> {
+        self.is_interrupted.store(true, Ordering::Relaxed);
+        let decided = self.call.cancellation.run_until_cancelled(decision).await;
+        decided.unwrap_or_else(|| Err(cancelled())).map_err(|refused| {
+            if refused.end != ToolEnd::Cancelled {
+                self.activity(&format!("{what} was not allowed: {}", refused.error));
+            }
+            refused.error
+        })
     }
 
     /// Decides about a call of one of our tools that the agent makes in its own way.
     async fn permit_call(&self, tool: &str, arguments: Value) -> Result<Call, Refused> {
         let Value::Object(arguments) = arguments else { return Err(Refused::rejected("no arguments")) };
-        let permitted = self.call.path.permit(self.call.next_id(), tool, arguments);
-        let permitted = self.call.cancellation.run_until_cancelled(permitted).await;
-        let refused = permitted.unwrap_or_else(|| Err(cancelled()));
-        if let Err(refused) = &refused
-            && refused.end == ToolEnd::Denied
-        {
-            self.activity(&format!("{tool} was not allowed: {}", refused.error));
+        self.call.path.permit(self.call.next_id(), tool, arguments).await
+    }
+
+    /// Decides about calls that the agent makes by itself, all or none.
+    async fn permit_calls(&self, tool: &str, calls: Vec<Value>) -> Result<(), Refused> {
+        if calls.len() > MAX_ACTION_FILES {
+            return Err(Refused::denied(format!("it is about more than {MAX_ACTION_FILES} files at once")));
         }
-        refused
+        let mut permitted = Vec::with_capacity(calls.len());
+        for arguments in calls {
+            let call = self.permit_call(tool, arguments).await?;
+            if let Some(changed) = &call.note {
+                return Err(Refused::denied(format!(
+                    "the user wants it otherwise, and the agent does it by itself. {changed}"
+                )));
+            }
+            permitted.push(call);
+        }
+        self.call.path.claim_permitted(&permitted)
+    }
+
+    /// Decides about an action that one of our tools stands for, of which the agent does not say what exactly it uses. The
+    /// permissions ask about such a call in every mode.
+    async fn permit_unclear(&self, tool: &str, shown: &JsonObject) -> Result<(), Refused> {
+        let path = &self.call.path;
+        let handle = path.resolve(tool)?.handle;
+        handle.check_files([], &path.working_dir).map_err(Refused::denied)?;
+        self.permit_shown(&handle.call(shown, &path.working_dir)).await?;
+        if tool != READ {
+            path.has_written.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Decides about an action that none of our tools stands for, like about the tool of a server.
-    async fn permit_other(&self, kind: &str, title: &str, input: Value) -> ToolResult<()> {
-        let title = visible(title).into_owned();
-        let arguments =
-            JsonObject::from_iter([("title".to_owned(), json!(title)), ("input".to_owned(), input)]);
-        let word: String = kind.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-        let name = format!("{}__{}", self.name, if word.is_empty() { "other" } else { &word });
+    async fn permit_other(&self, kind: &str, shown: &JsonObject) -> Result<(), Refused> {
         let about = format!("An action of the agent {}", self.name);
-        let tool = Tool::new(name, about, JsonObject::new());
-        let path = &self.call.path;
+        let tool = Tool::new(self.tool_name(kind), about, JsonObject::new());
         let call = CallToJudge {
             tool: &tool,
             bare_name: kind,
             origin: Origin::Foreign,
-            arguments: &arguments,
-            working_dir: &path.working_dir,
+            arguments: shown,
+            working_dir: &self.call.path.working_dir,
         };
-        let (reasons, always, shown) = match path.permissions.judge(&call) {
+        self.permit_shown(&call).await
+    }
+
+    /// Decides about an action as it is shown.
+    async fn permit_shown(&self, call: &CallToJudge<'_>) -> Result<(), Refused> {
+        let path = &self.call.path;
+        let asked = match path.permissions.judge(call) {
             Verdict::Allow => return Ok(()),
-            Verdict::Deny { reason } => return Err(ToolError::Denied(reason)),
-            Verdict::Ask { reasons, always, shown } => (reasons, always, shown),
+            Verdict::Deny { reason } => return Err(Refused::denied(reason)),
+            Verdict::Ask { reasons, always, shown } => Asked { reasons, always, shown },
         };
-        let _turn = self.call.events.question_turn().await;
-        let id = self.call.next_id();
-        let approval = Approval {
-            id: id.id.clone(),
-            tool: tool.name().to_owned(),
-            arguments: arguments.clone(),
-            reasons,
-            always: always.as_ref().map(ToString::to_string),
-        };
-        let events = path.events_of(&id);
-        let answer = events.ask(id.id, Event::Approval(approval)).answer().await;
-        match answer {
-            Some(Answer::Decision(Decision::Allow)) => {}
-            Some(Answer::Decision(Decision::Always)) => {
-                if let Some(Err(error)) = always.as_ref().map(|rule| path.permissions.remember(rule)) {
-                    events.emit(Event::Notice(format!("The rule could not be stored: {error}")));
-                }
-            }
-            _ => return Err(ToolError::Denied(DECLINED.to_owned())),
+        match path.ask(&self.call.next_id(), call.name(), call.arguments, &asked).await? {
+            None => path.permissions.still_holds(&asked.shown, call).map_err(Refused::denied),
+            Some(_) => Err(Refused::denied("the user wants it otherwise, and the agent does it by itself")),
         }
-        path.permissions.still_holds(&shown, &call).map_err(|void| ToolError::Denied(void.to_string()))
+    }
+
+    /// The name of an action that none of our tools stands for, as rules and questions have it.
+    fn tool_name(&self, kind: &str) -> String {
+        let word: String = kind.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        format!("{}__{}", self.name, if word.is_empty() { "other" } else { &word })
     }
 
     /// Reads the place that a call was judged by.
@@ -213,6 +265,11 @@ impl Host {
             Err(error) => Err(unreadable(error.to_string())),
         }
     }
+}
+
+/// An action in the agent's own words, as arguments.
+fn shown(title: &str, input: Value) -> JsonObject {
+    JsonObject::from_iter([("title".to_owned(), json!(visible(title))), ("input".to_owned(), input)])
 }
 
 fn cancelled() -> Refused {
@@ -241,7 +298,6 @@ impl AgentHost for Host {
             )));
         }
         answer.push_str(&text);
-        self.is_empty.store(false, Ordering::Relaxed);
         self.call.emit(Event::Text(text));
         Ok(())
     }
@@ -263,7 +319,7 @@ impl AgentHost for Host {
     }
 
     async fn read_file(&self, path: &str, first: Option<u32>, lines: Option<u32>) -> ToolResult<String> {
-        let call = self.permit_call(READ, json!({ "path": path })).await.map_err(|refused| refused.error)?;
+        let call = self.decided(READ, self.permit_call(READ, json!({ "path": path }))).await?;
         let events = self.call.path.events_of(&call.id);
         let (id, name) = (call.id.id.clone(), call.name().to_owned());
         let arguments = call.arguments.as_object().clone();
@@ -287,30 +343,27 @@ impl AgentHost for Host {
     }
 
     async fn permit(&self, action: AgentAction) -> ToolResult<()> {
-        match action {
-            AgentAction::Read { paths } => {
-                for path in paths {
-                    self.permit_call(READ, json!({ "path": path })).await.map_err(|refused| refused.error)?;
-                }
-                Ok(())
+        let AgentAction { effect, title, input } = action;
+        let (tool, calls) = match effect {
+            ActionEffect::Reads(paths) => {
+                (READ, paths.into_iter().map(|path| json!({ "path": path })).collect::<Vec<_>>())
             }
-            AgentAction::Write { files } => {
-                for (path, content) in files {
-                    let unsaid = || format!("({} does not say what it writes)", self.name);
-                    let arguments = json!({ "path": path, "content": content.unwrap_or_else(unsaid) });
-                    self.permit_call(WRITE, arguments).await.map_err(|refused| refused.error)?;
-                }
-                Ok(())
+            ActionEffect::Writes(files) => {
+                let unsaid = || format!("({} does not say what it writes)", self.name);
+                let call = |(path, content): (String, Option<String>)| json!({ "path": path, "content": content.unwrap_or_else(unsaid) });
+                (WRITE, files.into_iter().map(call).collect())
             }
-            AgentAction::Run { command } => {
-                let permitted = self.permit_call(SHELL, json!({ "command": command })).await;
-                permitted.map(drop).map_err(|refused| refused.error)
+            ActionEffect::Runs(command) => {
+                (SHELL, command.into_iter().map(|command| json!({ "command": command })).collect())
             }
-            AgentAction::Other { kind, title, input } => {
-                let permitted = self.permit_other(&kind, &title, input);
-                let permitted = self.call.cancellation.run_until_cancelled(permitted).await;
-                permitted.unwrap_or_else(|| Err(cancelled().error))
+            ActionEffect::Other(kind) => {
+                let shown = shown(&title, input);
+                return self.decided(&self.tool_name(&kind), self.permit_other(&kind, &shown)).await;
             }
+        };
+        match calls.is_empty() {
+            true => self.decided(tool, self.permit_unclear(tool, &shown(&title, input))).await,
+            false => self.decided(tool, self.permit_calls(tool, calls)).await,
         }
     }
 

@@ -16,6 +16,7 @@ use crate::{
         agent::{Agent, ChosenBy},
         goose_agent,
         manifest::{AgentManifest, AgentMode},
+        mention::without_mention,
         router::RoutedBy,
     },
     session::synthetic_message,
@@ -35,19 +36,23 @@ pub(super) struct Guest {
     mode: AgentMode,
     /// The model that it is asked with; the conversation's without it.
     model: Option<Arc<dyn Provider>>,
+    /// The message without the name of the agent, if it begins with that.
+    words: Option<String>,
 }
 
 /// The agent and the model to go back to after a reply.
 pub(super) struct Host {
+    /// The words for the guest, if they are not the whole message.
+    pub(super) words: Option<String>,
     agent: Arc<Agent>,
     model: Option<Arc<dyn Provider>>,
     guest: Arc<Agent>,
 }
 
 impl Guest {
-    /// An agent that a message names.
-    pub(super) fn named(manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
-        Self { manifest, mode, model: None }
+    /// The agent that a message names.
+    pub(super) fn named(manifest: Arc<AgentManifest>, mode: AgentMode, message: &str) -> Self {
+        Self { manifest, mode, model: None, words: Some(without_mention(message).to_owned()) }
     }
 }
 
@@ -68,13 +73,13 @@ impl ReplyTask {
         });
         let model = guest.model.map(|model| self.core.models.swap_processor(model));
         let host = self.core.agent.replace(Arc::clone(&agent));
-        self.host = Some(Host { agent: host, model, guest: agent });
+        self.host = Some(Host { words: guest.words, agent: host, model, guest: agent });
         Ok(())
     }
 
     /// Goes back to the agent of the conversation, unless another one was chosen meanwhile.
     pub(super) async fn end_guest(&mut self) {
-        let Some(Host { agent, model, guest }) = self.host.take() else { return };
+        let Some(Host { agent, model, guest, .. }) = self.host.take() else { return };
         if let Some(model) = model {
             self.core.models.swap_processor(model);
         }
@@ -96,7 +101,7 @@ impl Exchange {
             instructions: EXPLORE.to_owned(),
             ..agent.mode.clone()
         };
-        let guest = Guest { manifest: Arc::clone(&agent.manifest), mode, model: None };
+        let guest = Guest { manifest: Arc::clone(&agent.manifest), mode, model: None, words: None };
         Reply::begin(&self.core, Some(request.into()), Some(guest))
     }
 
@@ -113,7 +118,7 @@ impl Exchange {
         };
         let planner = format!("{}/{}", goose_agent::NAME, goose_agent::PLANNER);
         let (manifest, mode) = self.agents().find(&planner).map_err(|error| error.to_string())?;
-        let guest = Guest { manifest, mode, model };
+        let guest = Guest { manifest, mode, model, words: None };
         Ok(Reply::begin(&self.core, Some(synthetic_message(WRITE_PLAN)), Some(guest)))
     }
 }

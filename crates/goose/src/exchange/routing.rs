@@ -73,7 +73,7 @@ impl ReplyTask {
             return Ok(None);
         };
         if let Some((manifest, mode)) = self.core.mentioned(&text)? {
-            self.begin_guest(Guest::named(manifest, mode)).await?;
+            self.begin_guest(Guest::named(manifest, mode, &text)).await?;
             return Ok(None);
         }
         let present = self.core.agent();

@@ -43,8 +43,8 @@ const LONG_COMMAND_BYTES: usize = 1024;
 
 /// The effect of a call, as far as it is known.
 pub(super) enum Action<'a> {
-    /// Runs a command line.
-    Shell(&'a str),
+    /// Runs a command line; `None` if the call does not say which.
+    Shell(Option<&'a str>),
     /// Uses files.
     Files(Access),
     /// Anything else.
@@ -84,9 +84,9 @@ impl<'a> CallToJudge<'a> {
 
     pub(super) fn action(&self) -> Action<'a> {
         let script = match self.declared() {
-            Some(ToolAction::Command(argument) | ToolAction::Script(argument)) => self.text(argument),
+            Some(ToolAction::Command(argument) | ToolAction::Script(argument)) => Some(self.text(argument)),
             // A tool without a declaration must not bypass the rules about commands.
-            None if self.has_group(ToolGroup::Command) => self.text("command"),
+            None if self.has_group(ToolGroup::Command) => self.text("command").map(Some),
             _ => None,
         };
         match (script, self.access()) {
@@ -98,7 +98,7 @@ impl<'a> CallToJudge<'a> {
 
     /// Returns true if judging the call may take long enough to block other tasks.
     pub(crate) fn takes_long(&self) -> bool {
-        matches!(self.action(), Action::Shell(command) if command.len() > LONG_COMMAND_BYTES)
+        matches!(self.action(), Action::Shell(Some(command)) if command.len() > LONG_COMMAND_BYTES)
     }
 
     /// Returns the kind of access if this is one of goose's own file tools.
@@ -119,7 +119,7 @@ impl<'a> CallToJudge<'a> {
             && properties.is_some_and(|all| PATH_ARGUMENTS.iter().any(|name| all.contains_key(*name)))
     }
 
-    /// Returns the paths in the arguments; `None` if there are too many, or one is not a string.
+    /// Returns the paths in the arguments; `None` if there are too many, one is not a string, or a required one is missing.
     pub(super) fn paths(&self) -> Option<Vec<&'a str>> {
         let mut paths = Vec::new();
         let declared = match self.declared() {
@@ -130,6 +130,11 @@ impl<'a> CallToJudge<'a> {
             Some(arguments) => arguments.iter().any(|argument| argument == name),
             None => PATH_ARGUMENTS.contains(&name),
         };
+        let required = self.tool.input_schema().get("required").and_then(Value::as_array);
+        let mut required = required.into_iter().flatten().filter_map(Value::as_str);
+        if required.any(|name| is_path(name) && !self.arguments.contains_key(name)) {
+            return None;
+        }
         for (_, value) in self.arguments.iter().filter(|(name, _)| is_path(name)) {
             match value {
                 Value::String(path) => paths.push(path.as_str()),

@@ -170,7 +170,8 @@ impl<'a> Judge<'a> {
 
     fn parts(&mut self) {
         match self.call.action() {
-            Action::Shell(command) => self.shell(command),
+            Action::Shell(Some(command)) => self.shell(command),
+            Action::Shell(None) => self.opinions.ask("the command that it runs cannot be determined"),
             Action::Files(access) => self.files(access),
             Action::Other => self.other(),
         }

@@ -8,7 +8,9 @@ use goose::{
     config::{Settings, SettingsSource},
     session::{ListOptions, Step},
 };
-use goose_extension::{Answer, Caller, ElicitAction, Elicited, Question, QuestionKind, prelude::*};
+use goose_extension::{
+    Answer, Caller, ElicitAction, Elicited, JsonObject, Question, QuestionKind, prelude::*,
+};
 use goose_test_support::model_server::{ModelServer, Turn};
 
 use crate::support::{World, bounded};

@@ -1,6 +1,6 @@
 //! Claims on the files that a call writes, so that tasks that run side by side do not write over each other.
 
-use std::sync::atomic::Ordering;
+use std::{path::PathBuf, sync::atomic::Ordering};
 
 use super::{Call, CallPath, Refused};
 use crate::exchange::task_writes::WriteClaim;
@@ -12,6 +12,20 @@ impl CallPath {
             Some(writer) if !call.writes.is_empty() => writer.claim(&call.writes).map_err(Refused::denied),
             _ => Ok(WriteClaim::default()),
         }
+    }
+
+    /// Claims the files of calls that were permitted to an agent of another maker, which makes them by itself. They stay
+    /// claimed: whether it writes is not seen here.
+    pub(in crate::exchange) fn claim_permitted(&self, calls: &[Call]) -> Result<(), Refused> {
+        let writes: Vec<PathBuf> = calls.iter().flat_map(|call| call.writes.iter().cloned()).collect();
+        if writes.is_empty() {
+            return Ok(());
+        }
+        if let Some(writer) = &self.writer {
+            writer.claim(&writes).map_err(Refused::denied)?;
+        }
+        self.has_written.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Notes that a call has changed files, or has not.

@@ -39,4 +39,4 @@ pub use registry::{
     SMALL_MODEL_PARAMETERS, SettingInfo, SetupError,
 };
 pub use reply::{Arguments, Collector, Reply, ReplyEvent, ReplyStream, StopReason, ToolCall, Usage};
-pub use wires::{Anthropic, Bedrock, Gemini, Ollama, OpenAiChat, OpenAiResponses};
+pub use wires::{Anthropic, Bedrock, Gemini, Ollama, OpenAiChat, OpenAiResponses, chat_request};

@@ -63,21 +63,17 @@ fn found(situation: &Situation<'_>, tools: &Tools) -> String {
 }
 
 fn result(step: &Step<'_>, tools: &Tools) -> Option<String> {
-    let argument = |name: &str| step.arguments.get(name).and_then(Value::as_str);
-    let title = match tools.by_name(step.tool) {
-        Some(tool) if tool.does == Does::Read => match step.page() {
-            Some(page) if page.is_whole => {
-                format!("File {} ({} lines):", page.path, page.text.lines().count())
-            }
-            _ => format!("File {}:", step.path()?),
-        },
-        Some(tool) if tool.does == Does::Run => {
-            format!("The command `{}` was run and printed:", argument("command")?)
+    let title = match (step.does, step.page()) {
+        (Does::Read, Some(page)) if page.is_whole => {
+            format!("File {} ({} lines)", page.path, page.text.lines().count())
         }
-        Some(tool) => format!("{}:", tools.literal(&tool.name, step.arguments.as_object()?)),
-        None => return None,
+        (Does::Read, _) => format!("File {}", step.path()?),
+        (Does::Run, _) => {
+            format!("The command `{}` was run and printed", step.arguments.get("command")?.as_str()?)
+        }
+        _ => tools.literal(step.tool, step.arguments.as_object()?),
     };
-    Some(format!("{title}\n{}", shown(step, step.output?, tools)))
+    Some(format!("{title}:\n{}", shown(step.output?)))
 }
 
 /// The file and the request, for a file that can be written again.

@@ -21,7 +21,7 @@ fn names(form: &Form) -> Vec<String> {
 fn a_request_for_an_answer_changes_nothing() {
     let page = || read("a.txt", "one\ntwo");
     assert_eq!(names(&form(Goal::Answer, &[page()])), ["read", "search", "tree", "shell", "final_answer"]);
-    assert_eq!(names(&form(Goal::Change, &[page()])), ["read", "search", "tree", "write", "edit"]);
+    assert_eq!(names(&form(Goal::Change, &[page()])), ["read", "search", "tree", "edit", "write"]);
     let changed = [page(), edit("a.txt", "one", "1")];
     assert!(names(&form(Goal::Change, &changed)).contains(&FINAL_ANSWER.to_owned()));
 }
@@ -35,26 +35,25 @@ fn who_repeats_a_call_can_only_answer() {
 
 #[test]
 fn a_change_quotes_what_was_read() {
-    let form = form(Goal::Change, &[read("a \"b\".txt", "one\n\nsaid \"x\"")]);
-    let grammar = form.grammar();
-    assert!(grammar.contains(r#"\"a \\\"b\\\".txt\""#), "{grammar}");
-    assert!(grammar.contains(r#"["o","n","e","\\n","\\n","s""#), "{grammar}");
-    let edit = form.schema()["anyOf"].as_array().unwrap().last().cloned().unwrap();
+    let form = form(Goal::Change, &[read("a \"b\".txt", "one\n\nsaid \"x\"\none")]);
+    let schema = form.schema();
+    let edit = schema["anyOf"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|call| call["properties"]["tool"]["const"] == "edit")
+        .unwrap();
     assert_eq!(edit["properties"]["before"]["enum"], json!(["one", "said \"x\""]));
     assert_eq!(edit["properties"]["path"]["const"], "a \"b\".txt");
+    assert_eq!(edit["required"], json!(["tool", "path", "before", "after"]));
+    assert!(form.grammar().starts_with("start: call_0 | call_1 |"), "{}", form.grammar());
 }
 
 #[test]
-fn an_escape_is_one_character() {
-    assert_eq!(chunks(r#"a\"b\n\u0001ä"#), ["a", "\\\"", "b", "\\n", "\\u0001", "ä"]);
-    assert_eq!(chunks(""), Vec::<&str>::new());
-}
-
-#[test]
-fn every_text_has_an_end() {
+fn a_call_has_the_arguments_of_its_tool() {
     let schema = json!({
         "type": "object",
-        "properties": { "to": { "type": "string" }, "kind": { "enum": ["a"] }, "who": { "$ref": "#/$defs/name" } },
+        "properties": { "to": { "type": "string" }, "who": { "$ref": "#/$defs/name" } },
         "required": ["to"],
         "$defs": { "name": { "type": "string" } },
     });
@@ -62,8 +61,6 @@ fn every_text_has_an_end() {
         Tool::new("mail__send", "Send mail", schema.as_object().cloned().unwrap_or_else(JsonObject::new));
     let tools = Tools::new(&[tool], &["Go.".to_owned()]);
     let call = call(&tools.offered[0], false);
-    assert_eq!(call["properties"]["to"]["maxLength"], MAX_TEXT_CHARS);
-    assert_eq!(call["properties"]["kind"], json!({ "enum": ["a"] }));
-    assert_eq!(call["$defs"]["name"]["maxLength"], MAX_TEXT_CHARS);
+    assert_eq!(call["$defs"]["name"]["type"], "string");
     assert_eq!(call["required"], json!(["tool", "to"]));
 }

@@ -1,10 +1,7 @@
 //! [`Goal`]: what a request asks for. The model says it in a prompt of its own, with requests in several languages as examples, before
 //! its first step: so it decides what may be done before it sees tools that could do it.
 
-use std::{collections::HashMap, sync::Arc};
-
 use goose_engine::{Speaker, Turn};
-use parking_lot::Mutex;
 
 use super::{history::shorten, tools::Does};
 
@@ -23,9 +20,6 @@ pub(super) const MAX_TOKENS: usize = 4;
 
 /// The bonus of an answer, added to its logit: in doubt all files stay as they are. Models lean towards doing something.
 pub(super) const FAVOUR: (&str, f32) = ("answer", 0.8);
-
-/// The most calls that are remembered. After so many the model is asked again.
-const MAX_REMEMBERED: usize = 10_000;
 
 /// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,10 +40,22 @@ impl Goal {
         named.map_or(Self::Answer, |(goal, _)| goal)
     }
 
+    /// The id of a call that serves it. So the model is asked once for each request, also if another process goes on with it.
+    pub(super) fn in_id(self, id: &str) -> String {
+        let name = Self::ALL.iter().find(|(goal, _)| *goal == self).map_or("", |(_, name)| *name);
+        format!("{id}-{name}")
+    }
+
+    /// The goal that a call serves.
+    pub(super) fn from_id(id: &str) -> Option<Self> {
+        let (_, last) = id.rsplit_once('-')?;
+        Self::ALL.into_iter().find(|(_, name)| *name == last).map(|(goal, _)| goal)
+    }
+
     /// True if a tool serves it. To look helps with all of them; changes go through the tool that says whether it made one.
     pub(super) fn allows(self, does: Does) -> bool {
         match does {
-            Does::Read | Does::Other | Does::Answer => true,
+            Does::Read | Does::Search | Does::Other => true,
             Does::Edit | Does::Write => matches!(self, Self::Change | Self::Create),
             Does::Run => self != Self::Change,
         }
@@ -70,24 +76,6 @@ pub(super) fn opening() -> Vec<Turn> {
 
 pub(super) fn question(task: &str) -> Turn {
     Turn { speaker: Speaker::User, text: shorten(task.trim(), MAX_CHARS) }
-}
-
-/// The goals by the ids of the calls that serve them. They last as long as the process: without one the model is asked again.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Goals(Arc<Mutex<HashMap<String, Goal>>>);
-
-impl Goals {
-    pub(super) fn get(&self, call: &str) -> Option<Goal> {
-        self.0.lock().get(call).copied()
-    }
-
-    pub(super) fn set(&self, call: &str, goal: Goal) {
-        let mut goals = self.0.lock();
-        if goals.len() >= MAX_REMEMBERED {
-            goals.clear();
-        }
-        goals.insert(call.to_owned(), goal);
-    }
 }
 
 #[cfg(test)]

@@ -22,3 +22,11 @@ fn every_goal_has_examples_and_every_example_a_goal() {
     }
     assert!(counts.iter().all(|count| *count >= 3), "{counts:?}");
 }
+
+#[test]
+fn a_call_tells_its_goal() {
+    for (goal, _) in Goal::ALL {
+        assert_eq!(Goal::from_id(&goal.in_id("local-1a-2")), Some(goal));
+    }
+    assert_eq!(Goal::from_id("local-1a-2"), None);
+}

@@ -1,15 +1,15 @@
 //! The conversation as turns. Each call is the JSON that the model wrote, each result a short text. The same history gives the same
 //! turns, so that what was computed for it can be used again.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use goose_engine::{Speaker, Turn};
 use goose_extension::{ContentBlock, JsonObject, Message, MessageContent, Role, ToolOutput};
 use serde_json::{Value, json};
 
 use super::{
-    situation::{Step, asked},
-    tools::{Does, FINAL_ANSWER, TEXT, Tools},
+    situation::{asked, lines},
+    tools::{FINAL_ANSWER, TEXT, Tools},
 };
 
 /// The longest result of a call that is shown, in characters; twice as much of a file.
@@ -27,7 +27,6 @@ const UNSEEN: &str = "[an image or a file, which this model cannot see]";
 pub(super) fn turns(tools: &Tools, before: &str, messages: &[Arc<Message>]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     let mut before = Some(before.trim()).filter(|text| !text.is_empty());
-    let mut calls: HashMap<&str, (&str, &Value)> = HashMap::new();
     let mut task = String::new();
     for message in messages {
         let speaker = if message.role == Role::Assistant { Speaker::Model } else { Speaker::User };
@@ -42,14 +41,12 @@ pub(super) fn turns(tools: &Tools, before: &str, messages: &[Arc<Message>]) -> V
         for part in &message.content {
             match part {
                 MessageContent::Block(block) => texts.extend(said(block, speaker, tools)),
-                MessageContent::ToolCall { id, name, arguments, .. } => {
-                    calls.insert(id, (name, arguments));
+                MessageContent::ToolCall { name, arguments, .. } => {
                     texts.push(tools.literal(name, &passed(arguments)));
                 }
-                MessageContent::ToolResult { id, output } => {
-                    let (tool, arguments) = calls.get(id.as_str()).copied().unwrap_or(("", &Value::Null));
-                    let step = Step { id, tool, arguments, output: Some(output) };
-                    texts.push(format!("{}{}", result(&step, output, tools), reminder(&task)));
+                MessageContent::ToolResult { output, .. } => {
+                    let title = if output.is_error { "Error: " } else { "Result:\n" };
+                    texts.push(format!("{title}{}{}", shown(output), reminder(&task)));
                 }
                 _ => {}
             }
@@ -68,28 +65,16 @@ pub(super) fn reminder(task: &str) -> String {
     if task.is_empty() { String::new() } else { format!("\n\nTask: {task}") }
 }
 
-/// The result of a step, without line numbers if it shows a file.
-pub(super) fn shown(step: &Step<'_>, output: &ToolOutput, tools: &Tools) -> String {
-    let is_read = tools.by_name(step.tool).is_some_and(|tool| tool.does == Does::Read);
-    let text = match step.page().filter(|_| is_read) {
-        Some(page) if page.is_whole => shorten(&page.text, 2 * MAX_RESULT_CHARS),
-        _ => shorten(&text(output), MAX_RESULT_CHARS),
+/// A result, without line numbers if it shows a file.
+pub(super) fn shown(output: &ToolOutput) -> String {
+    let block = |block: &ContentBlock| block.as_text().map_or(UNSEEN.to_owned(), |text| text.text.clone());
+    let text = match (lines(output), &output.structured) {
+        (Some((text, true)), _) => shorten(&text, 2 * MAX_RESULT_CHARS),
+        (_, Some(fields)) if output.content.is_empty() => shorten(&fields.to_string(), MAX_RESULT_CHARS),
+        _ => shorten(&output.content.iter().map(block).collect::<Vec<_>>().join("\n"), MAX_RESULT_CHARS),
     };
     let text = text.trim_end();
     if text.is_empty() { "(nothing)".to_owned() } else { text.to_owned() }
-}
-
-fn result(step: &Step<'_>, output: &ToolOutput, tools: &Tools) -> String {
-    let text = shown(step, output, tools);
-    if output.is_error { format!("Error: {text}") } else { format!("Result:\n{text}") }
-}
-
-fn text(output: &ToolOutput) -> String {
-    let shown = |block: &ContentBlock| block.as_text().map_or(UNSEEN.to_owned(), |text| text.text.clone());
-    match (&output.structured, output.content.is_empty()) {
-        (Some(value), true) => value.to_string(),
-        _ => output.content.iter().map(shown).collect::<Vec<_>>().join("\n"),
-    }
 }
 
 /// The arguments of a call; of one that was not made, as far as they can be read.

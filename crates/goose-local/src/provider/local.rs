@@ -12,11 +12,11 @@ use goose_providers::{
 };
 use tokio::sync::mpsc;
 
+use crate::backend::Engine;
+
 use super::{
     answer::{Events, Question, max_events},
     called,
-    engine::Engine,
-    goals::Goals,
     templated::Templated,
 };
 
@@ -34,7 +34,6 @@ pub(super) const MAX_TOOL_TOKENS: u64 = 1_500;
 pub struct LocalProvider {
     info: ModelInfo,
     engine: Engine,
-    goals: Goals,
     /// True for a larger model that was made to call tools.
     is_templated: bool,
 }
@@ -54,13 +53,7 @@ impl LocalProvider {
             info.prompt_style = PromptStyle::Brief;
             info.max_tool_tokens = Some(MAX_TOOL_TOKENS);
         }
-        Self { info, engine: Engine::new(options), goals: Goals::default(), is_templated }
-    }
-}
-
-impl std::fmt::Debug for LocalProvider {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LocalProvider").field("model", &self.info.name).finish_non_exhaustive()
+        Self { info, engine: Engine::new(options), is_templated }
     }
 }
 
@@ -81,14 +74,14 @@ impl Provider for LocalProvider {
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
         let (id, max_events) = (next_id(), max_events(request.options));
         if self.is_templated {
-            let question = Templated::new(request, id);
+            let question = Templated::new(request, &self.info, id);
             let mut engine = self.engine.enter().await;
             return Ok(streaming(
                 max_events,
                 |events| async move { question.answer(&mut engine, &events).await },
             ));
         }
-        let question = Question::new(request, id, self.goals.clone());
+        let question = Question::new(request, id);
         let mut engine = self.engine.enter().await;
         Ok(streaming(max_events, |events| async move { question.answer(&mut engine, &events).await }))
     }

@@ -16,15 +16,13 @@
 //! focus.rs      prompts for one thing: answering from what was found, writing a small file again
 //! templated.rs  a larger model that was made to call tools, asked as its own template says
 //! called.rs     calls that were written as text
-//! backend.rs    what writes: engine.rs  the engine inside goose, or served.rs  a server
+//! served.rs     the same for a small model at a server
 //! ```
 
 mod answer;
-mod backend;
 mod called;
 #[cfg(test)]
 mod conversations;
-mod engine;
 mod focus;
 mod form;
 mod goals;
@@ -37,6 +35,7 @@ mod situation;
 mod templated;
 mod tools;
 
+pub(crate) use form::Form;
 pub use goose_engine::{LoadOptions, forget};
 pub use local::{LocalProvider, PROVIDER_NAME};
 pub use served::ServedProvider;

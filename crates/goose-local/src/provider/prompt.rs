@@ -29,6 +29,9 @@ const USED_IN_EXAMPLES: [&str; 5] = ["search", "read", "edit", "write", "shell"]
 
 /// The turns before the conversation, and the text that goes before the first request.
 pub(super) fn opening(tools: &Tools, system: &str) -> (Vec<Turn>, String) {
+    if tools.offered.is_empty() {
+        return (vec![Turn { speaker: Speaker::System, text: system.to_owned() }], String::new());
+    }
     let mut turns = vec![Turn { speaker: Speaker::System, text: instructions(tools) }];
     if !tools.takes_text || USED_IN_EXAMPLES.iter().any(|name| tools.by_short(name).is_none()) {
         return (turns, system.to_owned());
@@ -48,21 +51,18 @@ pub(super) fn opening(tools: &Tools, system: &str) -> (Vec<Turn>, String) {
     (turns, format!("{EXAMPLES_END}\n{system}").trim_end().to_owned())
 }
 
-/// A title, and the tools that it stands for.
-type Group = (&'static str, fn(&Offered) -> bool);
-
 fn instructions(tools: &Tools) -> String {
     // In one long list the tools would be taken for steps to be gone through one by one.
-    let groups: [Group; 4] = [
-        ("To look", |tool| tool.is_known() && matches!(tool.does, Does::Read | Does::Other)),
-        ("To change", |tool| matches!(tool.does, Does::Edit | Does::Write)),
-        ("To run", |tool| tool.does == Does::Run),
-        ("For the rest", |tool| !tool.is_known()),
+    let groups: [(&str, &[Does]); 4] = [
+        ("To look", &[Does::Read, Does::Search]),
+        ("To change", &[Does::Edit, Does::Write]),
+        ("To run", &[Does::Run]),
+        ("For the rest", &[Does::Other]),
     ];
     let mut lines: Vec<String> = Vec::new();
-    for (title, is_in) in groups {
-        let calls: Vec<String> =
-            tools.offered.iter().filter(|tool| is_in(tool)).map(|tool| shown(tools, tool)).collect();
+    for (title, group) in groups {
+        let offered = tools.offered.iter().filter(|tool| group.contains(&tool.does));
+        let calls: Vec<String> = offered.map(|tool| shown(tools, tool)).collect();
         if !calls.is_empty() {
             lines.push(format!("{title}: {}.", calls.join(", ")));
         }

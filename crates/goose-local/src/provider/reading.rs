@@ -5,7 +5,6 @@ use goose_providers::{Arguments, ToolCall};
 
 use super::{
     called,
-    form::MAX_TEXT_CHARS,
     tools::{FINAL_ANSWER, Offered, TEXT, Tools},
 };
 
@@ -75,13 +74,7 @@ impl<'a> Reading<'a> {
             (None, None, _) => (self.name(), self.malformed("it is not one JSON object")),
             (None, Some(mut call), Some(tool)) => {
                 call.shift_remove("tool");
-                let arguments = match overlong(tool, &call) {
-                    Some(name) => self.malformed(&format!(
-                        "`{name}` is too long, so nothing was done. Do it in smaller pieces"
-                    )),
-                    None => Arguments::Object(tool.complete(call)),
-                };
-                (tool.name.clone(), arguments)
+                (tool.name.clone(), Arguments::Object(tool.complete(call)))
             }
         };
         ToolCall { id: id.to_owned(), name, arguments, opaque: None }
@@ -129,16 +122,6 @@ impl<'a> Reading<'a> {
         let rest = self.raw[at + quoted.len()..].trim_start().strip_prefix(':')?.trim_start();
         (!rest.is_empty()).then(|| self.raw.len() - rest.len())
     }
-}
-
-/// The argument that was ended because it may not get longer: its rest would be lost.
-fn overlong<'a>(tool: &Offered, call: &'a JsonObject) -> Option<&'a str> {
-    let most = |name: &str| tool.schema.get("properties")?.get(name)?.get("maxLength")?.as_u64();
-    let is_overlong =
-        |name: &str, text: &str| text.chars().count() as u64 >= most(name).unwrap_or(MAX_TEXT_CHARS as u64);
-    call.iter()
-        .find(|(name, value)| value.as_str().is_some_and(|text| is_overlong(name, text)))
-        .map(|(name, _)| name.as_str())
 }
 
 #[cfg(test)]

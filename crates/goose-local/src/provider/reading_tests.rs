@@ -59,7 +59,6 @@ fn a_call_gets_its_fixed_arguments() {
         (r#"{"tool":"read","pa"#, None),
         (r#"{"tool":"nothing"}"#, None),
         (r#"{"tool":"read","path":"a"}"#, Some("cut off")),
-        (&format!(r#"{{"tool":"shell","command":"{}"}}"#, "x".repeat(MAX_TEXT_CHARS)), None),
     ] {
         assert!(matches!(call(raw, why).arguments, Arguments::Malformed { .. }), "{raw}");
     }

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use goose_extension::{JsonObject, Message, MessageContent, Role, ToolOutput};
+use goose_extension::{Message, MessageContent, Role, ToolOutput};
 use serde_json::Value;
 
 use super::{
@@ -28,6 +28,9 @@ const MAX_TRIES: usize = 3;
 /// The most files that a request can point to; with more it speaks of a kind of file, not of these.
 const MAX_NAMED: usize = 4;
 
+/// The most files of a folder that is looked at as a whole.
+const MAX_FEW: usize = 6;
+
 /// The maximum number of calls for one request, and of those that were made before with the same result.
 const MAX_CALLS: usize = 24;
 const MAX_REPEATED: usize = 2;
@@ -37,6 +40,7 @@ const MAX_REPEATED: usize = 2;
 pub(super) struct Step<'a> {
     pub(super) id: &'a str,
     pub(super) tool: &'a str,
+    pub(super) does: Does,
     pub(super) arguments: &'a Value,
     pub(super) output: Option<&'a ToolOutput>,
 }
@@ -65,7 +69,13 @@ pub(super) struct Situation<'a> {
 
 impl<'a> Situation<'a> {
     pub(super) fn new(messages: &'a [Arc<Message>], tools: &Tools) -> Self {
-        let outputs: HashMap<&str, &ToolOutput> = parts(messages).filter_map(result).collect();
+        let parts = messages.iter().flat_map(|message| &message.content);
+        let outputs: HashMap<&str, &ToolOutput> = parts
+            .filter_map(|part| match part {
+                MessageContent::ToolResult { id, output } => Some((id.as_str(), output)),
+                _ => None,
+            })
+            .collect();
         let mut situation = Self::default();
         for message in messages {
             let asked = asked(message);
@@ -78,37 +88,36 @@ impl<'a> Situation<'a> {
                     situation.files = files;
                 }
                 if let MessageContent::ToolCall { id, name, arguments, .. } = part {
-                    let step = Step { id, tool: name, arguments, output: outputs.get(id.as_str()).copied() };
-                    situation.look(&step, tools);
-                    situation.steps.push(step);
+                    let does = tools.by_name(name).map_or(Does::Other, |tool| tool.does);
+                    let output = outputs.get(id.as_str()).copied();
+                    situation.take(Step { id, tool: name, does, arguments, output });
                 }
             }
         }
         situation
     }
 
-    /// Keeps what a step shows of a file.
-    fn look(&mut self, step: &Step<'_>, tools: &Tools) {
-        let Some(tool) = tools.by_name(step.tool).filter(|_| step.is_done()) else { return };
+    /// Adds a step, with what it shows of a file.
+    fn take(&mut self, step: Step<'a>) {
         let argument = |name: &str| step.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
         let path = step.path().unwrap_or_default();
-        match tool.does {
-            Does::Read => self.pages.extend(step.page()),
+        let page = match step.does {
+            _ if !step.is_done() => None,
+            Does::Read => step.page(),
             Does::Write => {
-                let text = argument("content").to_owned();
-                self.pages.push(Page { path: path.to_owned(), text, is_whole: true });
+                Some(Page { path: path.to_owned(), text: argument("content").to_owned(), is_whole: true })
             }
-            Does::Edit => {
-                if let Some(page) = self.pages.iter_mut().rev().find(|page| page.path == path) {
-                    page.text = page.text.replace(argument("before"), argument("after"));
-                }
-            }
-            Does::Run | Does::Other | Does::Answer => return,
+            Does::Edit => self.page(path).map(|page| {
+                let text = page.text.replace(argument("before"), argument("after"));
+                Page { text, ..page.clone() }
+            }),
+            Does::Search | Does::Run | Does::Other => None,
+        };
+        if let Some(page) = page {
+            self.pages.retain(|known| known.path != page.path);
+            self.pages.push(page);
         }
-        let (path, mut seen) = (path.to_owned(), false);
-        self.pages.reverse();
-        self.pages.retain(|page| page.path != path || !std::mem::replace(&mut seen, true));
-        self.pages.reverse();
+        self.steps.push(step);
     }
 
     /// The file's text, as far as it was read.
@@ -116,43 +125,37 @@ impl<'a> Situation<'a> {
         self.pages.iter().find(|page| page.path == path)
     }
 
-    /// A file that the request names and that no step has dealt with yet.
+    /// A file that the request names and that was not read yet.
     pub(super) fn unread(&self) -> Option<&str> {
         let files = self.files.iter().map(String::as_str).filter(|file| !file.ends_with('/'));
-        let is_new =
-            |file: &&str| self.page(file).is_none() && !self.steps.iter().any(|step| step.deals_with(file));
+        let is_new = |file: &&str| {
+            self.page(file).is_none() && !self.steps.iter().any(|step| step.path() == Some(*file))
+        };
         files.filter(|file| is_named(file, &self.task)).take(MAX_NAMED).find(is_new)
     }
 
+    /// The files of a small folder.
+    pub(super) fn few_files(&self) -> Option<Vec<&str>> {
+        let files = self.files.iter().map(String::as_str).filter(|file| !file.ends_with('/'));
+        let files: Vec<&str> = files.take(MAX_FEW + 1).collect();
+        (files.len() <= MAX_FEW).then_some(files)
+    }
+
     /// True if an answer can be right: something was done for the goal, or found; or it was tried often enough.
-    pub(super) fn may_answer(&self, goal: Goal, tools: &Tools) -> bool {
-        let does = |step: &Step<'_>| tools.by_name(step.tool).map(|tool| tool.does);
-        let any = |wanted: &[Does]| {
-            self.steps
-                .iter()
-                .any(|step| step.is_done() && does(step).is_some_and(|does| wanted.contains(&does)))
-        };
+    pub(super) fn may_answer(&self, goal: Goal) -> bool {
+        let has_run = self.steps.iter().any(|step| step.does == Does::Run);
         let is_served = match goal {
             Goal::Answer => !self.steps.last().is_some_and(Step::is_fruitless),
-            Goal::Change => any(&[Does::Edit, Does::Write]),
-            Goal::Create => any(&[Does::Write, Does::Edit, Does::Run]),
-            Goal::Run => self.steps.iter().any(|step| does(step) == Some(Does::Run)),
+            Goal::Change => self.has_done(&[Does::Edit, Does::Write]),
+            Goal::Create => self.has_done(&[Does::Write, Does::Edit, Does::Run]),
+            Goal::Run => has_run,
         };
         is_served || self.steps.len() > MAX_TRIES
     }
 
-    /// True if a step since the request changed a file.
-    pub(super) fn has_changed(&self, tools: &Tools) -> bool {
-        let changes = |step: &Step<'_>| {
-            tools.by_name(step.tool).is_some_and(|tool| matches!(tool.does, Does::Write | Does::Edit))
-        };
-        self.steps.iter().any(|step| step.is_done() && changes(step))
-    }
-
-    /// True if the last step ran a command: what that printed is short, and the examples show how to tell it.
-    pub(super) fn has_just_run(&self, tools: &Tools) -> bool {
-        let last = self.steps.last().and_then(|step| tools.by_name(step.tool));
-        last.is_some_and(|tool| tool.does == Does::Run)
+    /// True if a step since the request did one of these.
+    pub(super) fn has_done(&self, any: &[Does]) -> bool {
+        self.steps.iter().any(|step| step.is_done() && any.contains(&step.does))
     }
 
     /// The tool of the last call, if that brought nothing: another one has to help.
@@ -191,28 +194,21 @@ impl Step<'_> {
         self.arguments.get("path").and_then(Value::as_str).map(|path| path.trim_start_matches("./"))
     }
 
-    /// True if it was about this file: it tried to read it, or it succeeded with its name.
-    fn deals_with(&self, file: &str) -> bool {
-        if self.path() == Some(file) {
-            return true;
-        }
-        let name = file.rsplit('/').next().unwrap_or(file);
-        let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or(name);
-        let has_word = |text: &str| text.contains(name) || words(text).any(|word| word == stem);
-        self.is_done() && strings(self.arguments).any(has_word)
-    }
-
-    /// The lines that were read, without their numbers.
+    /// The lines of a file that were read.
     pub(super) fn page(&self) -> Option<Page> {
-        let output = self.output?;
-        let number = |name: &str| output.structured.as_ref()?.get(name)?.as_u64();
-        let (first, last, total) = (number(FIRST_LINE)?, number(LAST_LINE)?, number(TOTAL_LINES)?);
-        let shown = usize::try_from(last + 1 - first).unwrap_or(usize::MAX);
-        let text = output.as_text();
-        let lines = text.lines().take(shown).map(|line| line.split_once('\t').map_or(line, |(_, rest)| rest));
-        let text = lines.collect::<Vec<_>>().join("\n");
-        Some(Page { path: self.path()?.to_owned(), text, is_whole: first == 1 && last == total })
+        let (text, is_whole) = lines(self.output?)?;
+        Some(Page { path: self.path()?.to_owned(), text, is_whole })
     }
+}
+
+/// The lines in a result that shows a file, without their numbers, and if they are all of it.
+pub(super) fn lines(output: &ToolOutput) -> Option<(String, bool)> {
+    let number = |name: &str| output.structured.as_ref()?.get(name)?.as_u64();
+    let (first, last, total) = (number(FIRST_LINE)?, number(LAST_LINE)?, number(TOTAL_LINES)?);
+    let shown = usize::try_from(last + 1 - first).unwrap_or(usize::MAX);
+    let text = output.as_text();
+    let lines = text.lines().take(shown).map(|line| line.split_once('\t').map_or(line, |(_, rest)| rest));
+    Some((lines.collect::<Vec<_>>().join("\n"), first == 1 && last == total))
 }
 
 /// The text of a person in a message.
@@ -236,21 +232,6 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     words
         .map(|word| word.trim_end_matches(['.', '/']).trim_start_matches("./"))
         .filter(|word| !word.is_empty())
-}
-
-fn strings(value: &Value) -> impl Iterator<Item = &str> {
-    value.as_object().into_iter().flat_map(JsonObject::values).filter_map(Value::as_str)
-}
-
-fn parts(messages: &[Arc<Message>]) -> impl Iterator<Item = &MessageContent> {
-    messages.iter().flat_map(|message| &message.content)
-}
-
-fn result(part: &MessageContent) -> Option<(&str, &ToolOutput)> {
-    match part {
-        MessageContent::ToolResult { id, output } => Some((id, output)),
-        _ => None,
-    }
 }
 
 fn listed(part: &MessageContent) -> Option<Vec<String>> {

@@ -4,14 +4,16 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use goose_engine::Text;
-use goose_extension::{Message, MessageContent, Role};
-use goose_providers::{ProviderResult, ReplyEvent, Request, RequestOptions, StopReason, ToolCall};
-use serde_json::{Value, json};
+use goose_providers::{
+    ModelInfo, ProviderResult, ReplyEvent, Request, RequestOptions, StopReason, ToolCall, chat_request,
+};
+use serde_json::Value;
+
+use crate::backend::{EngineGuard, sampling};
 
 use super::{
-    answer::{Events, max_tokens, stop_reason},
+    answer::{Events, max_tokens},
     called,
-    engine::EngineGuard,
 };
 
 /// A request, as the template takes it.
@@ -23,21 +25,11 @@ pub(super) struct Templated {
 }
 
 impl Templated {
-    pub(super) fn new(request: Request<'_>, id: String) -> Self {
-        let tool = |tool: &goose_extension::Tool| {
-            let (name, description) = (tool.name(), tool.description());
-            let function =
-                json!({ "name": name, "description": description, "parameters": tool.input_schema() });
-            json!({ "type": "function", "function": function })
-        };
-        let system = json!({ "role": "system", "content": request.system });
-        let messages = request.messages.iter().flat_map(|message| messages(message));
-        Self {
-            id,
-            messages: std::iter::once(system).chain(messages).collect(),
-            tools: request.tools.iter().map(tool).collect(),
-            options: request.options.clone(),
-        }
+    pub(super) fn new(request: Request<'_>, model: &ModelInfo, id: String) -> Self {
+        let options = request.options.clone();
+        let mut body = chat_request(model, request);
+        let mut list = |name: &str| body[name].as_array_mut().map(std::mem::take).unwrap_or_default();
+        Self { id, messages: list("messages"), tools: list("tools"), options }
     }
 
     pub(super) async fn answer(self, engine: &mut EngineGuard, events: &Events) -> ProviderResult<()> {
@@ -59,7 +51,7 @@ impl Templated {
             text: Text::Messages(self.messages, self.tools),
             grammar: None,
             favoured: None,
-            sampling: super::engine::sampling(self.options.temperature.unwrap_or(0.0)),
+            sampling: sampling(self.options.temperature.unwrap_or(0.0)),
             max_tokens: max_tokens(&self.options),
         };
         let written = engine.generate(prompt, &mut read).await?;
@@ -67,7 +59,7 @@ impl Templated {
         if calls.is_empty() && sent < text.len() {
             send(ReplyEvent::Text(text[sent..].to_owned()));
         }
-        let stop = if calls.is_empty() { stop_reason(&written) } else { StopReason::ToolUse };
+        let stop = if calls.is_empty() { written.stop_reason() } else { StopReason::ToolUse };
         for (index, (name, arguments)) in calls.into_iter().enumerate() {
             let id = format!("{}-{index}", self.id);
             send(ReplyEvent::CallStarted { id: id.clone(), name: name.clone() });
@@ -77,32 +69,4 @@ impl Templated {
         send(ReplyEvent::Finished(stop));
         Ok(())
     }
-}
-
-/// A message, with its calls; the results in it are messages of their own.
-fn messages(message: &Message) -> Vec<Value> {
-    let mut all: Vec<Value> = Vec::new();
-    let (mut texts, mut calls): (Vec<&str>, Vec<Value>) = (Vec::new(), Vec::new());
-    for part in &message.content {
-        match part {
-            MessageContent::ToolCall { name, arguments, .. } => {
-                calls.push(
-                    json!({ "type": "function", "function": { "name": name, "arguments": arguments } }),
-                );
-            }
-            MessageContent::ToolResult { output, .. } => {
-                all.push(json!({ "role": "tool", "content": output.as_text() }));
-            }
-            other => texts.extend(other.as_text()),
-        }
-    }
-    if !texts.is_empty() || !calls.is_empty() {
-        let role = if message.role == Role::Assistant { "assistant" } else { "user" };
-        let mut own = json!({ "role": role, "content": texts.join("\n") });
-        if !calls.is_empty() {
-            own["tool_calls"] = calls.into();
-        }
-        all.push(own);
-    }
-    all
 }

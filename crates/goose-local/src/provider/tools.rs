@@ -26,12 +26,11 @@ const MAX_DESCRIPTION_CHARS: usize = 80;
 #[serde(rename_all = "snake_case")]
 pub(super) enum Does {
     Read,
+    Search,
     Edit,
     Write,
     Run,
     Other,
-    /// The final answer, which is a call to the model.
-    Answer,
 }
 
 /// A tool of `developer` as a small model sees it.
@@ -44,7 +43,7 @@ struct Known {
     example: JsonObject,
     /// Arguments that the model may also use.
     #[serde(default)]
-    optional: JsonObject,
+    optional: Vec<String>,
     /// Arguments that are passed without the model's doing.
     #[serde(default)]
     fixed: JsonObject,
@@ -78,8 +77,8 @@ pub(super) struct Offered {
 }
 
 impl Tools {
-    /// Chooses tools by the requests of a conversation, the oldest first. What was offered stays: other tools would be another
-    /// beginning of the conversation, which would have to be read again.
+    /// Chooses tools by all requests of a conversation: what was offered stays, since other tools would be another beginning of the
+    /// conversation, which would have to be read again.
     pub(super) fn new(tools: &[Tool], requests: &[String]) -> Self {
         let chosen = choose(tools, requests);
         let takes_text = !chosen.iter().any(|tool| tool.name() == FINAL_OUTPUT);
@@ -126,15 +125,8 @@ impl Offered {
             };
         };
         let own = |name: &str| schema.get("properties").and_then(|own| own.get(name)).cloned();
-        let shown = |value: &Value| match value {
-            Value::String(_) => json!({ "type": "string" }),
-            Value::Number(_) => json!({ "type": "integer", "minimum": 1 }),
-            other => json!({ "const": other }),
-        };
-        let arguments = known.example.iter().chain(&known.optional);
-        let properties: JsonObject = arguments
-            .map(|(name, value)| (name.clone(), own(name).unwrap_or_else(|| shown(value))))
-            .collect();
+        let shown = |name: &String| (name.clone(), own(name).unwrap_or(json!({ "type": "string" })));
+        let properties: JsonObject = known.example.keys().chain(&known.optional).map(shown).collect();
         let required: Vec<&String> = known.example.keys().collect();
         let schema = json!({ "type": "object", "properties": properties, "required": required });
         Self {
@@ -146,11 +138,6 @@ impl Offered {
             schema: schema.as_object().cloned().unwrap_or_default(),
             fixed: known.fixed.clone(),
         }
-    }
-
-    /// True for a tool of `developer` that is shown in words of its own.
-    pub(super) fn is_known(&self) -> bool {
-        KNOWN.iter().any(|known| known.name == self.name)
     }
 
     /// True if it is offered where only the final output is left.
@@ -167,27 +154,22 @@ impl Offered {
     }
 }
 
-/// The tools of `developer` and the final output, then those of which a request has half of the name.
+/// The tools of `developer` and the final output, then those of which the requests have half of the name.
 fn choose<'a>(tools: &'a [Tool], requests: &[String]) -> Vec<&'a Tool> {
-    let is_always =
-        |tool: &&Tool| tool.name() == FINAL_OUTPUT || KNOWN.iter().any(|known| known.name == tool.name());
     let place = |tool: &&Tool| KNOWN.iter().position(|known| known.name == tool.name());
+    let is_always = |tool: &&Tool| tool.name() == FINAL_OUTPUT || place(tool).is_some();
     let (mut chosen, mut others): (Vec<&Tool>, Vec<&Tool>) = tools.iter().partition(is_always);
     chosen.sort_by_key(|tool| place(tool).unwrap_or(KNOWN.len()));
-    let common: HashSet<String> = KNOWN.iter().flat_map(|known| words(&known.name)).collect();
-    let has_only_others = chosen.is_empty();
-    for request in requests {
-        let asked = words(request);
-        let share = |tool: &Tool| {
+    if !chosen.is_empty() {
+        let common: HashSet<String> = KNOWN.iter().flat_map(|known| words(&known.name)).collect();
+        let asked = words(&requests.join(" "));
+        others.retain(|tool| {
             let own: HashSet<String> = words(tool.name()).difference(&common).cloned().collect();
-            own.intersection(&asked).count() as f32 / own.len().max(1) as f32
-        };
-        // Equal ones keep their order, so the same request gets the same tools.
-        others.sort_by(|one, other| share(other).total_cmp(&share(one)));
-        let room = MAX_TOOLS.saturating_sub(chosen.len());
-        let fitting = others.iter().filter(|tool| has_only_others || share(tool) >= 0.5).count().min(room);
-        chosen.extend(others.drain(..fitting));
+            !own.is_empty() && own.intersection(&asked).count() * 2 >= own.len()
+        });
     }
+    chosen.extend(others);
+    chosen.truncate(MAX_TOOLS);
     chosen
 }
 

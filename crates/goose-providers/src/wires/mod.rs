@@ -33,6 +33,6 @@ pub(crate) use anthropic::VertexClaude;
 pub use converse::Bedrock;
 pub use gemini::Gemini;
 pub(crate) use models::openai_version;
-pub use ollama::Ollama;
+pub use ollama::{Ollama, chat_request};
 pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;

@@ -7,16 +7,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    endpoint::Endpoint,
+    endpoint::{Dialect, Endpoint},
     error::ProviderResult,
     failure,
-    provider::Effort,
+    provider::{Effort, ModelInfo, Request},
     reply::{StopReason, Usage},
     wires::{
         assembly::Assembly,
         body::{RequestBody, ToolEntry, without_nulls, write_element},
         content::{self, Part, VisionSupport, joined, sent_arguments},
         framing::{Framing, StreamEvent},
+        history::History,
         names::{called_name, sent_name},
         stream::{Decoder, stop_reason},
         wire::{Ask, Codec, Wire},
@@ -40,6 +41,12 @@ impl Codec for Native {
             .written_list("messages", |out| write_messages(ask, out))
             .finish()
     }
+}
+
+/// Returns the messages and tools of a request in the form that the chat templates of models take, with arguments as objects.
+pub fn chat_request(model: &ModelInfo, request: Request<'_>) -> Value {
+    let ask = Ask { request, model, dialect: Dialect::Full, history: &History::default() };
+    serde_json::from_slice(&Native::encode(&ask)).unwrap_or_default()
 }
 
 fn write_messages(ask: &Ask<'_>, out: &mut Vec<u8>) {

@@ -12,10 +12,8 @@ use tokio::sync::{
     mpsc::{self, Sender},
 };
 
-use super::{
-    backend::{Backend, Prompt, Read, Report, Written},
-    form::Form,
-};
+use super::{Backend, Prompt, Read, Report, Written};
+use crate::provider::Form;
 
 /// The room that an answer needs at least, in tokens.
 const LEAST_ANSWER: usize = 256;
@@ -25,13 +23,13 @@ const MAX_UNREAD: usize = 64;
 
 /// The model, loaded or not.
 #[derive(Clone)]
-pub(super) struct Engine {
+pub(crate) struct Engine {
     options: Arc<LoadOptions>,
     loaded: Arc<Mutex<Option<LoadedModel>>>,
 }
 
 /// The engine for the time of one request.
-pub(super) struct EngineGuard {
+pub(crate) struct EngineGuard {
     options: Arc<LoadOptions>,
     report: Option<Report>,
     /// Away while it works.
@@ -39,18 +37,18 @@ pub(super) struct EngineGuard {
 }
 
 impl Engine {
-    pub(super) fn new(options: LoadOptions) -> Self {
+    pub(crate) fn new(options: LoadOptions) -> Self {
         Self { options: Arc::new(options), loaded: Arc::default() }
     }
 
     /// Waits until no other request is being answered.
-    pub(super) async fn enter(&self) -> EngineGuard {
+    pub(crate) async fn enter(&self) -> EngineGuard {
         let guard = Arc::clone(&self.loaded).lock_owned().await;
         EngineGuard { options: Arc::clone(&self.options), report: None, guard: Some(guard) }
     }
 
     /// Loads the model on a thread of its own, unless that has begun already.
-    pub(super) fn warm(&self) {
+    pub(crate) fn warm(&self) {
         let Ok(mut guard) = Arc::clone(&self.loaded).try_lock_owned() else { return };
         let options = Arc::clone(&self.options);
         let loading = move || {
@@ -65,7 +63,7 @@ impl Engine {
 
 impl EngineGuard {
     /// From now on tells the user what the model is doing.
-    pub(super) fn report_to(&mut self, report: Report) {
+    pub(crate) fn report_to(&mut self, report: Report) {
         if self.guard.as_ref().is_some_and(|loaded| loaded.is_none()) {
             report("loading the model".to_owned());
         }
@@ -120,7 +118,7 @@ impl Backend for EngineGuard {
 
 impl EngineGuard {
     /// Writes what follows a prompt.
-    pub(super) async fn generate(
+    pub(crate) async fn generate(
         &mut self,
         prompt: goose_engine::Prompt,
         read: &mut Read<'_>,
@@ -143,7 +141,7 @@ impl EngineGuard {
     }
 }
 
-pub(super) fn sampling(temperature: f32) -> Sampling {
+pub(crate) fn sampling(temperature: f32) -> Sampling {
     Sampling { temperature, ..Sampling::default() }
 }
 

@@ -1,0 +1,82 @@
+//! [`Backend`]: what writes: the engine inside goose ([`Engine`]), or a server that takes a JSON Schema ([`Server`]).
+
+mod engine;
+mod server;
+
+use std::{ops::ControlFlow, sync::Arc};
+
+use async_trait::async_trait;
+use goose_engine::{Ended, Turn};
+use goose_providers::{ProviderResult, StopReason, Usage};
+
+pub(crate) use self::{
+    engine::{Engine, EngineGuard, sampling},
+    server::Server,
+};
+use crate::provider::Form;
+
+/// A text to continue.
+#[derive(Clone, Copy)]
+pub(crate) struct Prompt<'a> {
+    /// The turns that every such prompt begins with.
+    pub(crate) opening: &'a [Turn],
+    pub(crate) turns: &'a [Turn],
+    /// True for a prompt apart from the conversation.
+    pub(crate) is_apart: bool,
+    /// The form of what is written; none for free text.
+    pub(crate) form: Option<&'a Form>,
+    /// A beginning of what is written that is made likelier, where the back end can do so, and by how much.
+    pub(crate) favoured: Option<(&'static str, f32)>,
+    pub(crate) max_tokens: usize,
+    pub(crate) temperature: f32,
+}
+
+/// The end of a text, and its tokens.
+pub(crate) struct Written {
+    pub(crate) ended: Ended,
+    pub(crate) usage: Usage,
+}
+
+impl Written {
+    pub(crate) fn stop_reason(&self) -> StopReason {
+        match self.ended {
+            Ended::Complete | Ended::Cancelled => StopReason::EndTurn,
+            Ended::TooLong => StopReason::MaxTokens,
+            Ended::GoesRound => StopReason::Other("the text repeated itself without end".to_owned()),
+        }
+    }
+
+    /// Why a call is not whole.
+    pub(crate) fn why_cut(&self) -> Option<&'static str> {
+        match self.ended {
+            Ended::Complete | Ended::Cancelled => None,
+            Ended::TooLong => {
+                Some("it was too long and cut off, so nothing was done. Do it in smaller pieces")
+            }
+            Ended::GoesRound => Some(
+                "it repeated itself without end and was cut off, so nothing was done. Do it in another way",
+            ),
+        }
+    }
+}
+
+/// Tells the user what the model is doing.
+pub(crate) type Report = Arc<dyn Fn(String) + Send + Sync>;
+
+/// Reads the text as it comes, and says when that is enough.
+pub(crate) type Read<'a> = dyn FnMut(&str) -> ControlFlow<()> + Send + 'a;
+
+/// A model that writes.
+#[async_trait]
+pub(crate) trait Backend: Send {
+    /// Does what comes before the first prompt, and checks that the conversation fits.
+    async fn prepare(&mut self, _prompt: Prompt<'_>, _report: &Report) -> ProviderResult<()> {
+        Ok(())
+    }
+
+    /// Writes what follows. Ends early, within a token, if it is dropped or `read` has enough.
+    async fn write(&mut self, prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Written>;
+
+    /// Keeps what was computed for the conversation.
+    fn remember(&mut self, _conversation: &str) {}
+}

@@ -1,9 +1,15 @@
 //! [`TaskWrites`]: the files that the running tasks of one request have changed.
 //!
 //! Tasks run side by side in the same folder. A file that one of them has changed belongs to it until it is over: another
-//! one would write over what it has not seen. Files that a program changes without being named in a call are not known here.
+//! one would write over what it has not seen. A folder that was moved or removed belongs to it with all that is below. Files
+//! that a program changes without being named in a call are not known here.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    ops::Bound,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 
@@ -13,7 +19,7 @@ const MAX_FILES: usize = 10_000;
 /// The files that running tasks have changed, each with its task.
 #[derive(Debug, Default)]
 pub(crate) struct TaskWrites {
-    owners: Mutex<HashMap<PathBuf, Arc<str>>>,
+    owners: Mutex<BTreeMap<PathBuf, Arc<str>>>,
 }
 
 impl TaskWrites {
@@ -55,12 +61,13 @@ impl TaskWriter {
     pub(crate) fn claim(&self, files: &[PathBuf]) -> Result<WriteClaim, String> {
         let mut owners = self.writes.owners.lock();
         for file in files {
-            if let Some(owner) = owners.get(file).filter(|owner| **owner != self.task) {
+            if let Some((changed, owner)) = overlapping(&owners, file).find(|(_, owner)| **owner != self.task)
+            {
                 return Err(format!(
                     "task {owner}, which is still running, has changed `{}`. Do the rest of your task without it; if \
                      nothing else is left, say what should be changed there, and why. When task {owner} is over, read \
                      the file again before you change it.",
-                    file.display()
+                    changed.display()
                 ));
             }
         }
@@ -81,6 +88,19 @@ impl TaskWriter {
     }
 }
 
+/// The entries of a file, of what is below it, and of the folders that it is in.
+fn overlapping<'a>(
+    owners: &'a BTreeMap<PathBuf, Arc<str>>,
+    file: &'a Path,
+) -> impl Iterator<Item = (&'a Path, &'a Arc<str>)> {
+    let above = file.ancestors().skip(1).filter_map(move |folder| Some((folder, owners.get(folder)?)));
+    // Paths are ordered by their components, so everything below a folder follows it.
+    let below = owners
+        .range::<Path, _>((Bound::Included(file), Bound::Unbounded))
+        .take_while(move |(other, _)| other.starts_with(file));
+    below.map(|(other, owner)| (other.as_path(), owner)).chain(above)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +119,17 @@ mod tests {
         let claim = two.claim(&files(&["/a"])).unwrap();
         two.withdraw(claim);
         one.claim(&files(&["/a"])).expect("a withdrawn claim holds nothing");
+    }
+
+    #[test]
+    fn a_folder_is_claimed_with_what_is_below() {
+        let writes = Arc::new(TaskWrites::default());
+        let (one, two) = (TaskWriter::new(&writes, "1"), TaskWriter::new(&writes, "2"));
+        let claim = |writer: &TaskWriter, file: &str| writer.claim(&[file.into()]).is_ok();
+        assert!(claim(&two, "/a-b") && claim(&one, "/a/b/c") && claim(&two, "/a/d"));
+        assert!(!claim(&two, "/a/b"), "another task has changed a file in it");
+        assert!(!claim(&one, "/a"));
+        assert!(claim(&one, "/a/b") && !claim(&two, "/a/b/e"), "the folder is gone");
+        assert!(claim(&two, "/a/bc"));
     }
 }

@@ -51,7 +51,7 @@ pub(super) struct Judge<'a> {
     /// The files of the call, resolved once: the tool uses the same paths that are judged here.
     files: Vec<JudgedPath>,
     /// The files that it is known to write.
-    writes: Vec<PathBuf>,
+    pub(super) writes: Vec<PathBuf>,
     /// The hard links that are permitted for a file that is read.
     readable_links: HardLinks,
     /// The reason why git may run programs in the working folder, computed on first use.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{
     glob::Glob,
     judge::{DefaultPolicy, Judge, shown},
+    judge_writes::expand,
     paths::{self, Bases, PathPattern},
     protected::{SecretScope, known_parts},
     rule::{Effect, Rule},
@@ -65,10 +66,7 @@ impl Judge<'_> {
     /// Checks the files that currently match a word with wildcards.
     pub(super) fn protect_expanded(&mut self, uses: Uses, bases: Bases<'_>, word: &Word) {
         let text = known_parts(word).join("*");
-        let star = text.find('*').unwrap_or(text.len());
-        let (folder, pattern) = text.split_at(text[..star].rfind('/').map_or(0, |slash| slash + 1));
-        let Ok(folder) = bases.resolve(if folder.is_empty() { "." } else { folder }) else { return };
-        let files = secrets_below::expand(&folder, pattern, &mut self.entries_left);
+        let files = expand(bases, &text, &mut self.entries_left);
         let Some(files) = files else { return self.has_too_many(&text) };
         for file in files {
             let resolved = match file.is_symlink() {

@@ -8,6 +8,7 @@ use std::{
 use super::{
     git_repository,
     judge::{DefaultPolicy, Judge, Means},
+    judge_writes::MAX_WRITTEN,
     matching::Certainty,
     path_arguments::{RestrictedPaths, is_of_process, without_dots},
     paths,
@@ -63,8 +64,12 @@ impl Judge<'_> {
         let checks = self.checks();
         let script = shell::read(command);
         let mut watch = self.watch();
+        let mut entries_left = MAX_WRITTEN;
         for segment in &script.segments {
             self.segment(segment, &script, checks, &mut watch);
+            for form in &segment.forms {
+                self.note_writes(form, &segment.folders, &mut entries_left);
+            }
         }
         for file in &script.files {
             self.redirection(file, checks, &mut watch);

@@ -69,6 +69,7 @@ mod judge;
 mod judge_computed;
 mod judge_protected;
 mod judge_shell;
+mod judge_writes;
 mod matching;
 mod mode;
 mod path_arguments;

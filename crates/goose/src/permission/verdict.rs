@@ -40,7 +40,7 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The files that the decision is based on. The tool may use no other files.
     pub files: Vec<JudgedPath>,
-    /// The files that it is known to write, by a file tool or by a redirection of the shell.
+    /// The files that it is known to write: by a file tool, a redirection of the shell, or a command like `sed -i` or `mv`.
     pub writes: Vec<PathBuf>,
 }
 

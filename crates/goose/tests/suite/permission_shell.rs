@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use goose::permission::{Mode, Verdict};
 
-use crate::permission::{Desk, always, is_ask, is_deny, reasons};
+use crate::permission::{Call, Desk, always, is_ask, is_deny, reasons};
 
 /// Commands that run unasked in `smart_approve`.
 const READS: &[&str] = &[
@@ -505,5 +505,60 @@ fn redirections_obey_the_rules_about_files() -> anyhow::Result<()> {
     ensure!(desk.shell(Mode::SmartApprove, "ls > out/a.txt") == Verdict::Allow);
     ensure!(is_ask(&desk.shell(Mode::SmartApprove, "ls > out/../a.txt")));
     ensure!(desk.shell(Mode::Auto, "ls > a.txt") == Verdict::Allow);
+    Ok(())
+}
+
+/// Commands, and the files in the working folder that they are known to write.
+const WRITES: &[(&str, &[&str])] = &[
+    ("cat a > b; ls", &["b"]),
+    ("rm -f a b -- -c", &["a", "b", "-c"]),
+    ("rm *.txt", &["x.txt", "y.txt"]),
+    ("ls | tee -a log /dev/null", &["log"]),
+    ("sed -i 's/a/b/' a b", &["a", "b"]),
+    ("sed -n -i.bak -e 's/a/b/' -e p a", &["a"]),
+    ("sed --in-place --expression=p a", &["a"]),
+    ("sed 's/i/j/' a", &[]),
+    ("perl -pi -e 's/a/b/' a", &["a"]),
+    ("perl -ne 'print' a", &[]),
+    ("mv a b", &["a", "b"]),
+    ("mv a b dir", &["a", "b", "dir/a", "dir/b"]),
+    ("mv -t dir a", &["a", "dir/a"]),
+    ("cp a b", &["b"]),
+    ("cp -r --target-directory=dir a x/b", &["dir/a", "dir/b"]),
+    ("cp *.txt dir", &["dir/x.txt", "dir/y.txt"]),
+    ("cp -r dir/. .", &[]),
+    ("install -m 755 a dir/b", &["dir/b"]),
+    ("ln -sf a b", &["b"]),
+    ("dd if=a of=b", &["b"]),
+    ("sort -o a a", &["a"]),
+    ("truncate -s 0 a", &["a"]),
+    ("sudo -u me rm a", &["a"]),
+    ("bash -c 'rm a' && env X=1 rm b", &["a", "b"]),
+    ("cd dir && rm a", &["dir/a"]),
+    ("cd $X; rm a", &[]),
+    ("rm $X \"$Y\" {a,b}", &[]),
+    ("for f in a b; do rm $f; done", &[]),
+    ("make; python3 a.py; git restore a", &[]),
+    ("rm", &[]),
+    ("cp a", &[]),
+    ("mv -t", &[]),
+];
+
+#[test]
+fn the_files_that_a_command_names_and_writes_are_known() -> anyhow::Result<()> {
+    let desk = Desk::new()?;
+    let work = desk.work().canonicalize()?;
+    std::fs::create_dir(work.join("dir"))?;
+    ["x.txt", "y.txt"].iter().try_for_each(|name| std::fs::write(work.join(name), ""))?;
+    for (command, files) in WRITES {
+        for mode in [Mode::Auto, Mode::Approve] {
+            let call = Call::shell(command);
+            let mut writes = desk.permissions(mode).judgement(&call.in_folder(&work)).writes;
+            let mut expected: Vec<_> = files.iter().map(|file| work.join(file)).collect();
+            writes.sort();
+            expected.sort();
+            ensure!(writes == expected, "{command}: {writes:?}");
+        }
+    }
     Ok(())
 }

@@ -395,6 +395,55 @@ async fn a_file_that_a_running_task_has_changed_is_not_written_by_another() -> a
     Ok(())
 }
 
+/// Commands that write what the first task has changed, by name, by a wildcard, and in a folder.
+const CONFLICTS: [&str; 10] = [
+    "sed -i s/a/b/ shared.txt",
+    "mv base other",
+    "cp mine shared.txt",
+    "cp mine sub/file",
+    "echo x | tee -a sub/file",
+    "rm shared.*",
+    "rm -r sub",
+    "cd sub && rm file",
+    "sh -c 'rm shared.txt'",
+    "ls; perl -pi -e s/a/b/ base",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shell_command_does_not_write_what_a_running_task_has_changed() -> anyhow::Result<()> {
+    let model = crew_model(move |asked| {
+        let (is_first, results) = (text(asked).contains("\n\nFirst\n"), asked.tool_results().len());
+        match (is_first, results) {
+            (true, 0) => shell("mkdir sub; echo a > base; cp base shared.txt; echo b | tee sub/file"),
+            (true, 1) => shell("touch written; until [ -e go ]; do sleep 0.01; done"),
+            (false, 0) => shell("until [ -e written ]; do sleep 0.01; done; echo c > mine"),
+            (false, 1..=10) => shell(CONFLICTS[results - 1]),
+            (false, 11) => Turn::call("developer__write", json!({"path": "sub/file", "content": "c"})),
+            (false, 12) => shell("cp shared.txt copy && cat sub/file >> copy && rm mine"),
+            (false, 13) => shell("touch go"),
+            _ => Turn::text("Done."),
+        }
+    })?;
+    let crew = Crew::new(model).await?;
+    let records = crew.run(&[("First", &[]), ("Second", &[])]).await?;
+    assert_eq!(outcome(&records)?, &done());
+    let asked = crew.model.asked();
+    let last = asked.iter().rfind(|asked| is_for(asked, "Second")).context("the second task was asked")?;
+    let results = last.tool_results();
+    for ((_, refused), command) in results[1..12].iter().zip(CONFLICTS.iter().chain(&["write"])) {
+        let reason = "Not run: task 1, which is still running, has changed";
+        ensure!(refused.contains(reason), "{command}: {refused}");
+    }
+    ensure!(!results[12].1.contains("Not run"), "reading and its own files are free: {}", results[12].1);
+    let read = |name: &str| fs::read_to_string(crew.world.file(name));
+    assert_eq!(
+        (read("shared.txt")?, read("base")?, read("copy")?),
+        ("a\n".into(), "a\n".into(), "a\nb\n".into())
+    );
+    crew.exchange.close().await;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_that_name_the_same_file_run_one_after_another() -> anyhow::Result<()> {
     let crew = Crew::new(crew_model(|_| Turn::text("Done.").after(Duration::from_millis(100)))?).await?;

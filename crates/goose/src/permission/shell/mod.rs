@@ -5,7 +5,8 @@
 //! - `segment`: from words to a [`Segment`]; `wrappers`: `env`, `sudo`, `xargs`, `bash -c` … and the commands that they run;
 //!   `builtins`: builtin commands that evaluate their words; `launchers`: programs that run code;
 //! - `read_only`, `git`, `sed`, `awk`: commands that are known to change nothing; `folder_arguments`: the folders that a command
-//!   uses; `exec_options`: options that make a program run another one; `variables`: variables that do.
+//!   uses; `written_files`: the files that a command writes; `exec_options`: options that make a program run another one;
+//!   `variables`: variables that do.
 //!
 //! Everything that is not understood is a [`Doubt`]. This module decides nothing; the judge does.
 
@@ -27,6 +28,7 @@ mod segment;
 mod variables;
 mod word;
 mod wrappers;
+mod written_files;
 
 #[cfg(test)]
 mod tests;
@@ -41,6 +43,7 @@ pub(super) use launchers::is_launcher;
 pub(super) use read_only::{asks_version, has_harmless_variables, is_always_read_only, only_carries};
 pub(super) use variables::is_exec_variable;
 pub(super) use word::{Reach, Word};
+pub(super) use written_files::{WrittenFiles, written_files};
 
 /// The longest command that is parsed.
 pub(super) const MAX_COMMAND_BYTES: usize = 256 * 1024;

@@ -10,7 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{OpenOptions, SessionState};
 use crate::{
     agents::manifest::{AgentManifest, AgentMode},
-    exchange::{DONE, Exchange, Outcome, Shown, TaskWriter, UsageLedger},
+    exchange::{DONE, Exchange, Handover, Outcome, Shown, TaskWriter, UsageLedger},
     session::{SessionId, Step},
 };
 
@@ -29,7 +29,7 @@ pub(super) const CANCELLED: &str = "The delegate was cancelled.";
 /// A task for a delegate.
 pub(crate) struct DelegateTask {
     /// The message that it begins with.
-    pub(crate) prompt: String,
+    pub(crate) prompt: Handover,
     /// The name of its session.
     pub(crate) title: String,
     pub(crate) agent: (Arc<AgentManifest>, AgentMode),
@@ -46,8 +46,7 @@ impl DelegateTask {
     /// A task in plain words.
     pub(crate) fn new(agent: (Arc<AgentManifest>, AgentMode), task: &str) -> Self {
         Self {
-            // The first words are never an `@agent`, which would choose another agent.
-            prompt: format!("Your task:\n\n{task}\n"),
+            prompt: Handover::new(task),
             title: task.to_owned(),
             agent,
             only_extensions: None,
@@ -140,7 +139,7 @@ pub(crate) struct Work {
     pub(super) id: SessionId,
     pub(super) place: Option<OwnedSemaphorePermit>,
     pub(super) options: OpenOptions,
-    pub(super) prompt: String,
+    pub(super) prompt: Handover,
     pub(super) begun: Begun,
     pub(super) shown: Shown,
     pub(super) cancellation: CancellationToken,

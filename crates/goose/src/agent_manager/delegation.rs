@@ -165,16 +165,6 @@ impl Delegation {
         delegate
     }
 
-    /// The most tokens of the conversation of a delegate.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the model of delegates cannot be used; the text says why.
-    pub(crate) async fn context_limit(&self) -> ToolResult<u64> {
-        let limit = self.models_of(None, None).await?.0.model().context_limit;
-        Ok(self.binder.profile.context_limit.map_or(limit, |wanted| wanted.min(limit)))
-    }
-
     /// Keeps a delegate that works in the background, until its result is asked for.
     pub(crate) fn keep(&self, delegate: Delegate) {
         let mut background = self.background.lock();
@@ -334,7 +324,7 @@ impl Delegation {
         let reply = match begun {
             Begun::Finished => None,
             Begun::Partly => Some(exchange.reply()),
-            Begun::NotYet => Some(exchange.reply_to(prompt.as_str())),
+            Begun::NotYet => Some(exchange.reply_to_handover(prompt, self.models.pair().1)),
         };
         let outcome = match reply {
             Some(reply) => relay(&self.events, &shown, &exchange, reply, &cancellation).await,

@@ -128,6 +128,11 @@ impl Budget {
         !switched_off && used > self.share(self.threshold).min(self.limit - self.reserve)
     }
 
+    /// Returns true if a conversation and an answer fit, and no room must be made.
+    pub fn fits(&self, used: u64) -> bool {
+        used <= self.limit - self.reserve && !self.is_over(used)
+    }
+
     /// Returns the tokens that the conversation should have after room was made.
     pub fn goal(&self) -> u64 {
         self.share(GOAL.min(if self.threshold > 0.0 { self.threshold } else { GOAL }))
@@ -218,5 +223,8 @@ mod tests {
     fn people_can_switch_it_off() {
         assert!(!Budget::new(1_000, None, Some(0.0)).is_over(5_000));
         assert!(!Budget::new(1_000, None, Some(1.0)).is_over(5_000));
+        assert!(
+            !Budget::new(1_000, None, Some(1.0)).fits(901) && Budget::new(1_000, None, Some(1.0)).fits(900)
+        );
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     context::{
         Budget, Meter, Moderator,
-        moderate::{CompactionRequest, Pressure, make_room},
+        moderate::{CompactionRequest, Pressure, Summarizer, make_room},
     },
     session::{Conversation, Step},
 };
@@ -48,7 +48,7 @@ impl Core {
         self.limits.context.map_or(limit, |wanted| wanted.min(limit))
     }
 
-    fn budget(&self, reason: Reason, used: u64) -> Budget {
+    pub(super) fn budget(&self, reason: Reason, used: u64) -> Budget {
         let limit = self.limit();
         let threshold = match reason {
             Reason::Near => self.limits.threshold,
@@ -120,9 +120,7 @@ impl ReplyTask {
             pressure: reason.pressure(),
             meter: self.state.context_usage.meter(),
             budget: core.budget(reason, before),
-            summarizer: accelerator.as_ref(),
-            retry: &core.retry,
-            book: &book,
+            summarizer: Summarizer { model: accelerator.as_ref(), retry: &core.retry, book: &book },
         };
         let room = make_room(self.state.conversation.messages(), making);
         let room = self.cancellation.run_until_cancelled(room).await.ok_or(Abort::Cancelled)?;

@@ -13,7 +13,8 @@
 //! - `call_path`: the one way to a tool, for the loop and for tools that call tools;
 //! - `routing`: which agent answers a request; `hand_back`: routing it again; `recalling`: what earlier sessions have about it;
 //! - `guest`: replies by another agent, for one message or a plan; `judge`: verdicts on results;
-//! - `relay`: the events and questions of a delegate, in the session that started it;
+//! - `handover`: the message that a delegate begins with, made to fit; `relay`: its events and questions, in the session that
+//!   started it;
 //! - `task_graph`: a request that is split, and its tasks; `task_writes`: the files that they change;
 //! - `extension_prompts`: prompts that change while a session is open;
 //! - `event`, `event_hub`: all that a user interface sees; `outbox`: its order after the steps; `facts`: what is known of a reply; `questions`: what extensions ask and show;
@@ -34,6 +35,7 @@ mod final_output;
 mod guest;
 mod hand_back;
 mod handle;
+mod handover;
 mod judge;
 mod models;
 mod outbox;
@@ -63,6 +65,7 @@ pub use event_hub::{EventReader, EventRecord};
 pub use facts::Facts;
 pub(crate) use final_output::FinalOutput;
 pub use handle::Exchange;
+pub(crate) use handover::Handover;
 pub use judge::Judgement;
 pub(crate) use models::{ActiveModels, ModelSource, prepare};
 pub(crate) use questions::SessionNotifier;

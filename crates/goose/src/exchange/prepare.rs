@@ -46,7 +46,7 @@ impl ReplyTask {
 
     /// The tools that the model is offered, and the prompt. Extensions that are still starting are waited for before the
     /// first question of a reply, and after the agent was replaced or its extensions were switched.
-    async fn refresh_offer(&mut self) -> StepResult<()> {
+    pub(super) async fn refresh_offer(&mut self) -> StepResult<()> {
         if self.is_joining {
             self.offer(Arc::from([]), Vec::new());
             return Ok(());

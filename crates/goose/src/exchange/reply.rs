@@ -9,6 +9,7 @@ use std::{
 
 use futures::{FutureExt as _, Stream, StreamExt as _};
 use goose_extension::Message;
+use goose_providers::Provider;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -17,6 +18,7 @@ use super::{
     event_hub::{EventHub, EventReader, EventRecord},
     guest::Guest,
     handle::Exchange,
+    handover::Handover,
     reply_task::ReplyTask,
 };
 use crate::agents::router::RoutedTask;
@@ -39,15 +41,25 @@ pub struct Reply {
 impl Reply {
     /// Begins a reply, after the user's message if there is one, by the conversation's agent or a guest.
     pub(super) fn begin(core: &Arc<Core>, message: Option<Message>, guest: Option<Guest>) -> Self {
-        Self::begin_with(core, message, guest, None)
+        Self::begin_with(core, message, guest, |_| {})
     }
 
-    /// Begins a reply to a message that consists of these tasks, if it is known which they are.
+    /// Begins a reply to what another session hands over; its model summarizes what does not fit.
+    pub(super) fn begin_handover(
+        core: &Arc<Core>,
+        handover: Handover,
+        summarizer: Arc<dyn Provider>,
+    ) -> Self {
+        let message = Message::user(handover.text());
+        Self::begin_with(core, Some(message), None, |work| work.handover = Some((handover, summarizer)))
+    }
+
+    /// Begins a reply with more that is known about it.
     fn begin_with(
         core: &Arc<Core>,
         message: Option<Message>,
         guest: Option<Guest>,
-        tasks: Option<Vec<RoutedTask>>,
+        add_known: impl FnOnce(&mut ReplyTask) + Send + 'static,
     ) -> Self {
         let events = core.events.follow();
         // Before the new one has its token: only a reply that was told to stop is waited for.
@@ -68,7 +80,7 @@ impl Reply {
                 None => Arc::clone(&core.state).lock_owned().await,
             };
             let mut work = ReplyTask::new(Arc::clone(&core), state, sink.clone(), token);
-            work.given_tasks = tasks;
+            add_known(&mut work);
             let outcome = AssertUnwindSafe(work.reply(message, guest)).catch_unwind().await;
             sink.emit(Event::Finished(outcome.unwrap_or_else(|_| Outcome::Failed(fault()))));
             if let Err(error) = core.session.sync().await {
@@ -148,7 +160,8 @@ impl Stream for Reply {
 impl Exchange {
     /// Replies to a message that the caller has split into tasks. They run as those of a message that goose splits itself.
     pub fn reply_to_tasks(&self, message: impl Into<Message>, tasks: Vec<RoutedTask>) -> Reply {
-        Reply::begin_with(&self.core, Some(message.into()), None, Some(tasks))
+        let message = Some(message.into());
+        Reply::begin_with(&self.core, message, None, |work| work.given_tasks = Some(tasks))
     }
 
     /// Follows the session's events from those after a number on, of any reply; without a number, from the beginning of

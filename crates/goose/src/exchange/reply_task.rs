@@ -13,7 +13,7 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
 use goose_extension::{Message, MessageContent, Role, ToolOutput};
-use goose_providers::{ProviderError, StopReason, ToolCall, Usage};
+use goose_providers::{Provider, ProviderError, StopReason, ToolCall, Usage};
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +25,7 @@ use super::{
     final_output,
     guest::{Guest, Host},
     hand_back::HandBack,
+    handover::Handover,
     outbox::{Outbox, Writing},
     repetition::Repetition,
     sanitize_output::sanitize_output,
@@ -86,6 +87,8 @@ pub(super) struct ReplyTask {
     pub(super) has_written: Arc<AtomicBool>,
     /// The tasks of the request, if the caller has split it.
     pub(super) given_tasks: Option<Vec<RoutedTask>>,
+    /// The message as another session hands it over, and the model that summarizes what does not fit.
+    pub(super) handover: Option<(Handover, Arc<dyn Provider>)>,
     /// Set while the results of tasks are joined: the model has no tools then.
     pub(super) is_joining: bool,
 }
@@ -150,6 +153,7 @@ impl ReplyTask {
             handing: HandBack::default(),
             has_written: Arc::default(),
             given_tasks: None,
+            handover: None,
             is_joining: false,
         }
     }
@@ -232,6 +236,10 @@ impl ReplyTask {
         let last = self.state.conversation.last().map(|last| last.role.clone());
         let message = match (message, last) {
             (Some(message), _) => {
+                let message = match self.handover.take() {
+                    Some((handover, summarizer)) => self.fitting(handover, summarizer).await?,
+                    None => message,
+                };
                 let message = self.with_changed_prompts(message).await;
                 let message = self.core.with_surroundings(message, &self.state.conversation);
                 let message = self.with_recalled(message).await;

@@ -479,6 +479,80 @@ async fn a_delegate_has_the_limits_the_model_and_the_extensions_that_are_said() 
     Ok(())
 }
 
+/// An office whose settings know a model with a small context.
+async fn with_small_model(model: ModelServer) -> anyhow::Result<Office> {
+    let world = World::new()?;
+    fs::create_dir_all(world.paths().config)?;
+    fs::write(world.paths().config.join("config.yaml"), "models: {gpt-4o-mini: {context_limit: 16000}}\n")?;
+    let environment = [("OPENAI_HOST", model.url()), ("OPENAI_API_KEY", "key".to_owned())];
+    Office::in_world(world, model, auto(), &environment, Vec::new()).await
+}
+
+fn is_summary(asked: &Asked) -> bool {
+    asked.body["messages"][0]["content"]
+        .as_str()
+        .is_some_and(|text| text.starts_with("You shorten the record"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_does_not_fit_into_the_context_of_a_delegate_is_summarized() -> anyhow::Result<()> {
+    let long = format!("{}Use the port 4711.", "Look at this line.\n".repeat(3_000));
+    for (fits, model) in [(false, json!("openai:gpt-4o-mini")), (true, Value::Null)] {
+        let (mut is_begun, instructions) = (false, long.clone());
+        let server = ModelServer::answering(move |asked| match () {
+            () if is_summary(asked) => Turn::text("Look, and use the port 4711."),
+            () if is_boss(asked) && !std::mem::replace(&mut is_begun, true) => {
+                delegate(json!({"instructions": instructions, "model": model}))
+            }
+            () => Turn::text("Done."),
+        })?;
+        let office = with_small_model(server).await?;
+        let events = all(office.exchange.reply_to("Go")).await?;
+        assert_eq!(outcome(&events)?, &done());
+        let asked = office.model.asked();
+        let summaries: Vec<&Asked> = asked.iter().filter(|asked| is_summary(asked)).collect();
+        assert_eq!(summaries.len(), usize::from(!fits));
+        let told = asked.iter().find(|asked| !is_boss(asked) && !is_summary(asked));
+        let told = told.and_then(Asked::last_user_text).context("the delegate was asked")?;
+        assert!(told.starts_with("Your task:"), "{told}");
+        assert_eq!(told.contains("Look at this line."), fits);
+        assert_eq!(told.contains("Look, and use the port 4711."), !fits);
+        let is_told = |event: &&Event| matches!(event, Event::ToolProgress { message, .. } if message.contains("was summarized"));
+        assert_eq!(events.iter().filter(is_told).count(), usize::from(!fits), "{events:?}");
+        office.exchange.close().await;
+    }
+    Ok(())
+}
+
+/// A model with a smaller context takes the conversation over: what it does not hold is summarized before it is asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_is_compacted_for_a_model_with_a_smaller_context() -> anyhow::Result<()> {
+    let server = ModelServer::answering(|asked| match is_summary(asked) {
+        true => Turn::text("They talked about lines."),
+        false => Turn::text("A line of the answer.\n".repeat(400)).costing(asked.bytes as u64 / 4, 2_200),
+    })?;
+    let office = with_small_model(server).await?;
+    for _ in 0..8 {
+        let events = all(office.exchange.reply_to("Tell me about lines.")).await?;
+        assert_eq!(outcome(&events)?, &done());
+    }
+    assert!(!office.model.asked().iter().any(is_summary), "the larger context holds it");
+    office.exchange.set_model("openai:gpt-4o-mini").await?;
+    let events = all(office.exchange.reply_to("Tell me more.")).await?;
+    assert_eq!(outcome(&events)?, &done());
+    let asked = office.model.asked();
+    assert_eq!(asked.iter().filter(|asked| is_summary(asked)).count(), 1);
+    let last = asked.last().context("the small model was asked")?;
+    assert_eq!(last.body["model"], "gpt-4o-mini");
+    assert!(
+        last.body.to_string().contains("They talked about lines.") && last.bytes < 64_000,
+        "{}",
+        last.bytes
+    );
+    office.exchange.close().await;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_extension_is_an_error_that_lists_those_of_the_delegate() -> anyhow::Result<()> {
     let wanted = |names: &[&str]| delegate(json!({"instructions": "Go", "extensions": names, "async": true}));

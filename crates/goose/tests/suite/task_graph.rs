@@ -49,8 +49,9 @@ impl Crew {
         let world = World::new()?;
         fs::create_dir_all(world.paths().config)?;
         fs::write(world.paths().config.join("config.yaml"), config)?;
-        let path = [("PATH", std::env::var("PATH")?)];
-        let settings = Settings::load(SettingsSource::new(world.paths()).with_environment(path))?;
+        let host = ("OPENAI_HOST", model.url());
+        let environment = [("PATH", std::env::var("PATH")?), host, ("OPENAI_API_KEY", "key".to_owned())];
+        let settings = Settings::load(SettingsSource::new(world.paths()).with_environment(environment))?;
         let manager = AgentManager::new(settings).with_pool(Arc::clone(&world.pool));
         let folder = world.file("").canonicalize()?;
         let options = OpenOptions::new(manager.settings().profile(None)?)
@@ -239,6 +240,90 @@ async fn a_chain_keeps_its_order_and_passes_results() -> anyhow::Result<()> {
 
 async fn records_of(crew: &Crew, text: &str) -> anyhow::Result<Vec<Arc<EventRecord>>> {
     records(crew.exchange.reply_to(text)).await
+}
+
+/// Tasks are done by a model whose context holds its tools and little more.
+const SMALL_MODEL: &str = "GOOSE_SUBAGENT_PROVIDER: openai
+GOOSE_SUBAGENT_MODEL: gpt-4o-mini
+models: {gpt-4o-mini: {context_limit: 10000}}
+";
+
+fn is_summary(asked: &Asked) -> bool {
+    asked.body["messages"][0]["content"]
+        .as_str()
+        .is_some_and(|text| text.starts_with("You shorten the record"))
+}
+
+/// A task that needs two long results.
+struct LongResults {
+    /// The message that it begins with.
+    told: String,
+    /// The requests for summaries.
+    summaries: Vec<Asked>,
+    /// The tokens that it has used.
+    tokens: Option<u64>,
+}
+
+async fn long_results(config: &str, summary: fn() -> Turn) -> anyhow::Result<LongResults> {
+    let model = crew_model(move |asked| match text(asked) {
+        _ if is_summary(asked) => summary(),
+        text if text.contains("\n\nRead one\n") => {
+            Turn::text(format!("{}The port is 4711.", "A line of the first.\n".repeat(1_500)))
+        }
+        text if text.contains("\n\nRead two\n") => Turn::text("A line of the second.\n".repeat(1_500)),
+        _ => Turn::text("Used.").costing(7_000, 1),
+    })?;
+    let crew = Crew::with(model, Permissions::new(PermissionOptions::new(Mode::Auto)), config).await?;
+    let records = crew.run(&[("Read one", &[]), ("Read two", &[]), ("Use both", &["1", "2"])]).await?;
+    assert_eq!((outcome(&records)?, answer(&records).as_str()), (&done(), "Joined."));
+    let tokens = records.iter().find_map(|record| match &record.event {
+        Event::TaskFinished(finished) if finished.task == "3" => Some(finished.usage.total()),
+        _ => None,
+    });
+    let summaries: Vec<Asked> = crew.model.asked().into_iter().filter(is_summary).collect();
+    let told = crew.asked_for("Use both");
+    assert_eq!(told.len(), 1);
+    crew.exchange.close().await;
+    Ok(LongResults { told: told[0].clone(), summaries, tokens })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_that_do_not_fit_into_the_context_of_a_task_are_summarized() -> anyhow::Result<()> {
+    let summary = || Turn::text("It says that the port is 4711.").costing(1_000, 10);
+    let LongResults { told, summaries, tokens } = long_results(SMALL_MODEL, summary).await?;
+    assert_eq!(tokens, Some(7_001 + 2 * 1_010), "the task pays for the summaries");
+    assert_eq!(summaries.len(), 2, "each long result once");
+    for asked in &summaries {
+        assert_eq!(asked.body["model"], "gpt-4o", "the model with the larger context summarizes");
+    }
+    ensure!(text(&summaries[0]).contains("The port is 4711."), "the summarizer reads all of it");
+    assert_eq!(told.matches("It says that the port is 4711.").count(), 2, "{told}");
+    ensure!(
+        told.contains("Result of the earlier task \"Read one\"") && !told.contains("A line of"),
+        "{told}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_are_cut_where_they_cannot_be_summarized() -> anyhow::Result<()> {
+    let LongResults { told, summaries, .. } = long_results(SMALL_MODEL, || Turn::status(400, "No.")).await?;
+    ensure!(!summaries.is_empty());
+    assert_eq!(told.matches("(Cut here;").count(), 2, "{told}");
+    ensure!(told.contains("A line of the first.") && told.contains("A line of the second."), "{told}");
+    ensure!(told.len() < 20_000, "{}", told.len());
+    let truncate = format!("{SMALL_MODEL}GOOSE_MODERATOR: truncate\n");
+    let LongResults { told, summaries, .. } = long_results(&truncate, || Turn::status(400, "No.")).await?;
+    ensure!(summaries.is_empty() && told.matches("(Cut here;").count() == 2, "{told}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_that_fit_cost_no_summary() -> anyhow::Result<()> {
+    let LongResults { told, summaries, .. } = long_results("", || Turn::status(400, "No.")).await?;
+    ensure!(summaries.is_empty(), "{summaries:?}");
+    ensure!(told.contains("A line of the first.") && told.len() > 30_000, "{}", told.len());
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,13 +4,13 @@
 //! units            the conversation in pieces that can be removed without breaking it; removal of the oldest
 //! summary_message  stands for the pieces that are gone: the task, a summary, the last request, the plan
 //! shrink           shortens results of tools, the older ones first
-//! summarize        has a model summarize the oldest pieces
+//! summarize        has a model summarize the oldest pieces, or a text that is handed to another agent
 //! ```
 //!
 //! The recent pieces stay word for word, whatever happens to the older ones.
 
 mod shrink;
-mod summarize;
+pub(crate) mod summarize;
 mod summary_message;
 mod units;
 
@@ -115,10 +115,17 @@ pub struct CompactionRequest<'a> {
     /// Says how full it may be.
     pub budget: Budget,
     /// The model that summarizes.
-    pub summarizer: &'a dyn Provider,
-    /// The retry policy for the summarizer.
+    pub summarizer: Summarizer<'a>,
+}
+
+/// A model that summarizes.
+#[derive(Clone, Copy)]
+pub struct Summarizer<'a> {
+    /// The model.
+    pub model: &'a dyn Provider,
+    /// The retry policy.
     pub retry: &'a RetryPolicy,
-    /// Receives the tokens of each request to the summarizer, also of failed ones.
+    /// Receives the tokens of each request, also of failed ones.
     pub book: &'a (dyn Fn(Usage) + Sync),
 }
 

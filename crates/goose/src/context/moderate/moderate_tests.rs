@@ -75,9 +75,7 @@ async fn made(
         pressure,
         meter: &meter,
         budget,
-        summarizer: model,
-        retry: &retry,
-        book: &book,
+        summarizer: Summarizer { model, retry: &retry, book: &book },
     };
     make_room(messages, request).await
 }

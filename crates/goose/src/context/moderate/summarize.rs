@@ -1,4 +1,5 @@
-//! A model summarizes the oldest pieces. If it fails, they are left out, as [`truncate`] does.
+//! A model summarizes the oldest pieces. If it fails, they are left out, as [`truncate`] does. A text that is handed to another
+//! agent is summarized in the same way.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -9,7 +10,7 @@ use goose_providers::{
 };
 
 use super::{
-    CompactionRequest, Goal,
+    CompactionRequest, Goal, Summarizer,
     summary_message::SummaryMessage,
     units::{Units, first_kept, truncate},
 };
@@ -46,7 +47,7 @@ pub(super) async fn oldest(
     if gone.messages().map(|message| goal.weight(message)).sum::<u64>() < MIN_TOKENS {
         return None;
     }
-    match summary(units, first, request).await {
+    match summary(units, first, &request.summarizer).await {
         Ok(summary) => {
             let summary = SummaryMessage::without(units, first, Some(summary), goal.max_part_chars());
             units.replace(first, summary);
@@ -59,13 +60,32 @@ pub(super) async fn oldest(
     }
 }
 
+/// Summarizes a text by itself.
+///
+/// # Errors
+///
+/// Fails if the model gives no usable summary.
+pub(crate) async fn text(text: &str, by: &Summarizer<'_>) -> ProviderResult<String> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    // A longer piece would be cut.
+    while let Some((at, _)) = rest.char_indices().nth(MAX_PART_CHARS) {
+        let at = rest[..at].rfind('\n').map_or(at, |end| end + 1);
+        pieces.push(Arc::new(Message::assistant(&rest[..at])));
+        rest = &rest[at..];
+    }
+    pieces.push(Arc::new(Message::assistant(rest)));
+    let units = Units::new(&pieces);
+    summary(&units, pieces.len(), by).await
+}
+
 /// Asks for the summary, with retries.
-async fn summary(units: &Units, first: usize, request: &CompactionRequest<'_>) -> ProviderResult<String> {
-    let mut most = request.summarizer.model().context_limit / SHARE;
+async fn summary(units: &Units, first: usize, by: &Summarizer<'_>) -> ProviderResult<String> {
+    let mut most = by.model.model().context_limit / SHARE;
     let mut effort = Some(Effort::None);
     let (mut failures, mut cuts) = (0, 0);
     loop {
-        let error = match ask(record(units, first, most), effort, request).await {
+        let error = match ask(record(units, first, most), effort, by).await {
             Ok(reply) => return summary_text(&reply),
             Err(error) => error,
         };
@@ -78,7 +98,7 @@ async fn summary(units: &Units, first: usize, request: &CompactionRequest<'_>) -
             ProviderError::Refused { .. } if effort.is_some() => effort = None,
             error => {
                 failures += 1;
-                let delay = request.retry.delay(failures, &error).filter(|_| failures <= MAX_RETRIES);
+                let delay = by.retry.delay(failures, &error).filter(|_| failures <= MAX_RETRIES);
                 tokio::time::sleep(delay.ok_or(error)?).await;
             }
         }
@@ -86,12 +106,8 @@ async fn summary(units: &Units, first: usize, request: &CompactionRequest<'_>) -
 }
 
 /// Asks once. Tokens are counted also if the answer is incomplete.
-async fn ask(
-    record: String,
-    effort: Option<Effort>,
-    compaction: &CompactionRequest<'_>,
-) -> ProviderResult<Reply> {
-    let model = compaction.summarizer;
+async fn ask(record: String, effort: Option<Effort>, by: &Summarizer<'_>) -> ProviderResult<Reply> {
+    let model = by.model;
     let max_tokens = model.model().max_output.map_or(MAX_TOKENS, |most| most.min(MAX_TOKENS));
     let messages = [Arc::new(Message::user(record))];
     let options = RequestOptions { max_tokens: Some(max_tokens), effort, ..RequestOptions::default() };
@@ -105,7 +121,7 @@ async fn ask(
             None => break Ok(()),
         }
     };
-    (compaction.book)(collector.usage());
+    (by.book)(collector.usage());
     read?;
     collector.finish()
 }

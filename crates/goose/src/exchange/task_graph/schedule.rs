@@ -129,8 +129,7 @@ impl ReplyTask {
         running: &mut Running,
     ) -> StepResult<()> {
         let delegation = Arc::clone(&self.core.delegation);
-        let limit = delegation.context_limit().await;
-        let prepared = match limit.and_then(|limit| self.delegate_task(graph, at, running, limit)) {
+        let prepared = match self.delegate_task(graph, at, running) {
             Ok(task) => delegation.prepare(task, "").await,
             Err(error) => Err(error),
         };
@@ -153,17 +152,11 @@ impl ReplyTask {
         Ok(())
     }
 
-    fn delegate_task(
-        &self,
-        graph: &TaskGraph,
-        at: usize,
-        running: &Running,
-        context_limit: u64,
-    ) -> ToolResult<DelegateTask> {
+    fn delegate_task(&self, graph: &TaskGraph, at: usize, running: &Running) -> ToolResult<DelegateTask> {
         let (task, delegation) = (&graph.tasks[at], &self.core.delegation);
         let agent = delegation.catalog().find(&task.planned.agent_id());
         Ok(DelegateTask {
-            prompt: texts::prompt(graph, task, context_limit),
+            prompt: texts::prompt(graph, task),
             title: task.planned.text.clone(),
             agent: agent.map_err(|error| ToolError::execution(error.to_string()))?,
             only_extensions: None,

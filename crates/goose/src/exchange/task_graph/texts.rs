@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use super::graph::{GraphTask, TaskGraph};
-use crate::{context::tokens, session::TaskEnd};
+use crate::{
+    exchange::handover::{Handover, cut},
+    session::TaskEnd,
+};
 
 /// The most bytes of a result that another task or the final answer is given.
 const MAX_RESULT_BYTES: usize = 16_000;
@@ -25,22 +28,17 @@ const JOIN: &str = "Write one answer to the request from these results. Say whic
                     cancelled or was not run, with the reason. Do not repeat the work, and do not claim more than the \
                     results say.";
 
-/// The prompt of a task: its own words, the results that it needs, and the reason why an earlier attempt failed. Results are
-/// cut to what fits into the context of its model.
-pub(super) fn prompt(graph: &TaskGraph, task: &GraphTask, context_limit: u64) -> String {
-    // The first words are never an `@agent`, which would choose another agent.
-    let mut prompt = format!("Your task:\n\n{}\n", task.planned.text);
+/// The prompt of a task: its own words, the results that it needs, and the reason why an earlier attempt failed.
+pub(super) fn prompt(graph: &TaskGraph, task: &GraphTask) -> Handover {
+    let mut prompt = Handover::new(task.planned.text.as_str());
     let needed = task.planned.needs.iter().filter_map(|id| graph.find(id));
-    let needed: Vec<(&GraphTask, &str)> =
-        needed.filter_map(|needed| Some((needed, needed.result()?))).collect();
-    let limit = result_limit(needed.len(), context_limit.saturating_sub(tokens::of_text(&prompt)));
-    for (needed, result) in needed {
-        let about = &needed.planned.text;
-        let _ = write!(prompt, "\nResult of the earlier task \"{about}\":\n\n{}\n", cut(result, limit));
+    for (needed, result) in needed.filter_map(|needed| Some((needed, needed.result()?))) {
+        let heading = format!("\nResult of the earlier task \"{}\":\n\n", needed.planned.text);
+        prompt = prompt.with(heading, result.trim_end(), MAX_RESULT_BYTES);
     }
     if let Some(failure) = &task.failure {
-        let failure = cut(failure, MAX_REASON_BYTES);
-        let _ = write!(prompt, "\nAn earlier attempt at this task failed. Its error:\n\n{failure}\n");
+        let heading = "\nAn earlier attempt at this task failed. Its error:\n\n";
+        prompt = prompt.with(heading, failure.trim_end(), MAX_REASON_BYTES);
     }
     prompt
 }
@@ -64,7 +62,7 @@ pub(super) fn results(graph: &TaskGraph, context_limit: u64) -> String {
         let (end, result) = task.ended().map_or(("not finished", ""), |(end, result)| (end.word(), result));
         let (id, agent) = (&task.planned.id, task.planned.agent_id());
         let _ = write!(text, "## Task {id} ({agent}): {end}\n\n{}\n\n", task.planned.text);
-        let _ = write!(text, "Result:\n\n{}\n\n", cut(result, limit));
+        let _ = write!(text, "Result:\n\n{}\n\n", cut(result.trim_end(), limit));
     }
     text
 }
@@ -83,12 +81,6 @@ pub(super) fn headings(graph: &TaskGraph) -> String {
 fn result_limit(count: usize, context_limit: u64) -> usize {
     let room = (context_limit / RESULT_SHARE).saturating_mul(TOKEN_BYTES) / count.max(1) as u64;
     usize::try_from(room).unwrap_or(usize::MAX).clamp(MIN_RESULT_BYTES, MAX_RESULT_BYTES)
-}
-
-fn cut(text: &str, max_bytes: usize) -> String {
-    goose_fs::truncate_lines(text.trim_end().to_owned(), max_bytes, |rest| {
-        format!("(Cut here; {} more bytes.)", rest.len())
-    })
 }
 
 #[cfg(test)]
@@ -112,18 +104,18 @@ mod tests {
     fn a_task_is_told_its_own_words_and_the_results_that_it_needs() {
         let graph = graph("One is done.");
         assert_eq!(
-            prompt(&graph, &graph.tasks[1], 100_000),
+            prompt(&graph, &graph.tasks[1]).text(),
             "Your task:\n\nDo 2\n\nResult of the earlier task \"Do 1\":\n\nOne is done.\n"
         );
-        assert_eq!(prompt(&graph, &graph.tasks[2], 100_000), "Your task:\n\nDo 3\n");
+        assert_eq!(prompt(&graph, &graph.tasks[2]).text(), "Your task:\n\nDo 3\n");
     }
 
     #[test]
-    fn results_are_cut_to_the_context_of_the_task() {
+    fn results_are_capped() {
         let graph = graph(&"A line of the result.\n".repeat(2_000));
-        let large = prompt(&graph, &graph.tasks[1], 200_000);
-        assert!(large.len() < MAX_RESULT_BYTES + 200 && large.contains("(Cut here;"), "{}", large.len());
-        let small = prompt(&graph, &graph.tasks[1], 2_000);
-        assert!(tokens::of_text(&small) < 2_000 / RESULT_SHARE + 100, "{}", small.len());
+        let prompt = prompt(&graph, &graph.tasks[1]).text();
+        assert!(prompt.len() < MAX_RESULT_BYTES + 200 && prompt.contains("(Cut here;"), "{}", prompt.len());
+        let small = results(&graph, 2_000);
+        assert!((small.len() as u64) < 2_000 / RESULT_SHARE * TOKEN_BYTES + 300, "{}", small.len());
     }
 }

@@ -21,6 +21,7 @@ use crate::{
     agent_manager::{DelegateTask, Delegation},
     agents::goose_agent,
     config::{Paths, TrustStore},
+    exchange::Handover,
 };
 
 /// The name of the extension.
@@ -217,12 +218,11 @@ impl Summon {
             ));
         }
         let title = instructions.clone().or(source).unwrap_or_default();
-        // The first words are never an `@agent`, which would choose another agent.
-        let mut prompt = "Your task:\n".to_owned();
-        let parts = [knowledge, instructions].into_iter().flatten();
-        parts.for_each(|part| prompt.extend(["\n", part.as_str(), "\n"]));
+        let mut parts = [knowledge, instructions].into_iter().flatten();
+        let prompt = Handover::new(parts.next().unwrap_or_default());
+        let mut prompt = parts.fold(prompt, |prompt, part| prompt.with("\n", part, usize::MAX));
         if let Some(parameters) = arguments.parameters.filter(|parameters| !parameters.is_empty()) {
-            let _ = write!(prompt, "\nParameters: {}\n", Value::Object(parameters));
+            prompt = prompt.with("\nParameters: ", Value::Object(parameters).to_string(), usize::MAX);
         }
         Ok(DelegateTask {
             prompt,

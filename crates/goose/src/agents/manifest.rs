@@ -13,6 +13,12 @@ pub use super::group_access::{FileRestriction, GroupAccess};
 /// The group of all services.
 pub(super) const ALL_SERVICES: &str = "mcp";
 
+/// The groups of tools that can change files.
+const WRITING_GROUPS: [&str; 4] = ["developer", "edit", "command", ALL_SERVICES];
+
+/// The groups of tools that change nothing in the project.
+const READING_GROUPS: [&str; 6] = ["read", "fetch", "browser", "memory", "todo", "chatrecall"];
+
 /// The longest name of an agent or a mode.
 const MAX_NAME: usize = 63;
 
@@ -297,6 +303,22 @@ impl AgentMode {
     /// Returns true if it depends on the extension.
     pub fn depends_on(&self, extension: &str) -> bool {
         self.dependencies.iter().any(|dependency| dependency.name() == extension)
+    }
+
+    /// Returns true if it can change files, some of them at least.
+    pub(crate) fn can_write(&self) -> bool {
+        WRITING_GROUPS.iter().any(|group| self.has_group(group))
+    }
+
+    /// Returns true if it may edit any file.
+    pub fn can_edit_all(&self) -> bool {
+        let is_edit = |group: &str| matches!(group, "edit" | "developer");
+        self.tool_groups.iter().any(|access| access.files.is_none() && is_edit(&access.group))
+    }
+
+    /// Returns true if its tools change nothing in the project. Those of an extension that is not a part of goose may.
+    pub(crate) fn only_reads(&self) -> bool {
+        self.tool_groups.iter().all(|access| READING_GROUPS.contains(&access.group.as_str()))
     }
 
     /// Returns true if it can run programs.

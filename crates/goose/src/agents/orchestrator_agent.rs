@@ -42,8 +42,7 @@ pub(super) const ORCHESTRATOR_AGENT: BuiltinAgent = BuiltinAgent {
 pub fn route(catalog: &AgentCatalog, text: &str) -> Result<Route, UnknownAgent> {
     let route = Router::new(catalog).route(text);
     if let Some((manifest, mode)) = catalog.mentioned(text)? {
-        let tasks = route.tasks.into_iter().take(1).collect();
-        let route = Route { confidence: 1.0, tasks, ..route };
+        let route = Route { confidence: 1.0, ..route.whole(text) };
         return Ok(route.for_agent(&manifest, &mode, RoutedBy::User, "the request names it"));
     }
     Ok(if is_followed(&route, text) { route } else { route.for_default_agent() })
@@ -69,6 +68,28 @@ impl Route {
         }
         let (agent, mode) = (manifest.name.clone(), mode.slug.clone());
         Self { agent, mode, by, reason: reason.to_owned(), ..self }
+    }
+
+    /// The same request as one task.
+    fn whole(mut self, text: &str) -> Self {
+        self.tasks.truncate(1);
+        for task in &mut self.tasks {
+            (task.id, task.text, task.needs) = ("1".to_owned(), text.to_owned(), Vec::new());
+        }
+        self
+    }
+
+    /// The same request as one task, where it has several: for the first of their modes that may edit any file, else for the
+    /// default agent, because the other modes cannot do all of it.
+    pub(crate) fn into_one(self, text: &str, catalog: &AgentCatalog) -> Self {
+        if self.tasks.len() < 2 {
+            return self;
+        }
+        let modes = self.tasks.iter().filter_map(|task| catalog.find(&task.agent_id()).ok());
+        let editor = modes.into_iter().find(|(_, mode)| mode.can_edit_all());
+        let (manifest, mode) = editor.unwrap_or_else(AgentCatalog::default_agent);
+        let (by, reason) = (self.by, self.reason.clone());
+        self.whole(text).for_agent(&manifest, &mode, by, &reason)
     }
 
     /// The same request for the default agent.

@@ -197,7 +197,7 @@ impl ReplyTask {
         }
         let outcome = self.run_tasks(route.tasks.clone()).await?;
         if outcome.is_none() {
-            self.follow(&route).await?;
+            self.follow_as_one(route).await?;
         }
         Ok(outcome)
     }

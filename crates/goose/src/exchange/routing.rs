@@ -83,7 +83,7 @@ impl ReplyTask {
         let mut route = self.route(&text, &present, &catalog).await?;
         // A small model loses more by putting parts together than it gains by doing one at a time.
         if self.core.processor().model().prompt_style == PromptStyle::Brief {
-            route.tasks.truncate(1);
+            route = route.into_one(&text, &catalog);
         }
         // The agents of tasks work in sessions of their own.
         if route.tasks.len() == 1 {
@@ -93,20 +93,22 @@ impl ReplyTask {
         Ok(Some(route))
     }
 
-    /// Lets the agent of a route make the reply, because the request is not split after all.
-    pub(super) async fn follow(&mut self, route: &Route) -> StepResult<()> {
+    /// Lets one agent make the reply, because the request is not split after all.
+    pub(super) async fn follow_as_one(&mut self, route: Route) -> StepResult<()> {
         let (present, catalog) = (self.core.agent(), self.core.agents.catalog());
-        self.follow_route(route, &present, &catalog).await
+        let text = self.handing.request.clone().unwrap_or_default();
+        self.follow_route(&route.into_one(&text, &catalog), &present, &catalog).await
     }
 
     /// The route of a request in this session.
     async fn route(&self, text: &str, present: &Agent, catalog: &AgentCatalog) -> StepResult<Route> {
-        let route = Router::new(catalog).route(text);
+        let router = Router::new(catalog);
+        let route = router.route(text);
         let is_first = self.state.conversation.messages().is_empty();
         // A mode without tools can only talk: it was right for the request before, and stays for no other.
         let can_only_talk = present.chosen_by == ChosenBy::Routing && present.mode.tool_groups.is_empty();
         if !is_first && !can_only_talk {
-            return Ok(follow_up(route, text, present));
+            return Ok(follow_up(&router, route, text, present));
         }
         if is_followed(&route, text) {
             return Ok(route);
@@ -169,7 +171,7 @@ impl ReplyTask {
         if Arc::ptr_eq(&processor, &accelerator) {
             return Ok(None);
         }
-        let choices = choices(catalog);
+        let choices = choices(catalog, text);
         let list: Vec<String> = choices.iter().map(|(manifest, mode)| described(manifest, mode)).collect();
         let request = &text[..text.floor_char_boundary(ACCELERATOR_REQUEST)];
         let prompt = format!("<agents>\n{}\n</agents>\n\n<request>\n{request}\n</request>", list.join("\n"));
@@ -191,32 +193,41 @@ impl ReplyTask {
 }
 
 /// The route of a request after others. Only a request that clearly speaks for another specialist leaves the session's agent:
-/// `thanks` and `fix it` are about what that one did, and a mode that cannot do what is asked hands it back.
-fn follow_up(route: Route, text: &str, present: &Agent) -> Route {
+/// `thanks` and `fix it` are about what that one did. A mode that only reads fixes nothing, so the default agent does.
+fn follow_up(router: &Router<'_>, route: Route, text: &str, present: &Agent) -> Route {
     let (manifest, mode) = AgentCatalog::default_agent();
     let is_default = route.id() == id(&manifest, &mode) && route.tasks.len() == 1;
     if route.id() == present.id() || (is_followed(&route, text) && !is_default) {
         return route;
     }
+    if present.mode.only_reads() && router.is_beyond(text, &present.manifest.name, &present.mode) {
+        return route.for_default_agent();
+    }
     let reason = "nothing speaks clearly for another agent than the session's";
     route.for_agent(&present.manifest, &present.mode, RoutedBy::Session, reason)
 }
 
-/// The modes that the fast model chooses from, the default one first: those that say what they are for.
-fn choices(catalog: &AgentCatalog) -> Vec<Chosen> {
+/// The modes that the fast model chooses from, the default one first: those that say what they are for, and can do it.
+fn choices(catalog: &AgentCatalog, text: &str) -> Vec<Chosen> {
+    let router = Router::new(catalog);
     let of_agent = |manifest: &Arc<AgentManifest>| {
         let manifest = Arc::clone(manifest);
         let modes = manifest.modes.clone().into_iter();
         modes.map(move |mode| (Arc::clone(&manifest), mode))
     };
     let modes = catalog.agents.iter().flat_map(|entry| of_agent(&entry.manifest));
-    modes.filter(|(_, mode)| !mode.when_to_use.is_empty()).take(ACCELERATOR_MODES).collect()
+    let is_choice = |(manifest, mode): &Chosen| {
+        !mode.when_to_use.is_empty() && !router.is_beyond(text, &manifest.name, mode)
+    };
+    modes.filter(is_choice).take(ACCELERATOR_MODES).collect()
 }
 
 /// A choice as the fast model reads it.
 fn described(manifest: &AgentManifest, mode: &AgentMode) -> String {
     let use_for = goose_fs::truncate_chars(&mode.when_to_use, ACCELERATOR_DESCRIPTION).replace('\n', " ");
-    format!("{}: {use_for}", id(manifest, mode))
+    // The local router knows only in English what a request would change.
+    let limit = if mode.only_reads() { " It cannot change files." } else { "" };
+    format!("{}: {use_for}{limit}", id(manifest, mode))
 }
 
 fn id(manifest: &AgentManifest, mode: &AgentMode) -> String {

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use goose::{
     agent_manager::{AgentManager, OpenOptions},
-    agents::{agent::ChosenBy, catalog::AgentCatalog, router::RoutedBy},
+    agents::{agent::ChosenBy, catalog::AgentCatalog, orchestrator_agent::route, router::RoutedBy},
     exchange::{Event, Exchange},
     permission::{Mode, PermissionOptions, Permissions},
     session::{NewSession, Session, SessionStore, Step},
@@ -55,7 +55,7 @@ async fn a_clear_request_switches_the_agent_and_what_is_about_it_stays() -> anyh
         (BACKEND, "coding-agent/backend", RoutedBy::Local, true),
         ("thanks", "coding-agent/backend", RoutedBy::Session, false),
         (SECURITY, "coding-agent/security", RoutedBy::Local, true),
-        ("fix it", "coding-agent/security", RoutedBy::Session, false),
+        ("fix it", "goose-agent/assistant", RoutedBy::Local, true),
     ] {
         let events = stage.say(request).await?;
         assert_eq!(outcome(&events)?, &done());
@@ -239,6 +239,70 @@ async fn the_fast_model_is_asked_only_about_an_unclear_first_request() -> anyhow
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_fast_model_cannot_choose_a_mode_that_only_reads_for_a_change() -> anyhow::Result<()> {
+    let mut asked = 0;
+    for request in [
+        "Refactor the report for the board of the clinic",
+        "Rewrite the plan of the game so that the server tests it",
+        "Fix the tests of the deploy script for the login page",
+    ] {
+        let world = World::new()?;
+        let model = ModelServer::scripted([Turn::text("A.")])?;
+        let fast = ModelServer::answering(|_| Turn::text("coding-agent/security"))?;
+        let agents = world.agents()?;
+        let options = options(&agents, &model, &world.file("").canonicalize()?).await?;
+        let exchange = agents.open(options.with_accelerator(provider(&fast, Wire::Chat)?)).await?;
+        say(&exchange, request).await?;
+        assert_ne!(exchange.agent().id(), "coding-agent/security", "{request}");
+        for asked in fast.asked() {
+            let body = asked.body.to_string();
+            assert!(
+                body.contains("coding-agent/backend: ") && !body.contains("coding-agent/security"),
+                "{body}"
+            );
+        }
+        asked += fast.asked().len();
+        exchange.close().await;
+    }
+    assert!(asked > 0, "one of them is not clear");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_of_the_user_that_only_reads_gets_no_request_to_change_code() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let folder = world.paths().config.join("agents");
+    fs::create_dir_all(&folder)?;
+    let agent = "name: ledger\nmodes:\n  - {slug: main, when_to_use: 'The ledger, invoices and tax code', tool_groups: [read]}\n";
+    fs::write(folder.join("ledger.yaml"), agent)?;
+    let routed = |text: &str| {
+        let catalog = AgentCatalog::load(&world.paths(), &world.file(""));
+        route(&catalog, text).map(|route| route.id())
+    };
+    let changes = [
+        "Change how the ledger rounds tax on invoices",
+        "Rewrite the ledger so that invoices have their tax in a column",
+    ];
+    assert_eq!(routed("Explain how the ledger computes tax on invoices")?, "ledger/main");
+    for change in changes {
+        assert_ne!(routed(change)?, "ledger/main", "{change}");
+    }
+    fs::write(folder.join("ledger.yaml"), agent.replace("[read]", "[read, edit]"))?;
+    assert!(changes.iter().any(|change| routed(change).is_ok_and(|id| id == "ledger/main")));
+    Ok(())
+}
+
+#[test]
+fn a_request_that_names_its_agent_is_one_task() -> anyhow::Result<()> {
+    let text = "@security look at the login and restyle the CSS buttons of the checkout page";
+    let route = route(&AgentCatalog::builtin(), text)?;
+    let tasks: Vec<(&str, &str)> =
+        route.tasks.iter().map(|task| (task.id.as_str(), task.text.as_str())).collect();
+    assert_eq!((route.id().as_str(), tasks), ("coding-agent/security", vec![("1", text)]));
+    Ok(())
+}
+
 const GARDENER: &str = "
 modes:
   - slug: main
@@ -317,7 +381,7 @@ async fn a_follow_up_that_a_read_only_mode_cannot_do_is_handed_back() -> anyhow:
     ])?;
     let exchange = open(&world, &model).await?;
     say(&exchange, SECURITY).await?;
-    let events = say(&exchange, "Fix it").await?;
+    let events = say(&exchange, "Do what you propose").await?;
     let lines = hand_backs(&events);
     assert_eq!(lines[..2], ["to coding-agent/security", "from coding-agent/security: I may only read."]);
     let asked = model.asked();

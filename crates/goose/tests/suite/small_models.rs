@@ -15,6 +15,39 @@ fn small(model: &ModelServer) -> anyhow::Result<Arc<dyn Provider>> {
     Ok(Arc::new(OpenAiChat::new(Endpoint::new("scripted", url).with_key("key", "SCRIPTED_KEY"), info)))
 }
 
+/// Requests that are split with a large model, and for a small one go as a whole to a mode that can do all of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_of_several_parts_goes_to_a_mode_that_can_edit() -> anyhow::Result<()> {
+    const REVIEW: &str = "1. Review this repository for SQL injection and hard-coded secrets";
+    for (rest, agent) in [
+        ("2. Restyle the CSS buttons of the React checkout page", "coding-agent/frontend"),
+        ("2. Write an architecture decision record about the event bus", "goose-agent/assistant"),
+    ] {
+        let model = ModelServer::scripted([Turn::text("Done.")])?;
+        let provider = small(&model)?;
+        let stage = Stage::with(Wire::Chat, model, |builder| builder.with_provider(provider)).await?;
+        assert_eq!(outcome(&stage.say(&format!("{REVIEW}\n{rest}")).await?)?, &done());
+        assert_eq!((stage.exchange.agent().id().as_str(), stage.model.asked().len()), (agent, 1));
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follow_up_that_changes_code_leaves_a_mode_that_only_reads() -> anyhow::Result<()> {
+    let model = ModelServer::scripted(["One.", "Two.", "Three."].map(Turn::text))?;
+    let provider = small(&model)?;
+    let stage = Stage::with(Wire::Chat, model, |builder| builder.with_provider(provider)).await?;
+    for (request, agent) in [
+        ("Review this repository for SQL injection and hard-coded secrets", "coding-agent/security"),
+        ("thanks", "coding-agent/security"),
+        ("fix it", "goose-agent/assistant"),
+    ] {
+        assert_eq!(outcome(&stage.say(request).await?)?, &done());
+        assert_eq!(stage.exchange.agent().id(), agent, "{request}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_small_model_is_told_little_and_sees_which_files_there_are() -> anyhow::Result<()> {
     let model = ModelServer::scripted([Turn::text("One."), Turn::text("Two.")])?;

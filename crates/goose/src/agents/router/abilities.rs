@@ -1,10 +1,7 @@
 //! Abilities of the built-in modes: a mode that cannot edit every file does not get requests to change code.
 
 use super::classifier::{COUNT, LABELS};
-use crate::agents::{
-    catalog::{AgentCatalog, AgentOrigin},
-    manifest::AgentMode,
-};
+use crate::agents::catalog::{AgentCatalog, AgentOrigin};
 
 /// The abilities of a mode, as far as they matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,14 +21,8 @@ pub(crate) fn abilities(catalog: &AgentCatalog) -> [Ability; COUNT] {
         let mut named = builtin.filter(|entry| entry.manifest.name == agent);
         match named.find_map(|entry| entry.manifest.mode(mode)) {
             None => Ability::Absent,
-            Some(mode) if may_edit_all(mode) => Ability::Edits,
+            Some(mode) if mode.can_edit_all() => Ability::Edits,
             Some(_) => Ability::ReadsOnly,
         }
     })
-}
-
-/// Returns true if a mode may edit any file.
-fn may_edit_all(mode: &AgentMode) -> bool {
-    let is_edit = |group: &str| matches!(group, "edit" | "developer");
-    mode.tool_groups.iter().any(|access| access.files.is_none() && is_edit(&access.group))
 }

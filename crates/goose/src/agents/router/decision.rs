@@ -22,12 +22,11 @@ pub(crate) fn probabilities(
 ) -> [f32; COUNT] {
     let mut found = classifier.probabilities(part);
     let words = words.get(part.clone()).unwrap_or_default();
-    let classes: Vec<u64> = words.iter().map(|word| lexicon::classes(&word.stem)).collect();
-    let of_editors: f32 = (1..COUNT).filter(|at| abilities[*at] == Ability::Edits).map(|at| found[at]).sum();
+    let change = Change::new(words, &found, abilities);
     for at in 1..COUNT {
         let is_open = match abilities[at] {
             Ability::Absent => false,
-            Ability::ReadsOnly => !intent::is_change_of_code(words, &classes, LABELS[at].1, of_editors),
+            Ability::ReadsOnly => !change.is_of_code(LABELS[at].1),
             Ability::Edits => true,
         };
         if !is_open {
@@ -35,6 +34,27 @@ pub(crate) fn probabilities(
         }
     }
     found
+}
+
+/// What is known about the change that a part of a request asks for.
+pub(crate) struct Change<'a> {
+    words: &'a [Word],
+    classes: Vec<u64>,
+    /// The probability of the modes that may edit any file.
+    of_editors: f32,
+}
+
+impl<'a> Change<'a> {
+    pub(crate) fn new(words: &'a [Word], found: &[f32; COUNT], abilities: &[Ability; COUNT]) -> Self {
+        let classes = words.iter().map(|word| lexicon::classes(&word.stem)).collect();
+        let editors = (1..COUNT).filter(|at| abilities[*at] == Ability::Edits);
+        Self { words, classes, of_editors: editors.map(|at| found[at]).sum() }
+    }
+
+    /// Returns true if it is one of code, for a mode that cannot edit every file.
+    pub(crate) fn is_of_code(&self, mode: &str) -> bool {
+        intent::is_change_of_code(self.words, &self.classes, mode, self.of_editors)
+    }
 }
 
 /// The reason for a label, in words of the request.

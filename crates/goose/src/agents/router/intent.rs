@@ -55,18 +55,20 @@ const PRODUCTS: &[(&str, &[&str])] = &[
     ("orchestrator", &["extension", "subagent", "history"]),
 ];
 
+/// The mode that is only about code: whatever it is told to change is code.
+const READER: &str = "security";
+
 /// The probability of the modes that edit code from which a command to change something is about code.
 const MAYBE_CODE: f32 = 0.1;
 
 /// Returns true if the words ask for a change of code, for a mode that cannot edit every file. `of_editors` is the probability of the
-/// modes that can. A mode that makes things of its own may get a command to change something that is no code.
+/// modes that can. A mode that makes things of its own, and an agent of the user, may get a command to change something that is no code.
 pub(crate) fn is_change_of_code(words: &[Word], classes: &[u64], mode: &str, of_editors: f32) -> bool {
-    let makes_things = PRODUCTS.iter().any(|(name, _)| *name == mode);
     // goose's own apps have names; a request that names a file means the file, also if it is called `app.js`.
     let means_file = matches!(mode, "app_maker" | "app_iterator")
         && words.iter().any(|word| word.is_of_file)
         && !names_product(words, classes, mode, 0..words.len());
-    means_file || (!makes_things || of_editors > MAYBE_CODE) && asks_for_change(words, classes, mode)
+    means_file || (mode == READER || of_editors > MAYBE_CODE) && asks_for_change(words, classes, mode)
 }
 
 /// Returns true if the words ask for a change, seen from a mode that cannot edit every file: a verb of change as a command,

@@ -29,16 +29,17 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::words::is_file_name;
 use self::{
     abilities::{Ability, abilities},
     classifier::{COUNT, Classifier, DEFAULT, LABELS, Weights},
-    decision::{probabilities, quoted, reason},
+    decision::{Change, probabilities, quoted, reason},
     lattice::{Lattice, MODES, OWN},
     own_agents::OwnModes,
     pieces::Request,
     splitter::{CUT_BIAS, MAX_TASKS, Part, split},
 };
-use super::{catalog::AgentCatalog, goose_agent};
+use super::{catalog::AgentCatalog, goose_agent, manifest::AgentMode};
 
 /// The confidence below which a request goes to the default agent: there, the likeliest mode is more often wrong than right. Of requests by
 /// authors whose lines were left out of the training, 39 % were right below it, and 67 % in the next twentieth.
@@ -95,6 +96,13 @@ pub struct RoutedTask {
     pub text: String,
     /// The ids of the tasks whose results it needs.
     pub needs: Vec<String>,
+}
+
+impl RoutedTask {
+    /// The agent with its mode.
+    pub(crate) fn agent_id(&self) -> String {
+        format!("{}/{}", self.agent, self.mode)
+    }
 }
 
 /// The tier that decided on a route.
@@ -162,9 +170,26 @@ impl<'a> Router<'a> {
         route(tasks(text, &request, &parts, &chosen, &needs), &chosen)
     }
 
+    /// Returns true if a request is to change code, and a mode of the catalog cannot do that.
+    pub(crate) fn is_beyond(&self, text: &str, agent: &str, mode: &AgentMode) -> bool {
+        let abilities = abilities(self.catalog);
+        let label = LABELS.iter().position(|label| *label == (agent, mode.slug.as_str()));
+        let is_closed = match label.map_or(Ability::Absent, |label| abilities[label]) {
+            Ability::ReadsOnly => true,
+            Ability::Edits => false,
+            Ability::Absent => mode.only_reads(),
+        };
+        if !is_closed {
+            return false;
+        }
+        let words = words::words(text);
+        let found = Classifier::new(Weights::new(WEIGHTS).modes, &words).probabilities(&(0..words.len()));
+        Change::new(&words, &found, &abilities).is_of_code(&mode.slug)
+    }
+
     /// The choice for a request that is not in English: only agents of the user have words in their language.
     fn foreign(&self, request: &Request) -> Chosen<'a> {
-        let own = OwnModes::new(self.catalog).best(&request.words);
+        let own = OwnModes::new(self.catalog).best(&request.words, |_| false);
         own.map_or_else(
             || Chosen::default_agent(SURE, "the request does not seem to be in English"),
             Chosen::own,
@@ -206,7 +231,12 @@ impl<'a> Reading<'a, '_> {
     }
 
     fn own(&self, words: &Range<usize>) -> Option<own_agents::OwnMatch<'a>> {
-        self.own.best(self.request.words.get(words.clone()).unwrap_or_default())
+        let part = self.request.words.get(words.clone()).unwrap_or_default();
+        // Only a match costs a look at what is asked for.
+        self.own.best(part, |mode| {
+            let found = || self.classifier.probabilities(words);
+            mode.only_reads() && Change::new(part, &found(), &self.abilities).is_of_code(&mode.slug)
+        })
     }
 
     /// The agent and mode of a task whose mode is known.

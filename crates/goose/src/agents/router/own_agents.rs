@@ -35,7 +35,7 @@ pub(crate) struct OwnMatch<'a> {
 
 /// The modes of agents that do not come with goose, with the words that say what they are for.
 pub(crate) struct OwnModes<'a> {
-    modes: Vec<(&'a str, &'a str, HashMap<String, f32>)>,
+    modes: Vec<(&'a AgentManifest, &'a AgentMode, HashMap<String, f32>)>,
 }
 
 impl<'a> OwnModes<'a> {
@@ -43,20 +43,23 @@ impl<'a> OwnModes<'a> {
         let own = catalog.agents.iter().filter(|entry| entry.origin != AgentOrigin::Builtin);
         let modes = own.flat_map(|entry| entry.manifest.modes.iter().map(|mode| (&*entry.manifest, mode)));
         let about = |(manifest, mode): (&'a AgentManifest, &'a AgentMode)| {
-            (manifest.name.as_str(), mode.slug.as_str(), about(texts(manifest, mode)))
+            (manifest, mode, about(texts(manifest, mode)))
         };
         Self { modes: modes.map(about).collect() }
     }
 
-    /// The best match for a request, if it is sure enough.
-    pub(crate) fn best(&self, request: &[Word]) -> Option<OwnMatch<'a>> {
-        let matches = self.modes.iter().map(|(agent, mode, about)| {
+    /// The best match for a request, if it is sure enough, among the modes that it is not beyond.
+    pub(crate) fn best(
+        &self,
+        request: &[Word],
+        is_beyond: impl Fn(&AgentMode) -> bool,
+    ) -> Option<OwnMatch<'a>> {
+        let matches = self.modes.iter().filter_map(|(manifest, mode, about)| {
             let (confidence, words) = compare(about, request);
-            OwnMatch { agent, mode, confidence, words }
+            let own = OwnMatch { agent: &manifest.name, mode: &mode.slug, confidence, words };
+            (confidence >= SURE && !is_beyond(mode)).then_some(own)
         });
-        matches
-            .filter(|own| own.confidence >= SURE)
-            .max_by(|one, two| one.confidence.total_cmp(&two.confidence))
+        matches.max_by(|one, two| one.confidence.total_cmp(&two.confidence))
     }
 }
 

@@ -169,6 +169,12 @@ fn compound(lower: &str) -> Option<&'static str> {
     })
 }
 
+/// Returns true for the name of a file with a known ending.
+pub(crate) fn is_file_name(word: &str) -> bool {
+    let lower = word.to_lowercase();
+    !lower.contains("://") && compound(&lower).is_none() && file_extension(&lower).is_some()
+}
+
 /// The ending of a file's name.
 fn file_extension(lower: &str) -> Option<&str> {
     let (name, extension) = lower.rsplit_once('.')?;

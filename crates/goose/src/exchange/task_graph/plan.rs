@@ -1,60 +1,53 @@
-//! The plan: tasks of a router, checked, with those one after another that name the same files.
+//! The plan: tasks of a router, with those one after another that name the same files and folders.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     path::{Path, PathBuf},
 };
 
 use crate::{
-    agents::{catalog::AgentCatalog, router::RoutedTask},
+    agents::{
+        catalog::AgentCatalog,
+        router::{RoutedTask, is_file_name},
+    },
     session::PlannedTask,
 };
 
-/// The most tasks of one request.
-const MAX_TASKS: usize = 16;
-
-/// The groups of tools that can change files.
-const WRITING_GROUPS: [&str; 4] = ["developer", "edit", "command", "mcp"];
-
-/// The longest ending of a file name.
-const MAX_ENDING: usize = 5;
-
-/// Names of products that look like file names.
-const PRODUCTS: [&str; 8] =
-    ["node.js", "next.js", "vue.js", "three.js", "express.js", "nuxt.js", "asp.net", "socket.io"];
+/// Names of files that have no ending, and may be written by a task first.
+const PLAIN_NAMES: [&str; 9] = [
+    "Makefile",
+    "Dockerfile",
+    "Justfile",
+    "justfile",
+    "Jenkinsfile",
+    "Vagrantfile",
+    "Procfile",
+    "Gemfile",
+    "Rakefile",
+];
 
 /// Makes a plan.
 ///
 /// # Errors
 ///
-/// Returns the reason for the user if the tasks cannot be run as they are.
+/// Returns the reason for the user if an agent is not there any more.
 pub(super) fn plan(
     tasks: Vec<RoutedTask>,
     catalog: &AgentCatalog,
     working_dir: &Path,
 ) -> Result<Vec<PlannedTask>, String> {
-    if tasks.len() > MAX_TASKS {
-        return Err(format!("it has {} parts, and {MAX_TASKS} is the most", tasks.len()));
-    }
     let mut planned: Vec<PlannedTask> = Vec::with_capacity(tasks.len());
-    let mut files: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
-    for RoutedTask { id, agent, mode, text, needs } in tasks {
-        let name = format!("{agent}/{mode}");
-        let (_, found) = catalog.find(&name).map_err(|error| error.to_string())?;
-        if files.contains_key(&id) {
-            return Err(format!("two of its parts are called {id}"));
-        }
-        if let Some(unknown) = needs.iter().find(|need| !files.contains_key(*need)) {
-            return Err(format!("part {id} needs part {unknown}, which does not come before it"));
-        }
-        let can_write = WRITING_GROUPS.iter().any(|group| found.has_group(group));
-        let own = if can_write { named_files(&text, working_dir) } else { BTreeSet::new() };
-        let before = planned.iter().filter(|earlier| !files[&earlier.id].is_disjoint(&own));
-        let before: Vec<String> = before.map(|earlier| earlier.id.clone()).collect();
+    let mut paths: Vec<Vec<PathBuf>> = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let (_, mode) = catalog.find(&task.agent_id()).map_err(|error| error.to_string())?;
+        let RoutedTask { id, agent, mode: slug, text, needs } = task;
+        let own = if mode.can_write() { named_paths(&text, working_dir) } else { Vec::new() };
         let known = all_before(&planned, &needs);
-        let after = before.into_iter().filter(|earlier| !known.contains(earlier)).collect();
-        files.insert(id.clone(), own);
-        planned.push(PlannedTask { id, agent, mode, text, needs, after });
+        let before = planned.iter().zip(&paths).filter(|(_, theirs)| overlap(theirs, &own));
+        let before = before.map(|(earlier, _)| earlier.id.clone());
+        let after = before.filter(|earlier| !known.contains(earlier)).collect();
+        paths.push(own);
+        planned.push(PlannedTask { id, agent, mode: slug, text, needs, after });
     }
     Ok(planned)
 }
@@ -71,24 +64,26 @@ fn all_before(planned: &[PlannedTask], ids: &[String]) -> BTreeSet<String> {
     found
 }
 
-/// The files that a text names.
-fn named_files(text: &str, working_dir: &Path) -> BTreeSet<PathBuf> {
+/// The files and folders that a text names.
+fn named_paths(text: &str, working_dir: &Path) -> Vec<PathBuf> {
     let words = text.split(|c: char| c.is_whitespace() || "\"'`(),;<>[]{}".contains(c));
     let words = words.map(|word| word.trim_end_matches(['.', ':', '!', '?']).trim_start_matches("./"));
-    words.filter(|word| is_file_name(word)).map(|word| working_dir.join(word)).collect()
+    words.filter(|word| is_path(word, working_dir)).map(|word| working_dir.join(word)).collect()
 }
 
-fn is_file_name(word: &str) -> bool {
-    if word.contains("://") || PRODUCTS.contains(&word.to_lowercase().as_str()) {
-        return false;
-    }
-    let name = word.rsplit('/').next().unwrap_or(word);
-    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
-    let has_stem = stem.len() > 1 || word.len() > name.len();
-    let is_ending = (1..=MAX_ENDING).contains(&ending.len())
-        && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && ending.bytes().any(|byte| byte.is_ascii_alphabetic());
-    has_stem && is_ending
+/// Returns true for a word that names a file or a folder. A folder is named with a `/`, because its name alone is often another
+/// word: `tests`, `docs`.
+fn is_path(word: &str, working_dir: &Path) -> bool {
+    let path = working_dir.join(word);
+    let has_folder = word.contains('/') && word.contains(char::is_alphanumeric) && !word.contains("://");
+    let is_folder = has_folder && (word.ends_with('/') || path.is_dir());
+    is_folder || is_file_name(word) || PLAIN_NAMES.contains(&word) || path.is_file()
+}
+
+/// Returns true if one of the paths is also one of the others, or in it, or around it.
+fn overlap(paths: &[PathBuf], others: &[PathBuf]) -> bool {
+    let meets = |path: &PathBuf, other: &PathBuf| path.starts_with(other) || other.starts_with(path);
+    paths.iter().any(|path| others.iter().any(|other| meets(path, other)))
 }
 
 #[cfg(test)]
@@ -123,26 +118,48 @@ mod tests {
     }
 
     #[test]
-    fn tasks_that_cannot_run_are_refused_with_the_reason() {
-        let cases = [
-            (vec![task("1", "backend", "a", &["2"]), task("2", "backend", "b", &[])], "needs part 2"),
-            (vec![task("1", "backend", "a", &[]), task("1", "backend", "b", &[])], "called 1"),
-            (vec![task("1", "no_such_mode", "a", &[])], "no_such_mode"),
-            ((0..17).map(|id| task(&id.to_string(), "backend", "a", &[])).collect(), "16 is the most"),
-        ];
-        for (tasks, expected) in cases {
-            let reason = planned(tasks).unwrap_err();
-            assert!(reason.contains(expected), "{reason}");
+    fn an_agent_that_is_gone_is_named() {
+        let reason = planned(vec![task("1", "no_such_mode", "a", &[])]).unwrap_err();
+        assert!(reason.contains("no_such_mode"), "{reason}");
+    }
+
+    #[test]
+    fn paths_are_told_from_other_words() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("src/auth")).unwrap();
+        std::fs::write(folder.path().join("LICENSE"), "").unwrap();
+        for word in
+            ["src/lib.rs", "README.md", "a/b.c", ".github/ci.yml", "Makefile", "LICENSE", "src/auth", "new/"]
+        {
+            assert!(is_path(word, folder.path()), "{word}");
+        }
+        for word in [
+            "",
+            "/",
+            "//",
+            "e.g",
+            "3.14",
+            "v1.2",
+            "https://x.org/a.html",
+            "and/or",
+            "Node.js",
+            "end",
+            "src",
+            "https://x.org/",
+        ] {
+            assert!(!is_path(word, folder.path()), "{word}");
         }
     }
 
     #[test]
-    fn files_are_told_from_other_words() {
-        for word in ["src/lib.rs", "README.md", "a/b.c", "Cargo.toml", ".github/ci.yml"] {
-            assert!(is_file_name(word), "{word}");
-        }
-        for word in ["e.g", "3.14", "v1.2", "https://x.org/a.html", "and/or", "Node.js", "end"] {
-            assert!(!is_file_name(word), "{word}");
-        }
+    fn tasks_about_a_folder_and_what_is_in_it_run_one_after_another() {
+        let tasks = planned(vec![
+            task("1", "backend", "Clean up src/auth/", &[]),
+            task("2", "backend", "Add a check to src/auth/login.rs", &[]),
+            task("3", "backend", "Add a target to the Makefile", &[]),
+            task("4", "backend", "Sort the Makefile, and src/authors.rs", &[]),
+        ]);
+        let after: Vec<Vec<String>> = tasks.unwrap().into_iter().map(|task| task.after).collect();
+        assert_eq!(after, [vec![], vec!["1".to_owned()], vec![], vec!["3".to_owned()]]);
     }
 }

@@ -19,13 +19,21 @@ const MAX_FILES: usize = 10_000;
 /// The files that running tasks have changed, each with its task.
 #[derive(Debug, Default)]
 pub(crate) struct TaskWrites {
-    owners: Mutex<BTreeMap<PathBuf, Arc<str>>>,
+    owners: Mutex<BTreeMap<PathBuf, Owner>>,
+}
+
+/// The task that a file belongs to.
+#[derive(Debug)]
+struct Owner {
+    task: Arc<str>,
+    /// Count of its calls that have changed the file, or are about to.
+    claims: usize,
 }
 
 impl TaskWrites {
     /// Gives the files of a task that is over free.
     pub(crate) fn release(&self, task: &str) {
-        self.owners.lock().retain(|_, owner| &**owner != task);
+        self.owners.lock().retain(|_, owner| &*owner.task != task);
     }
 }
 
@@ -38,10 +46,7 @@ pub(crate) struct TaskWriter {
 
 /// Files that a call is about to write.
 #[derive(Debug, Default)]
-pub(crate) struct WriteClaim {
-    /// The files that were free before.
-    new: Vec<PathBuf>,
-}
+pub(crate) struct WriteClaim(Vec<PathBuf>);
 
 impl TaskWriter {
     pub(crate) fn new(writes: &Arc<TaskWrites>, task: &str) -> Self {
@@ -61,7 +66,8 @@ impl TaskWriter {
     pub(crate) fn claim(&self, files: &[PathBuf]) -> Result<WriteClaim, String> {
         let mut owners = self.writes.owners.lock();
         for file in files {
-            if let Some((changed, owner)) = overlapping(&owners, file).find(|(_, owner)| **owner != self.task)
+            if let Some((changed, Owner { task: owner, .. })) =
+                overlapping(&owners, file).find(|(_, owner)| owner.task != self.task)
             {
                 return Err(format!(
                     "task {owner}, which is still running, has changed `{}`. Do the rest of your task without it; if \
@@ -74,25 +80,31 @@ impl TaskWriter {
         if owners.len() + files.len() > MAX_FILES {
             return Err(format!("the tasks of this request have changed more than {MAX_FILES} files"));
         }
-        let new: Vec<PathBuf> = files.iter().filter(|file| !owners.contains_key(*file)).cloned().collect();
-        owners.extend(new.iter().map(|file| (file.clone(), Arc::clone(&self.task))));
-        Ok(WriteClaim { new })
+        for file in files {
+            let free = || Owner { task: Arc::clone(&self.task), claims: 0 };
+            owners.entry(file.clone()).or_insert_with(free).claims += 1;
+        }
+        Ok(WriteClaim(files.to_vec()))
     }
 
-    /// Takes a claim back, because the call has changed nothing.
+    /// Takes a claim back, because the call has changed nothing. A file that another call of the task has changed, or is about
+    /// to, stays with the task.
     pub(crate) fn withdraw(&self, claim: WriteClaim) {
         let mut owners = self.writes.owners.lock();
-        for file in claim.new {
-            owners.remove(&file);
+        for file in claim.0 {
+            if let Some(owner) = owners.get_mut(&file).filter(|owner| owner.task == self.task) {
+                owner.claims = owner.claims.saturating_sub(1);
+            }
         }
+        owners.retain(|_, owner| owner.claims > 0);
     }
 }
 
 /// The entries of a file, of what is below it, and of the folders that it is in.
 fn overlapping<'a>(
-    owners: &'a BTreeMap<PathBuf, Arc<str>>,
+    owners: &'a BTreeMap<PathBuf, Owner>,
     file: &'a Path,
-) -> impl Iterator<Item = (&'a Path, &'a Arc<str>)> {
+) -> impl Iterator<Item = (&'a Path, &'a Owner)> {
     let above = file.ancestors().skip(1).filter_map(move |folder| Some((folder, owners.get(folder)?)));
     // Paths are ordered by their components, so everything below a folder follows it.
     let below = owners
@@ -131,5 +143,17 @@ mod tests {
         assert!(!claim(&one, "/a"));
         assert!(claim(&one, "/a/b") && !claim(&two, "/a/b/e"), "the folder is gone");
         assert!(claim(&two, "/a/bc"));
+    }
+
+    #[test]
+    fn a_failed_call_does_not_free_what_another_call_has_changed() {
+        let writes = Arc::new(TaskWrites::default());
+        let (one, two) = (TaskWriter::new(&writes, "1"), TaskWriter::new(&writes, "2"));
+        let file = [PathBuf::from("/a")];
+        let (failed, _changed) = (one.claim(&file).unwrap(), one.claim(&file).unwrap());
+        one.withdraw(failed);
+        two.claim(&file).unwrap_err();
+        writes.release("1");
+        two.claim(&file).unwrap();
     }
 }

@@ -202,7 +202,9 @@ impl Follower<'_> {
     async fn cancels_less(&mut self) -> io::Result<bool> {
         let open = self.exchange.tasks();
         let open: Vec<_> = open.iter().filter(|task| !matches!(task.state, TaskState::Over(_))).collect();
-        let Some(input) = self.input.filter(|_| self.asks_about_tasks && open.len() > 1) else {
+        // Tasks of a resumed session wait until the user goes on with them.
+        let is_running = open.iter().any(|task| task.state == TaskState::Running);
+        let Some(input) = self.input.filter(|_| self.asks_about_tasks && is_running && open.len() > 1) else {
             return Ok(false);
         };
         self.view.before_question(None)?;

@@ -202,10 +202,13 @@ fn notification(event: &Event) -> Option<(&'static str, Value)> {
         Event::TaskRetried { task, reason } => {
             Some(("goose", json!({ "task_retried": { "task": task, "reason": reason } })))
         }
-        Event::TaskFinished(TaskFinished { task, end, result, usage, dollars }) => {
-            let finished = json!({
+        Event::TaskFinished(TaskFinished { task, end, result, usage, dollars, facts }) => {
+            let mut finished = json!({
                 "task": task, "end": end, "result": result, "usage": usage, "cost_usd": dollars,
             });
+            if !facts.is_empty() {
+                finished["facts"] = json!(facts);
+            }
             Some(("goose", json!({ "task_finished": finished })))
         }
         Event::TasksFinished { usage, dollars } => {

@@ -55,18 +55,21 @@ impl TaskList {
                 let reason = gist(reason, is_full);
                 vec![format!("{WARNING}! {} failed and is tried again: {reason}{WARNING:#}", self.name(task))]
             }
-            Event::TaskFinished(TaskFinished { task, end, result, usage, dollars }) => {
+            Event::TaskFinished(TaskFinished { task, end, result, usage, dollars, facts }) => {
                 let spent = self.end(task).map(seconds);
                 let cost = (usage.total() > 0).then(|| cost(usage.total(), *dollars));
                 let about: Vec<String> = spent.into_iter().chain(cost).collect();
                 let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
                 let name = self.name(task);
-                vec![match end {
+                let line = match end {
                     TaskEnd::Done => format!("{GOOD}✓{GOOD:#} {name} done{FAINT}{about}{FAINT:#}"),
                     end => {
                         format!("{BAD}✗{BAD:#} {name} {}{about}: {}", end.word(), gist(result, is_full))
                     }
-                }]
+                };
+                let known = facts.summary();
+                let known = known.map(|known| format!("  {FAINT}{}{FAINT:#}", escape::line(&known)));
+                [line].into_iter().chain(known).collect()
             }
             Event::TasksFinished { usage, dollars } => {
                 let count = std::mem::take(&mut self.tasks).len();

@@ -11,7 +11,7 @@ use super::{OpenOptions, SessionState};
 use crate::{
     agents::manifest::{AgentManifest, AgentMode},
     exchange::{DONE, Exchange, Handover, Outcome, Shown, TaskWriter, UsageLedger},
-    session::{SessionId, Step},
+    session::{Facts, SessionId, Step},
 };
 
 /// The longest task that a tool gives to an agent, in characters.
@@ -81,11 +81,13 @@ pub(crate) struct DelegateEnd {
     pub(crate) usage: Usage,
     /// and their price where it is known.
     pub(crate) dollars: Option<f64>,
+    /// What is known about its work.
+    pub(crate) facts: Facts,
 }
 
 impl DelegateEnd {
-    pub(super) fn without_session(error: ToolError) -> Self {
-        Self { result: Err(error), usage: Usage::default(), dollars: Some(0.0) }
+    pub(crate) fn without_session(error: ToolError) -> Self {
+        Self { result: Err(error), usage: Usage::default(), dollars: Some(0.0), facts: Facts::default() }
     }
 }
 

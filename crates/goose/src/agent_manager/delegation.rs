@@ -28,7 +28,7 @@ use crate::{
     config::ConfigError,
     exchange::{ActiveModels, EventHub, Outcome, SessionTasks, Shown, TaskWriter, UsageLedger, relay},
     permission::Permissions,
-    session::{NewSession, Session},
+    session::{Facts, NewSession, Session},
 };
 
 /// The delegates that work at once, of a session and of its delegates together.
@@ -326,12 +326,12 @@ impl Delegation {
             Begun::Partly => Some(exchange.reply()),
             Begun::NotYet => Some(exchange.reply_to_handover(prompt, self.models.pair().1)),
         };
-        let outcome = match reply {
+        let (outcome, facts) = match reply {
             Some(reply) => relay(&self.events, &shown, &exchange, reply, &cancellation).await,
-            None => Outcome::Done { structured: None },
+            None => (Outcome::Done { structured: None }, Facts::default()),
         };
         let (answer, (usage, dollars)) = (last_answer(&exchange), exchange.spent());
         exchange.close().await;
-        DelegateEnd { result: result(outcome, answer), usage, dollars }
+        DelegateEnd { result: result(outcome, answer), usage, dollars, facts }
     }
 }

@@ -178,7 +178,10 @@ impl Exchange {
     pub(crate) fn new(parts: Parts) -> Self {
         let History { conversation, usage, is_unfinished, graph } = parts.history;
         let mut notices = parts.notices;
-        notices.extend(parts.hints.problems.iter().cloned());
+        // The session that delegated has said so.
+        if !matches!(parts.routing, Routing::Delegate) {
+            notices.extend(parts.hints.problems.iter().cloned());
+        }
         let view = conversation.view();
         let board = graph.as_ref().map(TaskLog::board).unwrap_or_default();
         notices.extend(parts.agent.notices());

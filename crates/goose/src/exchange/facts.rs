@@ -1,12 +1,12 @@
-//! [`Facts`]: what is known about a reply from the fields of its events, whatever the model says about it.
+//! [`Facts`] of a reply, and of the tasks that it consists of.
 
 use std::fmt::Write as _;
 
 use goose_extension::RichRenderable;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::event::{Event, ToolEnd};
+use crate::session::Facts;
 
 /// The tool that runs commands, and the field of its result.
 const COMMANDS: &str = "developer__shell";
@@ -15,19 +15,6 @@ const EXIT_CODE: &str = "exit_code";
 /// The files that are counted, and those that are named.
 const MAX_FILES: usize = 1_000;
 const MAX_NAMED: usize = 10;
-
-/// The facts of one reply.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Facts {
-    /// The exit code of the last command, if it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i64>,
-    /// The files that tools changed, as they were named. Commands may have changed others.
-    pub files_changed: Vec<String>,
-    /// The calls that a rule or the user did not allow.
-    pub calls_refused: u32,
-}
 
 impl Facts {
     /// Takes an event of the reply into account.
@@ -40,12 +27,23 @@ impl Facts {
                 let code = output.structured.as_ref().and_then(|fields| fields.get(EXIT_CODE));
                 self.exit_code = code.and_then(Value::as_i64).filter(|code| *code != 0);
             }
-            Event::Log { content: RichRenderable::Diff { path, .. }, .. }
-                if self.files_changed.len() < MAX_FILES && !self.files_changed.contains(path) =>
-            {
-                self.files_changed.push(path.clone());
-            }
+            Event::Log { content: RichRenderable::Diff { path, .. }, .. } => self.changed(path),
+            Event::TaskFinished(finished) => self.add(&finished.facts),
             _ => {}
+        }
+    }
+
+    /// Adds those of other work. A failed command stays the last one whatever ran beside it.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.exit_code = other.exit_code.or(self.exit_code);
+        self.calls_refused = self.calls_refused.saturating_add(other.calls_refused);
+        other.files_changed.iter().for_each(|path| self.changed(path));
+    }
+
+    fn changed(&mut self, path: &str) {
+        let is_known = self.files_changed.iter().any(|known| known == path);
+        if self.files_changed.len() < MAX_FILES && !is_known {
+            self.files_changed.push(path.to_owned());
         }
     }
 

@@ -54,7 +54,7 @@ mod task_writes;
 mod tools;
 mod usage_ledger;
 
-pub use crate::agent_manager::build_exchange;
+pub use crate::{agent_manager::build_exchange, session::Facts};
 pub(crate) use core::{History, Limits, Parts, SessionTasks};
 pub use event::{
     Answer, Approval, ConsentRequest, Cost, Decision, ElicitationRequest, Event, Failure, Outcome,
@@ -62,7 +62,6 @@ pub use event::{
 };
 pub(crate) use event_hub::EventHub;
 pub use event_hub::{EventReader, EventRecord};
-pub use facts::Facts;
 pub(crate) use final_output::FinalOutput;
 pub use handle::Exchange;
 pub(crate) use handover::Handover;

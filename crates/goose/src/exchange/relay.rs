@@ -14,6 +14,7 @@ use super::{
     handle::Exchange,
     reply::Reply,
 };
+use crate::session::Facts;
 
 /// The characters of a notice or an answer that are shown as progress.
 const PROGRESS_CHARS: usize = 200;
@@ -45,15 +46,17 @@ impl Shown {
 }
 
 /// Follows a delegate's reply to its end. Tool calls are shown in the parent's log, questions are asked there and answered
-/// here. Of notices and the last answer, a line is shown as progress of the call; other text stays with the delegate. Cancelling stops the reply and withdraws its questions.
+/// here. Of notices and the last answer, a line is shown as progress of the call; other text stays with the delegate. Of a task,
+/// the begun calls and the notices are shown. Cancelling stops the reply and withdraws its questions.
 pub(crate) async fn relay(
     parent: &Weak<EventHub>,
     shown: &Shown,
     delegate: &Exchange,
     mut reply: Reply,
     cancellation: &CancellationToken,
-) -> Outcome {
+) -> (Outcome, Facts) {
     let mut questions: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+    let mut facts = Facts::default();
     let mut is_cancelled = false;
     loop {
         tokio::select! {
@@ -65,9 +68,10 @@ pub(crate) async fn relay(
             }
             Some(()) = questions.next(), if !questions.is_empty() => {}
             record = reply.next_record() => {
-                let Some(record) = record else { return Outcome::Failed(lost()) };
+                let Some(record) = record else { return (Outcome::Failed(lost()), facts) };
+                facts.note(&record.event);
                 match &record.event {
-                    Event::Finished(outcome) => return outcome.clone(),
+                    Event::Finished(outcome) => return (outcome.clone(), facts),
                     _ if is_cancelled => {}
                     Event::Approval(_) | Event::Elicitation(_) | Event::Consent(_) => {
                         questions.push(pass_on(parent.clone(), shown, delegate, record).boxed());
@@ -88,8 +92,12 @@ fn show(parent: &Weak<EventHub>, shown: &Shown, delegate: &Exchange, record: &Ev
     let Some(hub) = parent.upgrade() else { return };
     let sink = hub.outside().of_task(&shown.task(delegate));
     if let Shown::Task(task) = shown {
-        if let Event::ToolStarted { name, arguments, .. } = record.event.clone() {
-            sink.show(Event::TaskProgress { task: task.clone(), tool: name, arguments });
+        match record.event.clone() {
+            Event::ToolStarted { name, arguments, .. } => {
+                sink.show(Event::TaskProgress { task: task.clone(), tool: name, arguments });
+            }
+            Event::Notice(notice) => sink.show(Event::Notice(format!("Task {task}: {notice}"))),
+            _ => {}
         }
         return;
     }

@@ -26,4 +26,4 @@ pub use store::{
     FILE_NAME, Found, PendingSession, SearchQuery, SearchResults, Session, SessionStore, StoreError,
 };
 pub use summary::{ListOptions, NewSession, SessionKind, SessionSummary};
-pub use task::{PlannedTask, TaskEnd, TaskFinished};
+pub use task::{Facts, PlannedTask, TaskEnd, TaskFinished};

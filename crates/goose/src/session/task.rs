@@ -44,6 +44,23 @@ pub struct TaskFinished {
     /// Their price in US dollars, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dollars: Option<f64>,
+    /// What is known about its work, of all attempts.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub facts: Facts,
+}
+
+/// What is known about a piece of work from the fields of its events, whatever the model says about it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Facts {
+    /// The exit code of the last command, if it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// The files that tools changed, as they were named. Commands may have changed others.
+    pub files_changed: Vec<String>,
+    /// The calls that a rule or the user did not allow.
+    pub calls_refused: u32,
 }
 
 /// The way a task ended.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use goose_providers::Usage;
 
 use crate::exchange::task_writes::TaskWrites;
-use crate::session::{PlannedTask, SessionId, TaskEnd};
+use crate::session::{Facts, PlannedTask, SessionId, TaskEnd};
 
 /// The most attempts at a task.
 const MAX_ATTEMPTS: u32 = 2;
@@ -34,6 +34,8 @@ pub(super) struct GraphTask {
     /// The tokens of all attempts, and their price where it is known.
     pub(super) usage: Usage,
     pub(super) dollars: Option<f64>,
+    /// What is known about all attempts.
+    pub(super) facts: Facts,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +59,7 @@ impl GraphTask {
             resumed: None,
             usage: Usage::default(),
             dollars: Some(0.0),
+            facts: Facts::default(),
         }
     }
 

@@ -50,9 +50,9 @@ impl TaskLog {
                 task.attempts = attempt.saturating_sub(1);
                 task.resumed = Some(session.clone());
             }
-            Step::TaskFinished(TaskFinished { end, result, usage, dollars, .. }) => {
+            Step::TaskFinished(TaskFinished { end, result, usage, dollars, facts, .. }) => {
                 task.state = State::Over { end: *end, result: result.clone() };
-                (task.usage, task.dollars) = (*usage, *dollars);
+                (task.usage, task.dollars, task.facts) = (*usage, *dollars, facts.clone());
             }
             _ => {}
         }
@@ -77,7 +77,7 @@ mod tests {
     use goose_providers::Usage;
 
     use super::{super::graph::tests::planned, *};
-    use crate::session::TaskEnd;
+    use crate::session::{Facts, TaskEnd};
 
     fn plan() -> Step {
         Step::TaskPlan { tasks: vec![planned("1", &[], &[]), planned("2", &["1"], &[])] }
@@ -105,6 +105,7 @@ mod tests {
         ];
         let graph = TaskLog::from_steps(steps.iter()).unwrap().into_graph();
         assert_eq!(graph.tasks[0].result(), Some("One."));
+                facts: Facts::default(),
         assert_eq!(graph.spent(), (Usage { input: 3, ..Usage::default() }, None));
         assert_eq!(graph.ready(), Some(1));
         assert_eq!(graph.tasks[1].attempts, 1);

@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use goose_extension::{ToolError, ToolResult};
-use goose_providers::Usage;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -139,8 +138,7 @@ impl ReplyTask {
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
-                let end = DelegateEnd { result: Err(error), usage: Usage::default(), dollars: Some(0.0) };
-                return self.take_end(graph, at, end).await;
+                return self.take_end(graph, at, DelegateEnd::without_session(error)).await;
             }
         };
         task.state = State::Running;
@@ -177,6 +175,8 @@ impl ReplyTask {
     /// Takes the end of an attempt. A failure is tried once more.
     async fn take_end(&mut self, graph: &mut TaskGraph, at: usize, end: DelegateEnd) -> StepResult<()> {
         let task = &mut graph.tasks[at];
+        task.facts.exit_code = None;
+        task.facts.add(&end.facts);
         task.spend(end.usage, end.dollars);
         let is_cancelled = self.core.board.cancellation(at).is_cancelled();
         let (ended, text) = match (end.result, &graph.stopped) {
@@ -204,10 +204,11 @@ impl ReplyTask {
         result: String,
     ) -> StepResult<()> {
         let task = &mut graph.tasks[at];
-        let (id, usage, dollars) = (task.planned.id.clone(), task.usage, task.dollars);
+        let (id, usage, dollars, facts) =
+            (task.planned.id.clone(), task.usage, task.dollars, task.facts.clone());
         task.state = State::Over { end, result: result.clone() };
         graph.writes.release(&id);
-        let finished = TaskFinished { task: id.clone(), end, result, usage, dollars };
+        let finished = TaskFinished { task: id.clone(), end, result, usage, dollars, facts };
         let mut steps = self.core.usage.take_unsaved();
         steps.push(Step::TaskFinished(finished.clone()));
         self.record_all(steps).await?;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use goose::{
-    agents::router::RoutedTask,
-    exchange::{Event, EventRecord, Exchange},
+    exchange::{Event, EventRecord},
     permission::Mode,
-    session::TaskFinished,
+    session::{NewSession, Step, TaskFinished},
 };
+use goose_extension::Message;
 use goose_test_support::{ModelServer, Turn, model_server::Asked};
 use serde_json::json;
 
@@ -37,22 +37,24 @@ fn shell(command: &str) -> Turn {
     Turn::call("developer__shell", json!({ "command": command }))
 }
 
-/// A task of the agent of another maker, and one of our own beside it.
-async fn both(exchange: &Exchange, foreign: &str) -> anyhow::Result<Vec<Arc<EventRecord>>> {
-    let task = |id: &str, agent: &str, mode: &str, text: &str| RoutedTask {
-        id: id.to_owned(),
-        agent: agent.to_owned(),
-        mode: mode.to_owned(),
-        text: text.to_owned(),
-        needs: Vec::new(),
-    };
-    let tasks =
-        vec![task("1", "other", "main", foreign), task("2", "goose-agent", "specialist", "Do your part")];
-    let mut reply = exchange.reply_to_tasks("Do all of it", tasks);
+/// A task of the agent of another maker, and one of our own beside it, in a session that was ended once they were planned.
+async fn both(world: &World, foreign: &str) -> anyhow::Result<Vec<Arc<EventRecord>>> {
+    let plan = json!({"step": "task_plan", "tasks": [
+        {"id": "1", "agent": "other", "mode": "main", "text": foreign},
+        {"id": "2", "agent": "goose-agent", "mode": "specialist", "text": "Do your part"},
+    ]});
+    let message = Step::Message { message: Message::user("Do all of it") };
+    let store = world.manager.store();
+    let session = store.create(NewSession::in_folder(world.folder())).await?;
+    session.append_all(&[message, serde_json::from_value(plan)?]).await?;
+    let session = store.open_session(session.id()).await?;
+    let exchange = world.open_session(session, "goose-agent", Mode::Auto).await?;
+    let mut reply = exchange.reply();
     let mut records = Vec::new();
     while let Some(record) = bounded(reply.next_record()).await? {
         records.push(record);
     }
+    exchange.close().await;
     Ok(records)
 }
 
@@ -78,11 +80,10 @@ async fn a_file_that_its_task_has_changed_is_not_written_by_another() -> anyhow:
         _ => Turn::text("Done."),
     })?;
     let world = World::with_model(&(program(&[])? + CHECKED), model)?;
-    let exchange = world.open("goose-agent", Mode::Auto).await?;
     let at = |name: &str| world.folder().join(name).display().to_string();
     let foreign =
         format!("change {} theirs ;; touch {} ;; await {}", at("shared.txt"), at("written"), at("go"));
-    let records = both(&exchange, &foreign).await?;
+    let records = both(&world, &foreign).await?;
     assert_eq!(std::fs::read_to_string(at("shared.txt"))?, "theirs");
     let asked = world.model.asked();
     let results: Vec<String> = asked.iter().flat_map(|asked| asked.tool_results()).map(|it| it.1).collect();
@@ -92,7 +93,6 @@ async fn a_file_that_its_task_has_changed_is_not_written_by_another() -> anyhow:
     assert_eq!(result(&records, "1")?, "(no text)");
     assert!(!records.iter().any(|record| matches!(&record.event, Event::TaskRetried { .. })));
     assert!(is_checked(records.iter().map(|record| &record.event)));
-    exchange.close().await;
     Ok(())
 }
 
@@ -104,14 +104,12 @@ async fn it_does_not_get_permission_for_a_file_that_another_task_has_changed() -
         _ => Turn::text("Done."),
     })?;
     let world = World::with_model(&program(&[])?, model)?;
-    let exchange = world.open("goose-agent", Mode::Auto).await?;
     let at = |name: &str| world.folder().join(name).display().to_string();
     let foreign =
         format!("await {} ;; change {} theirs ;; touch {}", at("written"), at("shared.txt"), at("go"));
-    let records = both(&exchange, &foreign).await?;
+    let records = both(&world, &foreign).await?;
     assert!(std::fs::read_to_string(at("shared.txt"))?.contains("ours"));
     assert_eq!(result(&records, "1")?, "refused");
-    exchange.close().await;
     Ok(())
 }
 

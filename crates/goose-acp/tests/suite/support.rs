@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, ensure};
 use futures::StreamExt as _;
 use goose::{
-    agent_manager::{AgentManager, OpenOptions},
+    agent_manager::{AgentManager, OpenOptions, SessionState},
     agents::catalog::AgentCatalog,
     config::{Paths, Settings, SettingsSource},
     exchange::{Answer, Event, Exchange, Outcome, Reply},
@@ -70,6 +70,16 @@ impl World {
 
     /// A session with an agent, in a mode of the permissions.
     pub(crate) async fn open(&self, agent: &str, mode: Mode) -> anyhow::Result<Exchange> {
+        let session = self.manager.store().create(NewSession::in_folder(self.folder())).await?;
+        self.open_session(session, agent, mode).await
+    }
+
+    pub(crate) async fn open_session(
+        &self,
+        session: impl Into<SessionState>,
+        agent: &str,
+        mode: Mode,
+    ) -> anyhow::Result<Exchange> {
         let permissions = Permissions::new(
             PermissionOptions::new(mode)
                 .with_paths(self.manager.settings().paths())
@@ -83,7 +93,7 @@ impl World {
         let provider = OpenAiChat::new(endpoint, model_info("gpt-4o"));
         let options = OpenOptions::new(self.manager.settings().profile(None)?)
             .with_provider(Arc::new(provider))
-            .with_session(self.manager.store().create(NewSession::in_folder(self.folder())).await?)
+            .with_session(session)
             .with_permissions(permissions)
             .with_working_dir(self.folder())
             .with_agent(manifest, mode);

@@ -145,7 +145,9 @@ impl Exchange {
     /// Fails if the store does.
     pub async fn clear(&self) -> Result<(), Failure> {
         let mut work = self.command().await.map_err(failure)?;
-        work.replace_messages(&[]).await.map_err(failure)
+        work.replace_messages(&[]).await.map_err(failure)?;
+        work.drop_interrupted_tasks();
+        Ok(())
     }
 
     /// The tokens of the session, and their price where it is known.

@@ -21,7 +21,6 @@ use super::{
     handover::Handover,
     reply_task::ReplyTask,
 };
-use crate::agents::router::RoutedTask;
 
 /// A reply under way: a stream of its [`Event`]s that ends after [`Event::Finished`].
 ///
@@ -158,12 +157,6 @@ impl Stream for Reply {
 }
 
 impl Exchange {
-    /// Replies to a message that the caller has split into tasks. They run as those of a message that goose splits itself.
-    pub fn reply_to_tasks(&self, message: impl Into<Message>, tasks: Vec<RoutedTask>) -> Reply {
-        let message = Some(message.into());
-        Reply::begin_with(&self.core, message, None, |work| work.given_tasks = Some(tasks))
-    }
-
     /// Follows the session's events from those after a number on, of any reply; without a number, from the beginning of
     /// the turn under way. Questions that wait for an answer are among them. Any number of readers can follow.
     pub fn subscribe(&self, after: Option<u64>) -> EventReader {

@@ -32,7 +32,7 @@ use super::{
     task_graph::Checked,
 };
 use crate::{
-    agents::router::{Route, RoutedTask},
+    agents::router::Route,
     session::{GO_ON, Step, StoreError, said, says_nothing, synthetic_message},
 };
 
@@ -83,10 +83,10 @@ pub(super) struct ReplyTask {
     pub(super) host: Option<Host>,
     /// The request, where the agent may hand it back.
     pub(super) handing: HandBack,
+    /// Set once there is something to end: before that, nothing is stored, and what was interrupted can still be resumed.
+    has_begun: bool,
     /// Set once a call has changed a file.
     pub(super) has_written: Arc<AtomicBool>,
-    /// The tasks of the request, if the caller has split it.
-    pub(super) given_tasks: Option<Vec<RoutedTask>>,
     /// The message as another session hands it over, and the model that summarizes what does not fit.
     pub(super) handover: Option<(Handover, Arc<dyn Provider>)>,
     /// Set while the results of tasks are joined: the model has no tools then.
@@ -151,8 +151,8 @@ impl ReplyTask {
             stuck: None,
             host: None,
             handing: HandBack::default(),
+            has_begun: false,
             has_written: Arc::default(),
-            given_tasks: None,
             handover: None,
             is_joining: false,
         }
@@ -170,13 +170,15 @@ impl ReplyTask {
 
     async fn turns(&mut self, message: Option<Message>, guest: Option<Guest>) -> StepResult<Outcome> {
         let words = message.as_ref().map(said);
-        let (message, interrupted) = self.take_interrupted(message);
-        let route = self.begin(message, guest).await?;
-        let outcome = match (interrupted, self.given_tasks.take(), route) {
-            (Some(log), ..) => self.resume_tasks(log).await?,
-            (None, Some(tasks), _) => self.run_tasks(tasks).await?,
-            (None, None, Some(route)) => self.split(route).await?,
-            (None, None, None) => None,
+        let goes_on = self.goes_on_with_tasks(message.as_ref());
+        let route = self.begin(message.filter(|_| !goes_on), guest).await?;
+        if !goes_on {
+            self.drop_interrupted_tasks();
+        }
+        let outcome = match (self.state.graph.take(), route) {
+            (Some(log), _) => self.resume_tasks(log).await?,
+            (None, Some(route)) => self.split(route).await?,
+            (None, None) => None,
         };
         if let Some(outcome) = outcome {
             self.check_result(&outcome, Checked::Tasks).await?;
@@ -230,9 +232,10 @@ impl ReplyTask {
                 self.begin_guest(guest).await?;
                 None
             }
-            (None, Some(message)) if self.given_tasks.is_none() => self.choose_agent(message).await?,
-            (None, _) => None,
+            (None, Some(message)) => self.choose_agent(message).await?,
+            (None, None) => None,
         };
+        self.has_begun = true;
         let last = self.state.conversation.last().map(|last| last.role.clone());
         let message = match (message, last) {
             (Some(message), _) => {
@@ -240,6 +243,7 @@ impl ReplyTask {
                     Some((handover, summarizer)) => self.fitting(handover, summarizer).await?,
                     None => message,
                 };
+                let message = self.with_interrupted_tasks(message);
                 let message = self.with_changed_prompts(message).await;
                 let message = self.core.with_surroundings(message, &self.state.conversation);
                 let message = self.with_recalled(message).await;
@@ -424,6 +428,7 @@ impl ReplyTask {
         self.end_guest().await;
         let open = self.open_calls();
         let steps = match &outcome {
+            _ if !self.has_begun => Vec::new(),
             Outcome::Cancelled => {
                 interrupted(self.state.conversation.open_calls(), CANCELLED, CANCELLED_REPLY)
             }
@@ -478,7 +483,7 @@ fn interrupted<'a>(calls: impl Iterator<Item = &'a str>, result: &str, reason: &
 }
 
 /// The word for an outcome in the log.
-fn word(outcome: &Outcome) -> &'static str {
+pub(super) fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Done { .. } => DONE,
         Outcome::MaxTurns(_) => "max_turns",

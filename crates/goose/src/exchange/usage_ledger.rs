@@ -47,10 +47,20 @@ impl UsageLedger {
         Self { totals: Mutex::new(totals), parent, limit: None }
     }
 
-    /// A ledger for a part of what a session spends. The token is cancelled once this part has used so many tokens.
-    pub(crate) fn part_of(parent: &Arc<Self>, limit: u64, used_up: CancellationToken) -> Arc<Self> {
+    /// A ledger for a part of what a session spends, with what was spent before. The token is cancelled once this part has
+    /// used so many tokens.
+    pub(crate) fn part_of(
+        parent: &Arc<Self>,
+        before: Usage,
+        limit: u64,
+        used_up: CancellationToken,
+    ) -> Arc<Self> {
+        if before.total() >= limit {
+            used_up.cancel();
+        }
+        let totals = Totals { usage: before, ..Totals::default() };
         let (parent, limit) = (Some(Arc::clone(parent)), Some((limit, used_up)));
-        Arc::new(Self { totals: Mutex::default(), parent, limit })
+        Arc::new(Self { totals: Mutex::new(totals), parent, limit })
     }
 
     /// The tokens so far, and their price where all prices are known.

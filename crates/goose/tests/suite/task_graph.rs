@@ -11,14 +11,13 @@ use std::{
 use anyhow::{Context as _, ensure};
 use futures::StreamExt as _;
 use goose::{
-    agent_manager::{AgentManager, OpenOptions},
-    agents::router::RoutedTask,
+    agent_manager::{AgentManager, OpenOptions, SessionState},
     config::{Settings, SettingsSource},
     exchange::{Decision, Event, EventRecord, Exchange, Outcome, PlanDecision, Reply, TaskState},
     permission::{Effect, Mode, PermissionOptions, Permissions, Rule},
-    session::{ListOptions, NewSession, SessionKind, SessionSummary, Step, TaskEnd, TaskFinished},
+    session::{Facts, ListOptions, NewSession, SessionKind, SessionSummary, Step, TaskEnd, TaskFinished},
 };
-use goose_extension::prelude::*;
+use goose_extension::{Message, prelude::*};
 use goose_test_support::{
     is_alive,
     model_server::{Asked, ModelServer, Turn, Wire},
@@ -38,6 +37,8 @@ struct Crew {
     manager: AgentManager,
     model: ModelServer,
     exchange: Exchange,
+    /// A user answers questions about the plan.
+    is_attended: bool,
 }
 
 impl Crew {
@@ -46,6 +47,16 @@ impl Crew {
     }
 
     async fn with(model: ModelServer, permissions: Arc<Permissions>, config: &str) -> anyhow::Result<Self> {
+        Self::after(model, permissions, config, &[]).await
+    }
+
+    /// A session that was ended after some steps.
+    async fn after(
+        model: ModelServer,
+        permissions: Arc<Permissions>,
+        config: &str,
+        steps: &[Step],
+    ) -> anyhow::Result<Self> {
         let world = World::new()?;
         fs::create_dir_all(world.paths().config)?;
         fs::write(world.paths().config.join("config.yaml"), config)?;
@@ -53,24 +64,30 @@ impl Crew {
         let environment = [("PATH", std::env::var("PATH")?), host, ("OPENAI_API_KEY", "key".to_owned())];
         let settings = Settings::load(SettingsSource::new(world.paths()).with_environment(environment))?;
         let manager = AgentManager::new(settings).with_pool(Arc::clone(&world.pool));
-        let folder = world.file("").canonicalize()?;
-        let options = OpenOptions::new(manager.settings().profile(None)?)
-            .with_provider(provider(&model, Wire::Chat)?)
-            .with_session(manager.store().create(NewSession::in_folder(&folder)).await?)
-            .with_permissions(permissions)
-            .with_working_dir(folder);
-        let exchange = manager.open(options).await?;
-        Ok(Self { world, manager, model, exchange })
+        let session = session(&world, &manager, steps).await?;
+        let exchange = open(&world, &manager, &model, permissions, session).await?;
+        Ok(Self { world, manager, model, exchange, is_attended: false })
     }
 
-    /// A reply to tasks, each with the ids of those that it needs.
-    fn begin(&self, tasks: &[(&str, &[&str])]) -> Reply {
-        self.exchange.reply_to_tasks("Do all of it", routed(tasks))
+    /// Ends goose, and opens a session.
+    async fn reopen(&mut self, session: SessionState) -> anyhow::Result<()> {
+        self.exchange.close().await;
+        let permissions = Arc::clone(self.exchange.permissions());
+        self.exchange = open(&self.world, &self.manager, &self.model, permissions, session).await?;
+        Ok(())
+    }
+
+    /// A reply to tasks, each with the ids of those that it needs, in a session that was ended once they were planned.
+    async fn begin(&mut self, tasks: &[(&str, &[&str])]) -> anyhow::Result<Reply> {
+        let session = session(&self.world, &self.manager, &planned(tasks)?).await?;
+        self.reopen(session).await?;
+        self.exchange.set_attended(self.is_attended);
+        Ok(self.exchange.reply())
     }
 
     /// All records of such a reply.
-    async fn run(&self, tasks: &[(&str, &[&str])]) -> anyhow::Result<Vec<Arc<EventRecord>>> {
-        records(self.begin(tasks)).await
+    async fn run(&mut self, tasks: &[(&str, &[&str])]) -> anyhow::Result<Vec<Arc<EventRecord>>> {
+        records(self.begin(tasks).await?).await
     }
 
     async fn steps(&self) -> anyhow::Result<Vec<Step>> {
@@ -96,16 +113,51 @@ impl Crew {
     }
 }
 
-/// Tasks with the ids `1`, `2`, …
-fn routed(tasks: &[(&str, &[&str])]) -> Vec<RoutedTask> {
-    let task = |(at, (text, needs)): (usize, &(&str, &[&str]))| RoutedTask {
-        id: (at + 1).to_string(),
-        agent: "goose-agent".to_owned(),
-        mode: "specialist".to_owned(),
-        text: (*text).to_owned(),
-        needs: needs.iter().map(|&need| need.to_owned()).collect(),
+async fn open(
+    world: &World,
+    manager: &AgentManager,
+    model: &ModelServer,
+    permissions: Arc<Permissions>,
+    session: SessionState,
+) -> anyhow::Result<Exchange> {
+    let options = OpenOptions::new(manager.settings().profile(None)?)
+        .with_provider(provider(model, Wire::Chat)?)
+        .with_session(session)
+        .with_permissions(permissions)
+        .with_working_dir(world.file("").canonicalize()?);
+    Ok(manager.open(options).await?)
+}
+
+/// A session with steps.
+async fn session(world: &World, manager: &AgentManager, steps: &[Step]) -> anyhow::Result<SessionState> {
+    let new = NewSession::in_folder(world.file("").canonicalize()?);
+    let session = manager.store().create(new).await?;
+    if steps.is_empty() {
+        return Ok(session.into());
+    }
+    session.append_all(steps).await?;
+    Ok(manager.store().open_session(session.id()).await?.into())
+}
+
+/// The steps of a session that was ended once the tasks `1`, `2`, … were planned, each with the ids of those that it needs.
+fn planned(tasks: &[(&str, &[&str])]) -> anyhow::Result<Vec<Step>> {
+    let task = |(at, (text, needs)): (usize, &(&str, &[&str]))| {
+        let id = (at + 1).to_string();
+        json!({"id": id, "agent": "goose-agent", "mode": "specialist", "text": text, "needs": needs})
     };
-    tasks.iter().enumerate().map(task).collect()
+    let tasks: Vec<Value> = tasks.iter().enumerate().map(task).collect();
+    let message = Step::Message { message: Message::user("Do all of it") };
+    Ok(vec![message, serde_json::from_value(json!({"step": "task_plan", "tasks": tasks}))?])
+}
+
+/// The steps of a session that was ended after the first of two tasks, which used 100 tokens.
+fn half_done() -> anyhow::Result<Vec<Step>> {
+    let mut steps = planned(&[("First", &[]), ("Second", &[])])?;
+    steps.push(serde_json::from_value(json!({
+        "step": "task_finished", "task": "1", "end": "done", "result": "The first result.",
+        "usage": {"input": 90, "output": 10},
+    }))?);
+    Ok(steps)
 }
 
 async fn records(mut reply: Reply) -> anyhow::Result<Vec<Arc<EventRecord>>> {
@@ -166,20 +218,21 @@ fn shell(command: &str) -> Turn {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_independent_tasks_take_about_as_long_as_one() -> anyhow::Result<()> {
     const THINKING: Duration = Duration::from_millis(1_500);
-    let crew = Crew::new(crew_model(|_| Turn::text("Done.").after(THINKING))?).await?;
-    let timed = async |tasks: Vec<(&str, &[&str])>| {
-        let begun = Instant::now();
-        let records = match tasks.is_empty() {
-            true => records(crew.exchange.reply_to("Hello")).await?,
-            false => crew.run(&tasks).await?,
+    let mut crew = Crew::new(crew_model(|_| Turn::text("Done.").after(THINKING))?).await?;
+    let timed = async |crew: &mut Crew, tasks: &[(&str, &[&str])]| {
+        let reply = match tasks.is_empty() {
+            true => crew.exchange.reply_to("Hello"),
+            false => crew.begin(tasks).await?,
         };
+        let begun = Instant::now();
+        let records = records(reply).await?;
         ensure!(outcome(&records)? == &done(), "{records:?}");
         anyhow::Ok(begun.elapsed().as_secs_f64())
     };
-    let one = timed(Vec::new()).await?;
-    let two = timed(vec![("A", &[]), ("B", &[])]).await?;
+    let one = timed(&mut crew, &[]).await?;
+    let two = timed(&mut crew, &[("A", &[]), ("B", &[])]).await?;
     ensure!(two / one <= 1.2, "two tasks took {two:.2} s, one took {one:.2} s");
-    let chain = timed(vec![("A", &[]), ("B", &["1"])]).await?;
+    let chain = timed(&mut crew, &[("A", &[]), ("B", &["1"])]).await?;
     ensure!(
         chain / one >= 1.9,
         "the measure tells side by side from one after another: {chain:.2} s, {one:.2} s"
@@ -194,7 +247,7 @@ async fn a_chain_keeps_its_order_and_passes_results() -> anyhow::Result<()> {
         true => Turn::text("The port is 4711."),
         false => Turn::text("Written."),
     })?;
-    let crew = Crew::new(model).await?;
+    let mut crew = Crew::new(model).await?;
     let tasks: &[(&str, &[&str])] = &[("Find the port", &[]), ("Write it down", &["1"]), ("Rest", &[])];
     let records = crew.run(tasks).await?;
     assert_eq!((outcome(&records)?, answer(&records).as_str()), (&done(), "Joined."));
@@ -273,7 +326,7 @@ async fn long_results(config: &str, summary: fn() -> Turn) -> anyhow::Result<Lon
         text if text.contains("\n\nRead two\n") => Turn::text("A line of the second.\n".repeat(1_500)),
         _ => Turn::text("Used.").costing(7_000, 1),
     })?;
-    let crew = Crew::with(model, Permissions::new(PermissionOptions::new(Mode::Auto)), config).await?;
+    let mut crew = Crew::with(model, Permissions::new(PermissionOptions::new(Mode::Auto)), config).await?;
     let records = crew.run(&[("Read one", &[]), ("Read two", &[]), ("Use both", &["1", "2"])]).await?;
     assert_eq!((outcome(&records)?, answer(&records).as_str()), (&done(), "Joined."));
     let tokens = records.iter().find_map(|record| match &record.event {
@@ -332,7 +385,7 @@ async fn a_failed_task_is_tried_once_more_and_reported_without_losing_the_others
         true => Turn::status(400, "This model is broken."),
         false => Turn::text("Fine."),
     })?;
-    let crew = Crew::new(model).await?;
+    let mut crew = Crew::new(model).await?;
     let records =
         crew.run(&[("Break", &[]), ("Work", &[]), ("Use it", &["1"]), ("Use that", &["3"])]).await?;
     assert_eq!((outcome(&records)?, answer(&records).as_str()), (&done(), "Joined."));
@@ -358,7 +411,7 @@ async fn a_failed_task_is_tried_once_more_and_reported_without_losing_the_others
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_no_task_is_done_the_reply_fails_with_the_reasons() -> anyhow::Result<()> {
-    let crew = Crew::new(crew_model(|_| Turn::status(400, "This model is broken."))?).await?;
+    let mut crew = Crew::new(crew_model(|_| Turn::status(400, "This model is broken."))?).await?;
     let records = crew.run(&[("A", &[]), ("B", &[])]).await?;
     let Outcome::Failed(failure) = outcome(&records)? else { anyhow::bail!("{records:?}") };
     ensure!(
@@ -366,6 +419,142 @@ async fn where_no_task_is_done_the_reply_fails_with_the_reasons() -> anyhow::Res
         "{failure:?}"
     );
     ensure!(!crew.model.asked().iter().any(is_join), "there is nothing to join");
+    crew.exchange.close().await;
+    Ok(())
+}
+
+fn states(crew: &Crew) -> Vec<TaskState> {
+    crew.exchange.tasks().into_iter().map(|task| task.state).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_are_kept_if_the_rest_of_a_plan_is_not_run() -> anyhow::Result<()> {
+    for decision in [Some(PlanDecision::AsOne), Some(PlanDecision::Cancel), None] {
+        let permissions = Permissions::new(PermissionOptions::new(Mode::SmartApprove));
+        let model = ModelServer::answering(|_| Turn::text("Answered."))?;
+        let crew = Crew::after(model, permissions, "", &half_done()?).await?;
+        crew.exchange.set_attended(true);
+        let mut reply = crew.exchange.reply_to("continue");
+        while let Some(event) = bounded(reply.next()).await? {
+            if let Event::TaskPlan(plan) = &event {
+                ensure!(plan.is_question && plan.finished == ["1"], "{plan:?}");
+                match decision {
+                    Some(decision) => ensure!(reply.answer(&plan.id, decision)),
+                    None => reply.cancel(),
+                }
+            }
+        }
+        if decision != Some(PlanDecision::AsOne) {
+            ensure!(crew.model.asked().is_empty());
+            records_of(&crew, "What is done?").await?;
+        }
+        let told = text(&crew.model.asked()[0]);
+        ensure!(told.contains("The first result."), "{decision:?}: {told}");
+        assert_eq!(states(&crew), [TaskEnd::Done, TaskEnd::Cancelled].map(TaskState::Over));
+        assert_eq!(problem(&crew.exchange.messages()), None);
+        crew.exchange.close().await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn interrupted_tasks_survive_a_message_that_cannot_be_answered() -> anyhow::Result<()> {
+    let permissions = Permissions::new(PermissionOptions::new(Mode::Auto));
+    let model = crew_model(|_| Turn::text("Done."))?;
+    let mut crew = Crew::after(model, permissions, "", &half_done()?).await?;
+    let agents = crew.world.paths().config.join("agents");
+    fs::create_dir_all(&agents)?;
+    fs::write(agents.join("mine.yaml"), "name: mine\nmodes: [{slug: backend, tool_groups: [read]}]\n")?;
+    for _ in 0..2 {
+        let failed = records_of(&crew, "@backend fix it").await?;
+        ensure!(matches!(outcome(&failed)?, Outcome::Failed(_)), "{failed:?}");
+    }
+    crew.exchange.close().await;
+    let session = crew.manager.store().open_session(crew.exchange.session_id()).await?;
+    crew.reopen(session.into()).await?;
+    ensure!(!crew.exchange.cancel_task("2"), "it does not run yet");
+    let records = records_of(&crew, "continue").await?;
+    assert_eq!(
+        (outcome(&records)?, course(&records)),
+        (&done(), vec!["+2".to_owned(), "-2 done".to_owned()])
+    );
+    crew.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn interrupted_tasks_are_over_once_the_user_does_something_else() -> anyhow::Result<()> {
+    for is_cleared in [false, true] {
+        let permissions = Permissions::new(PermissionOptions::new(Mode::Auto));
+        let model = crew_model(|_| Turn::text("Fine."))?;
+        let crew = Crew::after(model, permissions, "", &half_done()?).await?;
+        assert_eq!(states(&crew), [TaskState::Over(TaskEnd::Done), TaskState::Waiting]);
+        match is_cleared {
+            true => crew.exchange.clear().await.map_err(|failure| anyhow::anyhow!("{failure:?}"))?,
+            false => drop(records_of(&crew, "Something else").await?),
+        }
+        assert_eq!(states(&crew), [TaskEnd::Done, TaskEnd::Cancelled].map(TaskState::Over));
+        let records = records_of(&crew, "continue").await?;
+        assert_eq!((outcome(&records)?, course(&records)), (&done(), Vec::new()));
+        let told = crew.model.asked().iter().any(|asked| text(asked).contains("The first result."));
+        assert_eq!(told, !is_cleared);
+        crew.exchange.close().await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tokens_of_finished_tasks_count_after_a_resume() -> anyhow::Result<()> {
+    for (most, end) in [(100, "-2 not run"), (101, "-2 done")] {
+        let permissions = Permissions::new(PermissionOptions::new(Mode::Auto));
+        let model = crew_model(|_| Turn::text("Done.").costing(0, 0))?;
+        let config = format!("orchestrator:\n  max_tokens: {most}\n");
+        let crew = Crew::after(model, permissions, &config, &half_done()?).await?;
+        let records = records_of(&crew, "continue").await?;
+        ensure!(course(&records).contains(&end.to_owned()), "{:?}", course(&records));
+        assert_eq!(crew.asked_for("Second").len(), usize::from(most > 100));
+        crew.exchange.close().await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_tasks_did_is_known_without_their_words() -> anyhow::Result<()> {
+    let rule = Rule::parse(Effect::Deny, "shell touch *").map_err(anyhow::Error::msg)?;
+    let permissions = Permissions::new(PermissionOptions::new(Mode::Auto).with_rules([rule]));
+    let model =
+        crew_model(|asked| match (text(asked).contains("\n\nWrite\n"), asked.tool_results().len()) {
+            (true, 0) => Turn::call("developer__write", json!({"path": "a.txt", "content": "a"})),
+            (false, 0) => shell("touch marker"),
+            (false, 1) => shell("exit 3"),
+            _ => Turn::text("All is well."),
+        })?;
+    let mut crew = Crew::with(model, permissions, "").await?;
+    let records = crew.run(&[("Write", &[]), ("Run", &[])]).await?;
+    let mut facts = Facts::default();
+    records.iter().for_each(|record| facts.note(&record.event));
+    assert_eq!((facts.exit_code, facts.calls_refused), (Some(3), 1), "{facts:?}");
+    ensure!(facts.files_changed.len() == 1 && facts.files_changed[0].ends_with("a.txt"), "{facts:?}");
+    crew.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn notices_of_a_task_name_it() -> anyhow::Result<()> {
+    let model = crew_model(|_| Turn::text("Done."))?;
+    let mut steps = half_done()?;
+    let task = json!({"id": "2", "agent": "mine", "mode": "main", "text": "Second"});
+    steps[1] = serde_json::from_value(json!({"step": "task_plan", "tasks": [task]}))?;
+    let permissions = Permissions::new(PermissionOptions::new(Mode::Auto));
+    let crew = Crew::after(model, permissions, "", &steps).await?;
+    let agents = crew.world.paths().config.join("agents");
+    fs::create_dir_all(&agents)?;
+    let agent =
+        "name: mine\nmodes: [{slug: main, tool_groups: [read, nosuch], dependencies: [developer, nosuch]}]\n";
+    fs::write(agents.join("mine.yaml"), agent)?;
+    let records = records_of(&crew, "continue").await?;
+    let is_it = |event: &Event| matches!(event, Event::Notice(text) if text.starts_with("Task 2: ") && text.contains("nosuch"));
+    ensure!(records.iter().any(|record| is_it(&record.event)), "{records:?}");
     crew.exchange.close().await;
     Ok(())
 }
@@ -390,9 +579,9 @@ async fn cancelling_the_reply_stops_every_task_and_leaves_nothing() -> anyhow::R
         text if text.contains("\n\nThink\n") => Turn::text("Too late.").after(Duration::from_secs(600)),
         _ => waiting(&place.lock(), "pid"),
     })?;
-    let crew = Crew::new(model).await?;
+    let mut crew = Crew::new(model).await?;
     *folder.lock() = crew.folder();
-    let mut reply = crew.begin(&[("Quick", &[]), ("Wait", &[]), ("Think", &[]), ("Later", &["2"])]);
+    let mut reply = crew.begin(&[("Quick", &[]), ("Wait", &[]), ("Think", &[]), ("Later", &["2"])]).await?;
     let pid = pid(&crew, "pid").await?;
     until("quick is done", || crew.exchange.tasks()[0].state == TaskState::Over(TaskEnd::Done)).await?;
     ensure!(is_alive(pid));
@@ -407,8 +596,8 @@ async fn cancelling_the_reply_stops_every_task_and_leaves_nothing() -> anyhow::R
     until("the command has ended", || !is_alive(pid)).await?;
     let requests = crew.model.asked().len();
     ensure!(crew.asked_for("Later").is_empty() && !crew.model.asked().iter().any(is_join));
-    let states: Vec<TaskState> = crew.exchange.tasks().into_iter().map(|task| task.state).collect();
-    assert_eq!(states[..3], [TaskEnd::Done, TaskEnd::Cancelled, TaskEnd::Cancelled].map(TaskState::Over));
+    let ends = [TaskEnd::Done, TaskEnd::Cancelled, TaskEnd::Cancelled, TaskEnd::Cancelled];
+    assert_eq!(states(&crew), ends.map(TaskState::Over));
     // What is done is not lost: the next message carries it.
     bounded(crew.exchange.close()).await?;
     assert_eq!(crew.model.asked().len(), requests);
@@ -427,9 +616,9 @@ async fn one_task_can_be_cancelled_alone() -> anyhow::Result<()> {
         true => waiting(&place.lock(), "pid"),
         false => Turn::text("Fine."),
     })?;
-    let crew = Crew::new(model).await?;
+    let mut crew = Crew::new(model).await?;
     *folder.lock() = crew.folder();
-    let reply = crew.begin(&[("Wait", &[]), ("Work", &[]), ("Use it", &["1"])]);
+    let reply = crew.begin(&[("Wait", &[]), ("Work", &[]), ("Use it", &["1"])]).await?;
     let pid = pid(&crew, "pid").await?;
     ensure!(!crew.exchange.cancel_task("9"), "there is no such task");
     ensure!(crew.exchange.cancel_task("1"));
@@ -464,7 +653,7 @@ async fn a_file_that_a_running_task_has_changed_is_not_written_by_another() -> a
             _ => Turn::text("Done."),
         }
     })?;
-    let crew = Crew::new(model).await?;
+    let mut crew = Crew::new(model).await?;
     let records = crew.run(&[("First", &[]), ("Second", &[]), ("Last", &["1"])]).await?;
     assert_eq!(outcome(&records)?, &done());
     let asked = crew.model.asked();
@@ -509,7 +698,7 @@ async fn a_shell_command_does_not_write_what_a_running_task_has_changed() -> any
             _ => Turn::text("Done."),
         }
     })?;
-    let crew = Crew::new(model).await?;
+    let mut crew = Crew::new(model).await?;
     let records = crew.run(&[("First", &[]), ("Second", &[])]).await?;
     assert_eq!(outcome(&records)?, &done());
     let asked = crew.model.asked();
@@ -530,13 +719,29 @@ async fn a_shell_command_does_not_write_what_a_running_task_has_changed() -> any
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tasks_that_name_the_same_file_run_one_after_another() -> anyhow::Result<()> {
-    let crew = Crew::new(crew_model(|_| Turn::text("Done.").after(Duration::from_millis(100)))?).await?;
-    let records = crew.run(&[("Add a title to notes.md", &[]), ("Add a list to notes.md", &[])]).await?;
-    assert_eq!(course(&records), ["+1", "-1 done", "+2", "-2 done"]);
-    let told = &crew.asked_for("Add a list to notes.md")[0];
-    ensure!(!told.contains("title"), "it waits, but needs no result: {told}");
-    crew.exchange.close().await;
+async fn tasks_that_name_the_same_file_or_folder_run_one_after_another() -> anyhow::Result<()> {
+    for (one, two, expected) in [
+        ("src/shop.rs", "src/shop.rs", ["+1", "-1 done", "+2", "-2 done"]),
+        ("src/shop/", "src/shop/page.css", ["+1", "-1 done", "+2", "-2 done"]),
+        ("src/shop/", "src/shopping.css", ["+1", "+2", "-1 done", "-2 done"]),
+    ] {
+        let model = crew_model(|asked| match text(asked).contains("REST") {
+            true => Turn::text("The endpoint is there.").after(Duration::from_millis(200)),
+            false => Turn::text("Restyled.").after(Duration::from_millis(600)),
+        })?;
+        let crew = Crew::new(model).await?;
+        let request = format!(
+            "1. Add a REST endpoint for orders to the Rust backend server in {one}\n\
+             2. Restyle the CSS buttons of the React checkout page in {two}"
+        );
+        let records = records_of(&crew, &request).await?;
+        assert_eq!(course(&records), expected, "{one} {two}");
+        let asked = crew.model.asked();
+        let told = asked.iter().map(text).find(|text| text.starts_with("Your task:\n\nRestyle"));
+        let told = told.context("the second task was asked")?;
+        ensure!(!told.contains("The endpoint is there."), "it waits, but needs no result: {told}");
+        crew.exchange.close().await;
+    }
     Ok(())
 }
 
@@ -546,8 +751,8 @@ async fn approvals_of_tasks_queue_and_name_the_task() -> anyhow::Result<()> {
         0 => shell("touch marker"),
         _ => Turn::text("Done."),
     })?;
-    let crew = Crew::with(model, Permissions::new(PermissionOptions::new(Mode::Approve)), "").await?;
-    let mut reply = crew.begin(&[("A", &[]), ("B", &[])]);
+    let mut crew = Crew::with(model, Permissions::new(PermissionOptions::new(Mode::Approve)), "").await?;
+    let mut reply = crew.begin(&[("A", &[]), ("B", &[])]).await?;
     let mut askers = Vec::new();
     while let Some(record) = bounded(reply.next_record()).await? {
         if let Event::Approval(approval) = &record.event {
@@ -572,7 +777,7 @@ async fn a_denied_tool_is_denied_inside_a_task() -> anyhow::Result<()> {
         0 => shell("touch marker"),
         _ => Turn::text("It was denied."),
     })?;
-    let crew = Crew::with(model, permissions, "").await?;
+    let mut crew = Crew::with(model, permissions, "").await?;
     assert_eq!(outcome(&crew.run(&[("A", &[]), ("B", &[])]).await?)?, &done());
     let asked = crew.model.asked();
     let results: Vec<_> = asked.iter().flat_map(Asked::tool_results).collect();
@@ -588,13 +793,15 @@ async fn a_denied_tool_is_denied_inside_a_task() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_joined_answer_the_results_come_under_headings() -> anyhow::Result<()> {
     let model = ModelServer::answering(|asked| match text(asked) {
-        text if text.contains(JOIN) => Turn::status(400, "No."),
+        text if text.contains(JOIN) => Turn::status(400, "This model joins nothing."),
         text if text.contains("\n\nA\n") => Turn::text("Result of A."),
         _ => Turn::text("Result of B."),
     })?;
-    let crew = Crew::new(model).await?;
+    let mut crew = Crew::new(model).await?;
     let records = crew.run(&[("A", &[]), ("B", &[])]).await?;
     assert_eq!(outcome(&records)?, &done());
+    let says_why = |event: &Event| matches!(event, Event::Notice(notice) if notice.contains("joins nothing"));
+    ensure!(records.iter().any(|record| says_why(&record.event)), "{records:?}");
     assert_eq!(
         answer(&records),
         "## 1. A (goose-agent/specialist: done)\n\nResult of A.\n\n## 2. B (goose-agent/specialist: done)\n\nResult of B.\n"
@@ -611,7 +818,7 @@ async fn usage_is_known_for_each_task_and_in_sum() -> anyhow::Result<()> {
         text if text.contains("\n\nA\n") => Turn::text("A.").costing(10, 1),
         _ => Turn::text("B.").costing(20, 2),
     })?;
-    let crew = Crew::new(model).await?;
+    let mut crew = Crew::new(model).await?;
     let records = crew.run(&[("A", &[]), ("B", &[])]).await?;
     let mut usages = Vec::new();
     for record in &records {
@@ -643,7 +850,7 @@ async fn usage_is_known_for_each_task_and_in_sum() -> anyhow::Result<()> {
 async fn tokens_that_are_used_up_end_the_tasks() -> anyhow::Result<()> {
     let permissions = Permissions::new(PermissionOptions::new(Mode::Auto));
     let model = crew_model(|_| Turn::text("Done.").costing(90, 10))?;
-    let crew = Crew::with(model, permissions, "orchestrator:\n  max_tokens: 150\n").await?;
+    let mut crew = Crew::with(model, permissions, "orchestrator:\n  max_tokens: 150\n").await?;
     let records = crew.run(&[("A", &[]), ("B", &["1"]), ("C", &["2"])]).await?;
     assert_eq!(outcome(&records)?, &done());
     let course = course(&records);
@@ -659,10 +866,10 @@ async fn tokens_that_are_used_up_end_the_tasks() -> anyhow::Result<()> {
 async fn in_the_approving_modes_the_user_decides_about_the_plan() -> anyhow::Result<()> {
     for decision in [PlanDecision::Run, PlanDecision::AsOne, PlanDecision::Cancel] {
         let model = crew_model(|_| Turn::text("Done."))?;
-        let crew =
+        let mut crew =
             Crew::with(model, Permissions::new(PermissionOptions::new(Mode::SmartApprove)), "").await?;
-        crew.exchange.set_attended(true);
-        let mut reply = crew.begin(&[("A", &[]), ("B", &[])]);
+        crew.is_attended = true;
+        let mut reply = crew.begin(&[("A", &[]), ("B", &[])]).await?;
         let mut last = None;
         let mut plans = 0;
         while let Some(event) = bounded(reply.next()).await? {
@@ -710,7 +917,7 @@ async fn results_are_checked_where_that_is_switched_on() -> anyhow::Result<()> {
             _ => Turn::text("Done."),
         })?;
         let permissions = Permissions::new(PermissionOptions::new(Mode::Auto));
-        let crew = Crew::with(model, permissions, config).await?;
+        let mut crew = Crew::with(model, permissions, config).await?;
         let records = match tool {
             "" => crew.run(&[("A", &[]), ("B", &[])]).await?,
             _ => records_of(&crew, "Change it").await?,
@@ -732,5 +939,26 @@ async fn results_are_checked_where_that_is_switched_on() -> anyhow::Result<()> {
         }
         crew.exchange.close().await;
     }
+    Ok(())
+}
+
+/// A request whose first part is for a mode that only reads.
+const COMPOUND: &str = "1. Review this repository for SQL injection and hard-coded secrets\n\
+                        2. Restyle the CSS buttons of the React checkout page";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_not_split_after_all_goes_to_a_mode_that_can_edit() -> anyhow::Result<()> {
+    let permissions = Permissions::new(PermissionOptions::new(Mode::SmartApprove));
+    let crew = Crew::with(crew_model(|_| Turn::text("Done."))?, permissions, "").await?;
+    crew.exchange.set_attended(true);
+    let mut reply = crew.exchange.reply_to(COMPOUND);
+    while let Some(event) = bounded(reply.next()).await? {
+        if let Event::TaskPlan(plan) = &event {
+            ensure!(reply.answer(&plan.id, PlanDecision::AsOne));
+        }
+    }
+    assert_eq!(crew.exchange.agent().id(), "coding-agent/frontend");
+    ensure!(crew.model.asked()[0].tool_names().contains(&"developer__edit"));
+    crew.exchange.close().await;
     Ok(())
 }

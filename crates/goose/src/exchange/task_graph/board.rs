@@ -65,6 +65,15 @@ impl TaskBoard {
         }
     }
 
+    /// Marks the tasks that are not over as cancelled, because none of them runs any more.
+    pub(super) fn end(&self) {
+        for Entry { status, .. } in self.entries.lock().iter_mut() {
+            if !matches!(status.state, TaskState::Over(_)) {
+                status.state = TaskState::Over(TaskEnd::Cancelled);
+            }
+        }
+    }
+
     /// The token that ends a task.
     pub(super) fn cancellation(&self, at: usize) -> CancellationToken {
         self.entries.lock().get(at).map(|entry| entry.cancellation.clone()).unwrap_or_default()
@@ -81,8 +90,11 @@ impl TaskBoard {
 
     fn cancel(&self, id: &str) -> bool {
         let entries = self.entries.lock();
-        let is_open =
-            |entry: &&Entry| entry.status.task.id == id && !matches!(entry.status.state, TaskState::Over(_));
+        let is_open = |entry: &&Entry| {
+            let is_over =
+                matches!(entry.status.state, TaskState::Over(_)) || entry.cancellation.is_cancelled();
+            entry.status.task.id == id && !is_over
+        };
         let Some(entry) = entries.iter().find(is_open) else { return false };
         entry.cancellation.cancel();
         drop(entries);
@@ -105,7 +117,7 @@ impl Exchange {
         self.core.board.statuses()
     }
 
-    /// Cancels one task by its id; the others go on. Returns false if there is no such task, or it is over.
+    /// Cancels one task by its id; the others go on. Returns false if there is no such task, or it is not being worked on.
     pub fn cancel_task(&self, id: &str) -> bool {
         self.core.board.cancel(id)
     }

@@ -9,7 +9,7 @@ use crate::{
     exchange::{
         core::Offer,
         event::{Event, Failure, Outcome},
-        reply_task::{Abort, ReplyTask, StepResult},
+        reply_task::{Abort, ReplyTask, StepResult, word},
     },
     session::{Step, TaskEnd, synthetic_message},
 };
@@ -34,11 +34,12 @@ impl ReplyTask {
             }
             Err(Abort::Cancelled) => return Err(Abort::Cancelled),
             Err(Abort::Failed(failure)) => failure.message,
-            Ok(outcome) => format!("{outcome:?}"),
+            Ok(outcome) => word(&outcome).to_owned(),
         };
-        tracing::debug!(%reason, "the results were not joined");
-        let notice = "The model gave no answer that joins the results. They follow one by one.";
-        self.emit(Event::Notice(notice.to_owned()));
+        let reason = reason.trim_end_matches('.');
+        self.emit(Event::Notice(format!(
+            "The model gave no answer that joins the results ({reason}). They follow one by one."
+        )));
         self.say_results(graph).await?;
         Ok(Outcome::Done { structured: None })
     }

@@ -58,14 +58,20 @@ impl TaskLog {
         }
     }
 
-    /// A board that shows them.
+    /// A board that shows them. There is nothing to cancel before they go on.
     pub(in super::super) fn board(&self) -> TaskBoard {
-        let board = TaskBoard::default();
-        board.begin(&self.0, &CancellationToken::new());
+        let (board, ended) = (TaskBoard::default(), CancellationToken::new());
+        ended.cancel();
+        board.begin(&self.0, &ended);
         board
     }
 
     /// The tasks as they stand.
+    pub(super) fn graph(&self) -> &TaskGraph {
+        &self.0
+    }
+
+    /// The tasks, to go on with.
     pub(super) fn into_graph(self) -> TaskGraph {
         self.0
     }
@@ -99,13 +105,13 @@ mod tests {
                 result: "One.".to_owned(),
                 usage: Usage { input: 3, ..Usage::default() },
                 dollars: None,
+                facts: Facts::default(),
             }),
             Step::TaskStarted { task: "2".to_owned(), session: "20261115_3".parse().unwrap(), attempt: 2 },
             interrupted("goose was ended"),
         ];
         let graph = TaskLog::from_steps(steps.iter()).unwrap().into_graph();
         assert_eq!(graph.tasks[0].result(), Some("One."));
-                facts: Facts::default(),
         assert_eq!(graph.spent(), (Usage { input: 3, ..Usage::default() }, None));
         assert_eq!(graph.ready(), Some(1));
         assert_eq!(graph.tasks[1].attempts, 1);

@@ -6,7 +6,7 @@
 //!                  each task: a delegate in a session of its own ◄───────┘   └─ result (stored, shown)
 //! ```
 //!
-//! - `plan`: the tasks, checked, with those one after another that name the same files;
+//! - `plan`: the tasks, with those one after another that name the same files and folders;
 //! - `graph`: the state of the tasks; `log`: the same, read from the steps of a session that was interrupted;
 //! - `schedule`: starts, ends, retries and cancels them; `board`: what programs see of them and cancel;
 //! - `join`: one answer; `check`: the verdict of the judge; `texts`: what models are told.
@@ -36,7 +36,7 @@ use super::{
 use crate::{
     agents::router::RoutedTask,
     permission::Mode,
-    session::{PlannedTask, Step, said, synthetic},
+    session::{PlannedTask, Step, said, synthetic, synthetic_message},
 };
 
 /// The tokens that the tasks of one request may use together, unless `orchestrator.max_tokens` says otherwise.
@@ -86,34 +86,62 @@ impl ReplyTask {
         self.run_graph(log.into_graph()).await
     }
 
-    /// Takes the tasks that were interrupted, if the user goes on with them: then there is no other message. A message
-    /// about something else carries what they have done so far.
-    pub(super) fn take_interrupted(
-        &mut self,
-        message: Option<Message>,
-    ) -> (Option<Message>, Option<TaskLog>) {
-        let Some(log) = self.state.graph.take() else { return (message, None) };
-        match message {
-            Some(message) if !goes_on(&message) => (Some(with_report(message, &log.into_graph())), None),
-            _ => (None, Some(log)),
+    /// Returns true if there are interrupted tasks, and the user goes on with them.
+    pub(super) fn goes_on_with_tasks(&self, message: Option<&Message>) -> bool {
+        self.state.graph.is_some() && message.is_none_or(goes_on)
+    }
+
+    /// Adds what interrupted tasks have done so far to a message about something else.
+    pub(super) fn with_interrupted_tasks(&self, mut message: Message) -> Message {
+        let report = self.state.graph.as_ref().and_then(|log| texts::interrupted_report(log.graph()));
+        if let Some(report) = report {
+            message.content.insert(0, synthetic(report));
         }
+        message
+    }
+
+    /// Drops interrupted tasks that the user does not go on with.
+    pub(super) fn drop_interrupted_tasks(&mut self) {
+        self.state.graph = None;
+        self.core.board.end();
     }
 
     async fn run_graph(&mut self, mut graph: TaskGraph) -> StepResult<Option<Outcome>> {
-        match self.show_plan(&graph).await? {
-            PlanDecision::Run => {}
-            PlanDecision::AsOne => {
-                self.record(Step::TaskPlan { tasks: Vec::new() }).await?;
-                return Ok(None);
-            }
-            PlanDecision::Cancel => return Err(Abort::Cancelled),
+        let decision = self.show_plan(&graph).await;
+        if decision != PlanDecision::Run {
+            return self.leave_tasks(&graph, decision).await;
         }
-        self.schedule(&mut graph).await?;
+        let scheduled = self.schedule(&mut graph).await;
+        self.core.board.end();
+        scheduled?;
         self.join(&graph).await.map(Some)
     }
 
+    /// Leaves the tasks as they are.
+    async fn leave_tasks(
+        &mut self,
+        graph: &TaskGraph,
+        decision: PlanDecision,
+    ) -> StepResult<Option<Outcome>> {
+        self.core.board.end();
+        self.keep_results(graph).await?;
+        if decision != PlanDecision::AsOne {
+            return Err(Abort::Cancelled);
+        }
+        self.record(Step::TaskPlan { tasks: Vec::new() }).await?;
+        Ok(None)
+    }
+
+    /// Tells the model what tasks have done that do not go on.
+    async fn keep_results(&mut self, graph: &TaskGraph) -> StepResult<()> {
+        if let Some(report) = texts::interrupted_report(graph) {
+            self.record(Step::Message { message: synthetic_message(report) }).await?;
+        }
+        Ok(())
+    }
+
     /// Shows the plan. In the modes that ask, the user has a say before anything runs.
-    async fn show_plan(&mut self, graph: &TaskGraph) -> StepResult<PlanDecision> {
+    async fn show_plan(&self, graph: &TaskGraph) -> PlanDecision {
         let asks = matches!(self.core.permissions.mode(), Mode::Approve | Mode::SmartApprove);
         let is_question = asks && self.events.is_attended();
         let tasks: Vec<PlannedTask> = graph.tasks.iter().map(|task| task.planned.clone()).collect();
@@ -122,14 +150,14 @@ impl ReplyTask {
         let plan = Event::TaskPlan(TaskPlan { id: id.clone(), tasks, finished, is_question });
         if !is_question {
             self.emit(plan);
-            return Ok(PlanDecision::Run);
+            return PlanDecision::Run;
         }
         let events = self.events.clone();
         let mut question = events.ask(id, plan);
         let answer = self.cancellation.run_until_cancelled(question.answer()).await;
-        match answer.ok_or(Abort::Cancelled)? {
-            Some(Answer::Plan { plan }) => Ok(plan),
-            _ => Ok(PlanDecision::Cancel),
+        match answer.flatten() {
+            Some(Answer::Plan { plan }) => plan,
+            _ => PlanDecision::Cancel,
         }
     }
 }
@@ -139,11 +167,4 @@ fn goes_on(message: &Message) -> bool {
     let said = said(message).to_lowercase();
     let said = said.trim_matches(|c: char| c.is_whitespace() || c == '.' || c == '!');
     GO_ON_WORDS.contains(&said)
-}
-
-fn with_report(mut message: Message, graph: &TaskGraph) -> Message {
-    if graph.over().next().is_some() {
-        message.content.insert(0, synthetic(texts::interrupted_report(graph)));
-    }
-    message
 }

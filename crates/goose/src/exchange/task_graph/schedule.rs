@@ -19,7 +19,7 @@ use crate::{
         task_writes::TaskWriter,
         usage_ledger::UsageLedger,
     },
-    session::{Step, TaskEnd, TaskFinished, synthetic_message},
+    session::{Step, TaskEnd, TaskFinished},
 };
 
 /// The time limit for tasks to end once they were cancelled.
@@ -42,18 +42,24 @@ struct Running {
 /// The next thing that happens.
 enum Next {
     Cancelled,
-    UsedUp,
-    Ended(usize, DelegateEnd),
-    /// A task may have been cancelled.
+    Ended(usize, Box<DelegateEnd>),
+    /// A task may have been cancelled, or the tokens are used up.
     Look,
 }
 
 impl ReplyTask {
     /// Runs the tasks that are not over, until all are.
     pub(super) async fn schedule(&mut self, graph: &mut TaskGraph) -> StepResult<()> {
-        let mut running = self.nothing_running();
+        let mut running = self.nothing_running(graph);
         self.core.board.begin(graph, &running.all);
         loop {
+            if running.used_up.is_cancelled() && graph.stopped.is_none() {
+                let most = self.core.task_settings.max_tokens();
+                graph.stopped = Some(format!(
+                    "The tasks have used the {most} tokens that `orchestrator.max_tokens` allows."
+                ));
+                running.all.cancel();
+            }
             self.end_hopeless(graph).await?;
             while running.delegates.len() < MAX_AT_ONCE
                 && let Some(at) = graph.ready()
@@ -66,14 +72,7 @@ impl ReplyTask {
             }
             match self.next(&mut running, graph.stopped.is_none()).await {
                 Next::Cancelled => return Err(self.cancel_tasks(graph, running).await),
-                Next::UsedUp => {
-                    let most = self.core.task_settings.max_tokens();
-                    graph.stopped = Some(format!(
-                        "The tasks have used the {most} tokens that `orchestrator.max_tokens` allows."
-                    ));
-                    running.all.cancel();
-                }
-                Next::Ended(at, end) => self.take_end(graph, at, end).await?,
+                Next::Ended(at, end) => self.take_end(graph, at, *end).await?,
                 Next::Look => {}
             }
         }
@@ -83,14 +82,14 @@ impl ReplyTask {
         Ok(())
     }
 
-    fn nothing_running(&self) -> Running {
+    fn nothing_running(&self, graph: &TaskGraph) -> Running {
         let (all, used_up) = (self.core.tasks.ended.child_token(), CancellationToken::new());
         let most = self.core.task_settings.max_tokens();
         Running {
             delegates: FuturesUnordered::new(),
             _end_all: all.clone().drop_guard(),
             all,
-            ledger: UsageLedger::part_of(&self.core.usage, most, used_up.clone()),
+            ledger: UsageLedger::part_of(&self.core.usage, graph.spent().0, most, used_up.clone()),
             used_up,
         }
     }
@@ -100,8 +99,8 @@ impl ReplyTask {
         tokio::select! {
             biased;
             () = self.cancellation.cancelled() => Next::Cancelled,
-            () = running.used_up.cancelled(), if has_tokens => Next::UsedUp,
-            Some((at, end)) = running.delegates.next(), if !is_idle => Next::Ended(at, end),
+            () = running.used_up.cancelled(), if has_tokens => Next::Look,
+            Some((at, end)) = running.delegates.next(), if !is_idle => Next::Ended(at, Box::new(end)),
             () = self.core.board.changed() => Next::Look,
         }
     }
@@ -175,9 +174,9 @@ impl ReplyTask {
     /// Takes the end of an attempt. A failure is tried once more.
     async fn take_end(&mut self, graph: &mut TaskGraph, at: usize, end: DelegateEnd) -> StepResult<()> {
         let task = &mut graph.tasks[at];
+        task.spend(end.usage, end.dollars);
         task.facts.exit_code = None;
         task.facts.add(&end.facts);
-        task.spend(end.usage, end.dollars);
         let is_cancelled = self.core.board.cancellation(at).is_cancelled();
         let (ended, text) = match (end.result, &graph.stopped) {
             (Ok(text), _) => (TaskEnd::Done, text),
@@ -226,12 +225,6 @@ impl ReplyTask {
             }
         }
         self.core.board.update(graph);
-        if graph.over().any(|task| task.result().is_some()) {
-            let message = synthetic_message(texts::interrupted_report(graph));
-            if let Err(error) = self.record(Step::Message { message }).await {
-                return error.into();
-            }
-        }
-        Abort::Cancelled
+        self.keep_results(graph).await.err().unwrap_or(Abort::Cancelled)
     }
 }

@@ -48,10 +48,15 @@ pub(super) fn join_prompt(graph: &TaskGraph, context_limit: u64) -> String {
     format!("The request was split into tasks, which are over.\n\n{}{JOIN}", results(graph, context_limit))
 }
 
-/// The message about interrupted tasks that are not resumed.
-pub(super) fn interrupted_report(graph: &TaskGraph) -> String {
-    let results = results(graph, u64::MAX);
-    format!("An earlier request was split into tasks, and interrupted before all were over.\n\n{results}")
+/// The message about interrupted tasks that are not resumed; none if they have done nothing.
+pub(super) fn interrupted_report(graph: &TaskGraph) -> Option<String> {
+    let has_worked = |task: &GraphTask| {
+        task.ended().is_some_and(|(end, _)| matches!(end, TaskEnd::Done | TaskEnd::Failed))
+    };
+    let results = graph.over().any(has_worked).then(|| results(graph, u64::MAX))?;
+    Some(format!(
+        "An earlier request was split into tasks, and interrupted before all were over.\n\n{results}"
+    ))
 }
 
 /// The results of the tasks under headings, cut to what fits.

@@ -48,7 +48,7 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// Fails at once for steps that can never be stored, because of their size.
+    /// Fails at once for steps that can never be stored, because of their size, and if the database refuses them before this returns.
     pub(super) fn write(
         self: &Arc<Self>,
         session: Session,

@@ -48,7 +48,7 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// Fails at once for steps that can never be stored, because of their size, and if the database refuses them before this returns.
+    /// Fails at once for steps that can never be stored, because of their size.
     pub(super) fn write(
         self: &Arc<Self>,
         session: Session,
@@ -59,7 +59,17 @@ impl Outbox {
         // Polled once here, so that the database's thread works while the loop goes on, and without the loop's waker, so
         // that it does not wake the loop in the middle of the transaction.
         match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(done) => done.map(|()| None),
+            Poll::Ready(Ok(())) => Ok(None),
+            Poll::Ready(Err(unwritten @ (StoreError::StepTooLarge { .. }, _))) => Err(unwritten),
+            // A busy machine: the database has refused them already. That is found out later, as always.
+            Poll::Ready(Err(unwritten)) => {
+                let outbox = Arc::clone(self);
+                *outbox.held.lock() = Some(Vec::new());
+                Ok(Some(tokio::spawn(async move {
+                    outbox.held.lock().take();
+                    Err(unwritten)
+                })))
+            }
             Poll::Pending => Ok(Some(tokio::spawn(work))),
         }
     }

@@ -291,24 +291,16 @@ impl ReplyTask {
         all.extend(self.core.events.take_unsaved());
         all.extend(steps);
         let new = all[known..].to_vec();
-        let written = match self.outbox.write(self.core.session.clone(), all) {
-            Ok(writing) => {
-                self.writing = writing;
-                Ok(())
-            }
-            Err((error @ StoreError::StepTooLarge { .. }, mut all)) => {
+        match self.outbox.write(self.core.session.clone(), all) {
+            Ok(writing) => self.writing = writing,
+            Err((error, mut all)) => {
                 all.truncate(known);
                 state.unwritten = all;
                 return Err(error);
             }
-            // The database refused them at once; they are stored before the next step.
-            Err((error, all)) => {
-                state.unwritten = all;
-                Err(error)
-            }
-        };
+        }
         new.into_iter().for_each(|step| state.conversation.apply(step));
-        written
+        Ok(())
     }
 
     /// Waits until all recorded steps are stored. Those that could not be stored are stored before the next one, since

@@ -81,7 +81,7 @@ pub(crate) struct DelegateEnd {
     pub(crate) usage: Usage,
     /// and their price where it is known.
     pub(crate) dollars: Option<f64>,
-    /// What is known about its work.
+    /// The facts of its work.
     pub(crate) facts: Facts,
 }
 

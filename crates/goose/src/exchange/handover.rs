@@ -1,6 +1,6 @@
 //! [`Handover`]: the message that a delegate begins with, made to fit into the context of its model.
 //!
-//! What fits is handed over as it is. Otherwise the long parts are summarized as compaction summarizes older messages, by the
+//! A message that fits is handed over as it is. Otherwise the long parts are summarized as compaction summarizes older messages, by the
 //! model of the session that delegates: its context is the larger one. Where that fails, they are cut.
 
 use std::sync::Arc;

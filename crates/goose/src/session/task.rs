@@ -44,12 +44,12 @@ pub struct TaskFinished {
     /// Their price in US dollars, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dollars: Option<f64>,
-    /// What is known about its work, of all attempts.
+    /// The facts of its work, of all attempts.
     #[serde(default, skip_serializing_if = "Facts::is_empty")]
     pub facts: Facts,
 }
 
-/// What is known about a piece of work from the fields of its events, whatever the model says about it.
+/// Facts of a piece of work, from the fields of its events, whatever the model says about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

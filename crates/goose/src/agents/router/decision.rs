@@ -36,7 +36,7 @@ pub(crate) fn probabilities(
     found
 }
 
-/// What is known about the change that a part of a request asks for.
+/// The change that a part of a request asks for, as far as it is known.
 pub(crate) struct Change<'a> {
     words: &'a [Word],
     classes: Vec<u64>,

@@ -34,7 +34,7 @@ pub(super) struct GraphTask {
     /// The tokens of all attempts, and their price where it is known.
     pub(super) usage: Usage,
     pub(super) dollars: Option<f64>,
-    /// What is known about all attempts.
+    /// The facts of all attempts.
     pub(super) facts: Facts,
 }
 

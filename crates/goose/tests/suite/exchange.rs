@@ -134,7 +134,8 @@ async fn what_is_told_is_stored_before() -> anyhow::Result<()> {
     stage.add_server(&[]).await?;
     let mut reply = stage.exchange.reply_to("Look");
     while let Some(event) = bounded(reply.next()).await? {
-        let steps = stage.steps().await?;
+        // A session is stored with its first step, and a slow server is reported before that.
+        let steps = stage.steps().await.unwrap_or_default();
         let is_stored = match &event {
             Event::Asking { turn: 1 } => matches!(&steps[..], [Step::Message { .. }, ..]),
             Event::Answered(message) => steps

@@ -19,6 +19,7 @@ pub mod builtins;
 mod clock;
 pub mod config;
 pub mod context;
+mod digest;
 pub mod exchange;
 pub mod permission;
 pub mod platform;

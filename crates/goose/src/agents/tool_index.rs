@@ -11,13 +11,13 @@ use std::{
 
 use goose_extension::{JsonObject, Tool, ToolError};
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
 use super::{
     bound_service::BoundService, manifest::FileRestriction, tool_names as names, trim_schema::trim_schema,
 };
 use crate::{
     builtins::{self, ExtensionClass},
+    digest::json_digest,
     permission::{CallToJudge, Origin},
 };
 
@@ -157,14 +157,14 @@ impl fmt::Debug for ToolHandle {
 }
 
 /// A hash of everything in a tool's definition that a decision to run it may rest on.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ToolFingerprint([u8; 32]);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolFingerprint(String);
 
 impl ToolFingerprint {
     /// The fingerprint of a tool under the name that its extension gives it.
     pub(crate) fn new(bare_name: &str, tool: &Tool) -> Self {
         let groups: Vec<&str> = tool.groups().iter().map(|group| group.as_str()).collect();
-        let mut definition = json!([
+        Self(json_digest(json!([
             bare_name,
             tool.title(),
             tool.description(),
@@ -173,15 +173,7 @@ impl ToolFingerprint {
             tool.annotations(),
             groups,
             format!("{:?}", tool.action()),
-        ]);
-        definition.sort_all_objects();
-        Self(Sha256::digest(definition.to_string()).into())
-    }
-}
-
-impl fmt::Debug for ToolFingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        ])))
     }
 }
 

@@ -40,7 +40,6 @@ pub use error::{ConfigError, Place};
 pub use extension::{DEFAULT_TIMEOUT, ExtensionConfig, ExtensionKind, MAX_TIMEOUT, OAuthConfig};
 pub(crate) use file::read_capped;
 pub use file::{ConfigFile, ConfiguredExtension, MAX_CONFIG_BYTES, MAX_ENTRIES};
-pub use fingerprint::Fingerprint;
 pub use goose_extension::{
     HIDDEN, is_secret_variable, looks_secret, shown_address, shown_arguments, shown_header, shown_value,
 };

@@ -9,7 +9,6 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::{
     ConfigError, ConfigFile, MAX_CONFIG_BYTES, Paths, Place,
@@ -17,6 +16,7 @@ use super::{
     file::read_capped,
     yaml,
 };
+use crate::digest::sha256;
 
 /// The configuration, from the project's folder.
 const PROJECT_CONFIG: &str = ".goose/config.yaml";
@@ -54,14 +54,7 @@ impl ProjectFile {
 
     /// The files of a folder by its path from the project's folder, looked for in the same way; in the order of their names.
     pub fn find_in(working_dir: &Path, folder_name: &str) -> Result<Vec<Self>, ConfigError> {
-        let Some(folder) = nearest(working_dir, folder_name, Path::is_dir) else { return Ok(Vec::new()) };
-        let folder = resolved(folder)?.join(folder_name);
-        let entries = fs::read_dir(&folder).map_err(|error| unreadable(&folder, &error))?;
-        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        paths.retain(|path| path.is_file());
-        paths.sort();
-        paths.truncate(MAX_FILES);
-        paths.iter().filter_map(|path| Self::read(path).transpose()).collect()
+        Self::find_all(working_dir, folder_name, |entry| entry)
     }
 
     /// The files of one name in the folders of a folder, such as `SKILL.md` of all skills, looked for in the same way.
@@ -70,10 +63,18 @@ impl ProjectFile {
         folder_name: &str,
         file_name: &str,
     ) -> Result<Vec<Self>, ConfigError> {
+        Self::find_all(working_dir, folder_name, |entry| entry.join(file_name))
+    }
+
+    fn find_all(
+        working_dir: &Path,
+        folder_name: &str,
+        file_of: impl Fn(PathBuf) -> PathBuf,
+    ) -> Result<Vec<Self>, ConfigError> {
         let Some(folder) = nearest(working_dir, folder_name, Path::is_dir) else { return Ok(Vec::new()) };
         let folder = resolved(folder)?.join(folder_name);
         let entries = fs::read_dir(&folder).map_err(|error| unreadable(&folder, &error))?;
-        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path().join(file_name)).collect();
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| file_of(entry.path())).collect();
         paths.retain(|path| path.is_file());
         paths.sort();
         paths.truncate(MAX_FILES);
@@ -102,7 +103,7 @@ impl ProjectFile {
 
     /// The SHA-256 of the text, in hexadecimal.
     pub fn hash(&self) -> String {
-        Sha256::digest(&self.text).iter().map(|byte| format!("{byte:02x}")).collect()
+        sha256(&self.text)
     }
 
     /// Its contents.
@@ -168,7 +169,8 @@ const MAX_TRUSTED: usize = 10_000;
 const HEAD: &str = "# The project files that goose may use, and the SHA-256 of what was agreed to.\n";
 
 /// True if a project's file may be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// The person has agreed to exactly this content.
     Trusted,

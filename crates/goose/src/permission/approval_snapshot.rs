@@ -2,17 +2,18 @@
 
 use std::{
     fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
-use serde_json::Value;
-use sha2::{Digest as _, Sha256};
+use serde_json::json;
 
 use super::{
     call::CallToJudge,
     paths::{self, Bases},
-    tool_fingerprint::{ToolFingerprint, hex},
+    tool_fingerprint::ToolFingerprint,
 };
+use crate::digest::json_digest;
 
 /// The call that the user was asked about: the definition of the tool, the exact arguments, the folder, and the resolved
 /// paths.
@@ -28,7 +29,7 @@ pub struct ApprovalSnapshot {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Folder {
     path: PathBuf,
-    identity: Option<(u64, u64)>,
+    identity: (u64, u64),
 }
 
 /// The reason why an approval is no longer valid.
@@ -90,29 +91,11 @@ impl Folder {
     fn open(path: &Path) -> Option<Self> {
         let path = paths::resolve(path).ok()?;
         let metadata = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_dir)?;
-        Some(Self { identity: identity(&metadata), path })
+        Some(Self { identity: (metadata.dev(), metadata.ino()), path })
     }
-}
-
-#[cfg(unix)]
-fn identity(metadata: &fs::Metadata) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt as _;
-    Some((metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity(_: &fs::Metadata) -> Option<(u64, u64)> {
-    None
 }
 
 /// Returns a digest of the tool's name and its arguments, in any order.
 fn digest(call: &CallToJudge<'_>) -> String {
-    let mut arguments = Value::Object(call.arguments.clone());
-    arguments.sort_all_objects();
-    let mut hash = Sha256::new();
-    for part in [call.name(), &arguments.to_string()] {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    hex(&hash.finalize())
+    json_digest(json!([call.name(), call.arguments]))
 }

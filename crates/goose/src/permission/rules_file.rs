@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -85,7 +86,7 @@ impl RulesFile {
     }
 
     pub(super) fn stamp(&self) -> Stamp {
-        Stamp(fs::metadata(&self.path).ok().map(|it| (it.modified().ok(), it.len(), inode(&it))))
+        Stamp(fs::metadata(&self.path).ok().map(|it| (it.modified().ok(), it.len(), it.ino())))
     }
 
     /// Returns the rules in the file; none if there is no file.
@@ -211,14 +212,4 @@ fn not_yaml(path: &Path, error: &serde_saphyr::Error) -> ConfigError {
 
 fn malformed(path: &Path, position: Option<(u64, u64)>, message: &str) -> ConfigError {
     ConfigError::Malformed { place: Place { path: path.to_owned(), position }, message: message.to_owned() }
-}
-
-#[cfg(unix)]
-fn inode(metadata: &fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(metadata)
-}
-
-#[cfg(not(unix))]
-fn inode(_: &fs::Metadata) -> u64 {
-    0
 }

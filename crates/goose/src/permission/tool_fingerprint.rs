@@ -1,7 +1,6 @@
 //! [`ToolFingerprint`]: a tool's definition at the time it was allowed. A tool whose definition changes counts as another one.
 
 use std::{
-    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
@@ -9,7 +8,8 @@ use std::{
 use goose_extension::Tool;
 use goose_fs::{AtomicFile, create_private_dir, head_chars};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
+
+use crate::digest::sha256;
 
 /// The largest number of removed, and of added, lines that are shown.
 const MAX_SHOWN_LINES: usize = 10;
@@ -34,12 +34,9 @@ impl ToolFingerprint {
         schema.sort_all_objects();
         let schema = serde_json::to_string_pretty(&schema).unwrap_or_default();
         let definition = format!("{}\n{schema}", tool.description());
-        let mut hash = Sha256::new();
-        for part in [tool.name(), definition.as_str()] {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part);
-        }
-        Self { digest: hex(&hash.finalize()), definition: Some(definition) }
+        let prefixed = |part: &str| [&(part.len() as u64).to_le_bytes()[..], part.as_bytes()].concat();
+        let digest = sha256([prefixed(tool.name()), prefixed(&definition)].concat());
+        Self { digest, definition: Some(definition) }
     }
 
     /// Creates a fingerprint from a stored digest.
@@ -76,13 +73,6 @@ impl ToolFingerprint {
             _ => "the earlier definition is not available".to_owned(),
         }
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Returns the removed and added lines between the common start and the common end.

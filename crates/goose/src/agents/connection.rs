@@ -15,6 +15,7 @@
 //! ```
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -35,17 +36,18 @@ pub(super) const ONLY_MODE: &str = "main";
 const DEFAULT_GROUP: &str = "developer";
 
 /// The protocol that an agent speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConnectionKind {
     /// The Agent Client Protocol, spoken by a program on its standard input and output.
+    #[default]
     Acp,
     /// The Agent Communication Protocol, spoken by a server.
     AcpHttp,
 }
 
 /// The way to an agent of another maker. It is written without what looks like a secret.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentConnection {
     /// The protocol.
@@ -67,10 +69,10 @@ pub struct AgentConnection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Headers of every request; `$VAR` and `${VAR}` are replaced.
-    #[serde(default, serialize_with = "shown_headers", skip_serializing_if = "no_values")]
+    #[serde(default, serialize_with = "shown_headers", skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: Values,
     /// Environment variables, literally.
-    #[serde(default, serialize_with = "shown_envs", skip_serializing_if = "no_values")]
+    #[serde(default, serialize_with = "shown_envs", skip_serializing_if = "BTreeMap::is_empty")]
     pub envs: Values,
     /// Environment variables whose values are secrets, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,10 +80,6 @@ pub struct AgentConnection {
     /// The seconds that the agent may be silent while it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
-}
-
-fn no_values(values: &Values) -> bool {
-    values.is_empty()
 }
 
 fn shown_args<S: Serializer>(args: &[String], serializer: S) -> Result<S::Ok, S::Error> {
@@ -104,27 +102,12 @@ impl AgentConnection {
     /// A program.
     pub fn program(command: impl Into<String>, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let args = args.into_iter().map(Into::into).collect();
-        Self { command: Some(command.into()), args, ..Self::empty(ConnectionKind::Acp) }
+        Self { command: Some(command.into()), args, ..Self::default() }
     }
 
     /// A server.
     pub fn server(url: impl Into<String>) -> Self {
-        Self { url: Some(url.into()), ..Self::empty(ConnectionKind::AcpHttp) }
-    }
-
-    fn empty(kind: ConnectionKind) -> Self {
-        Self {
-            kind,
-            command: None,
-            args: Vec::new(),
-            cwd: None,
-            url: None,
-            agent: None,
-            headers: Values::default(),
-            envs: Values::default(),
-            env_keys: Vec::new(),
-            timeout: None,
-        }
+        Self { kind: ConnectionKind::AcpHttp, url: Some(url.into()), ..Self::default() }
     }
 
     /// The time that the agent may be silent while it works, if one is configured.
@@ -206,8 +189,6 @@ fn one(name: String, entry: Value) -> Option<Result<AgentManifest, String>> {
 /// An agent in `config.yaml`. The fields of its connection stand beside the others.
 #[derive(Debug, Deserialize)]
 struct ConfiguredAgent {
-    #[serde(rename = "type")]
-    kind: ConnectionKind,
     enabled: Option<bool>,
     #[serde(default)]
     description: String,
@@ -216,44 +197,19 @@ struct ConfiguredAgent {
     tool_groups: Option<Vec<GroupAccess>>,
     #[serde(default)]
     dependencies: Vec<Dependency>,
-    #[serde(alias = "cmd")]
-    command: Option<String>,
-    #[serde(default)]
-    args: Vec<String>,
-    cwd: Option<PathBuf>,
-    #[serde(alias = "uri")]
-    url: Option<String>,
-    agent: Option<String>,
-    #[serde(default)]
-    headers: Values,
-    #[serde(default)]
-    envs: Values,
-    #[serde(default)]
-    env_keys: Vec<String>,
-    timeout: Option<u64>,
+    #[serde(flatten)]
+    connection: AgentConnection,
 }
 
 impl ConfiguredAgent {
     fn manifest(self, name: String) -> AgentManifest {
-        let connection = AgentConnection {
-            kind: self.kind,
-            command: self.command,
-            args: self.args,
-            cwd: self.cwd,
-            url: self.url,
-            agent: self.agent,
-            headers: self.headers,
-            envs: self.envs,
-            env_keys: self.env_keys,
-            timeout: self.timeout,
-        };
         let when_to_use =
             if self.when_to_use.is_empty() { self.description.clone() } else { self.when_to_use };
         let mode = only_mode(self.description.clone(), when_to_use, self.tool_groups, self.dependencies);
         AgentManifest {
             name,
             description: self.description,
-            connection: Some(connection),
+            connection: Some(self.connection),
             modes: vec![mode],
             ..AgentManifest::default()
         }

@@ -1,6 +1,6 @@
 //! One configured extension: what it is, where it comes from, and what every kind has in common.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use goose_extension::{shown_address, shown_arguments};
 use serde::{Deserialize, Serialize};
@@ -24,26 +24,32 @@ pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Reading is lenient (fields may be missing or `null`, unknown ones are passed over); whether the result makes
 /// sense is what [`check`](Self::check) tells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Wire", into = "Wire")]
+#[serde(try_from = "Wire")]
 pub struct ExtensionConfig {
     /// The name that people see.
     pub name: String,
     /// One sentence about it; may be empty.
     pub description: String,
     /// A nicer name for lists of extensions.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// The time limit of a call in seconds; see [`timeout`](Self::timeout).
+    #[serde(rename = "timeout", skip_serializing_if = "Option::is_none")]
     pub timeout_secs: Option<u64>,
     /// True if it came with goose.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bundled: Option<bool>,
     /// The tools that may be used; empty means all. [`available_tools`](Self::available_tools) is what is used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub available_tools: Vec<String>,
     /// Its origin.
+    #[serde(flatten)]
     pub kind: ExtensionKind,
 }
 
 /// The origin of an extension, with what is needed to reach it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum ExtensionKind {
     /// A service that is part of goose, by its name.
     Builtin,
@@ -56,8 +62,10 @@ pub enum ExtensionKind {
         /// Its arguments.
         args: Vec<String>,
         /// Environment variables, literally.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         envs: Values,
         /// Environment variables whose values are secrets, by name.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         env_keys: Vec<String>,
     },
     /// A server that speaks MCP over HTTP.
@@ -65,12 +73,16 @@ pub enum ExtensionKind {
         /// The server's address.
         uri: String,
         /// Headers of every request; `$VAR` and `${VAR}` are replaced.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         headers: Values,
         /// Variables for the headers, literally.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         envs: Values,
         /// Variables for the headers whose values are secrets, by name.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         env_keys: Vec<String>,
         /// Details of the login, if the server's own answers are not enough.
+        #[serde(skip_serializing_if = "Option::is_none")]
         oauth: Option<OAuthConfig>,
     },
     /// Tools that the user interface runs.
@@ -78,6 +90,7 @@ pub enum ExtensionKind {
         /// Their descriptions, as MCP has them.
         tools: Vec<Value>,
         /// The instructions about them for the model.
+        #[serde(skip_serializing_if = "Option::is_none")]
         instructions: Option<String>,
     },
     /// A Python program in the configuration itself, run with `uvx`.
@@ -90,6 +103,7 @@ pub enum ExtensionKind {
     /// A server of the old HTTP kind, which is no longer reached. It is read so that the error can say what to do.
     Sse {
         /// The server's address.
+        #[serde(skip_serializing_if = "Option::is_none")]
         uri: Option<String>,
     },
 }

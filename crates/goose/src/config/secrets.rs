@@ -52,10 +52,8 @@ pub trait Secrets: Send + Sync {
 }
 
 /// Secrets in environment variables. A variable that is empty counts as not set.
-#[derive(Clone, Default)]
-pub struct EnvSecrets {
-    variables: BTreeMap<String, Secret>,
-}
+#[derive(Debug, Clone, Default)]
+pub struct EnvSecrets(BTreeMap<String, Secret>);
 
 impl EnvSecrets {
     /// The variables of this process, as they are now. For programs; everything else is told.
@@ -70,19 +68,13 @@ impl EnvSecrets {
 impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for EnvSecrets {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.into(), Secret::new(value)));
-        Self { variables: variables.filter(|(_, value)| !value.expose().is_empty()).collect() }
-    }
-}
-
-impl fmt::Debug for EnvSecrets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "EnvSecrets({} variables)", self.variables.len())
+        Self(variables.filter(|(_, value)| !value.expose().is_empty()).collect())
     }
 }
 
 impl Secrets for EnvSecrets {
     fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
-        Ok(self.variables.get(name).cloned())
+        Ok(self.0.get(name).cloned())
     }
 }
 

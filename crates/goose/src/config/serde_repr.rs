@@ -44,47 +44,29 @@ pub(super) const FIELDS: [&str; 19] = [
 ];
 
 /// An extension as it is written.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Wire {
     /// Belongs to the entry in `config.yaml`, not to the extension.
-    #[serde(skip_serializing)]
     pub(super) enabled: Option<bool>,
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     kind: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     display_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     bundled: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     available_tools: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cmd: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     args: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     uri: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     headers: Option<Values>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     envs: Option<Values>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     env_keys: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     oauth: Option<OAuthConfig>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<Vec<Value>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     dependencies: Option<Vec<String>>,
 }
 
@@ -164,50 +146,6 @@ fn needed(name: &str, kind: &str, field: &str, value: Option<String>) -> Result<
         ConfigError::extension(name, format!("an extension of type {kind} needs '{field}'; add '{field}: …'"))
     };
     value.ok_or_else(missing)
-}
-
-impl From<ExtensionConfig> for Wire {
-    fn from(config: ExtensionConfig) -> Self {
-        let common = Self {
-            kind: Some(config.type_name().to_owned()),
-            name: Some(config.name),
-            description: Some(config.description),
-            display_name: config.display_name,
-            timeout: config.timeout_secs,
-            bundled: config.bundled,
-            available_tools: Some(config.available_tools).filter(|tools| !tools.is_empty()),
-            ..Self::default()
-        };
-        common.with_kind(config.kind)
-    }
-}
-
-impl Wire {
-    fn with_kind(self, kind: ExtensionKind) -> Self {
-        match kind {
-            ExtensionKind::Builtin | ExtensionKind::Platform => self,
-            ExtensionKind::Stdio { cmd, args, envs, env_keys } => {
-                Self { cmd: Some(cmd), args: Some(args), ..self.with_variables(envs, env_keys) }
-            }
-            ExtensionKind::StreamableHttp { uri, headers, envs, env_keys, oauth } => {
-                let headers = Some(headers).filter(|headers| !headers.is_empty());
-                Self { uri: Some(uri), headers, oauth, ..self.with_variables(envs, env_keys) }
-            }
-            ExtensionKind::Frontend { tools, instructions } => {
-                Self { tools: Some(tools), instructions, ..self }
-            }
-            ExtensionKind::InlinePython { code, dependencies } => {
-                Self { code: Some(code), dependencies: Some(dependencies), ..self }
-            }
-            ExtensionKind::Sse { uri } => Self { uri, ..self },
-        }
-    }
-
-    fn with_variables(self, envs: Values, env_keys: Vec<String>) -> Self {
-        let envs = Some(envs).filter(|envs| !envs.is_empty());
-        let env_keys = Some(env_keys).filter(|keys| !keys.is_empty());
-        Self { envs, env_keys, ..self }
-    }
 }
 
 /// Names with values, in the order of the names. Its `Debug` form shows the names only, because people do write

@@ -150,29 +150,11 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Pick<'_, S> {
 /// Reads a text as the type that is asked for. As text it is taken literally, whatever it looks like; as anything
 /// else it is read as YAML has it: `8080`, `true`, `[a, b]`. The error says what was expected, and not what came.
 pub(super) fn read_value<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    let literal: StrDeserializer<'_, Unwanted> = StrDeserializer::new(text);
+    let literal: StrDeserializer<'_, serde::de::value::Error> = StrDeserializer::new(text);
     if let Ok(value) = T::deserialize(literal) {
         return Ok(value);
     }
     read(text, PhantomData::<T>).map_err(|error| message(&error))
-}
-
-/// A text is not the literal form of a type. The reason is not used.
-#[derive(Debug)]
-struct Unwanted;
-
-impl fmt::Display for Unwanted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it is something else")
-    }
-}
-
-impl std::error::Error for Unwanted {}
-
-impl serde::de::Error for Unwanted {
-    fn custom<T: fmt::Display>(_: T) -> Self {
-        Self
-    }
 }
 
 /// The value of a text that a person typed for a file: a number, `true`, a list, a mapping, else text. What would lose

@@ -7,6 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use async_trait::async_trait;
 use rmcp::model::{CompleteRequestParams, CompletionInfo, GetPromptResult, Prompt, ResourceTemplate};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
@@ -197,7 +198,7 @@ pub trait Extension: Send + Sync {
 }
 
 /// The optional parts of an extension.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Features {
     /// It has resources or resource templates.
     pub resources: bool,

@@ -7,6 +7,7 @@ use std::{borrow::Cow, fmt, str::FromStr, sync::Arc, sync::OnceLock, time::Durat
 
 use rmcp::model::MetaObject;
 pub use rmcp::model::{JsonObject, ToolAnnotations};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{arguments, error::ToolResult, output::WRAPPED, schema::announced_output};
@@ -106,7 +107,8 @@ impl ToolAction {
 }
 
 /// The description of one tool. Cheap to clone: schemas and the compiled validator are shared.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(from = "rmcp::model::Tool", into = "rmcp::model::Tool")]
 pub struct Tool {
     name: Cow<'static, str>,
     title: Option<String>,
@@ -324,6 +326,18 @@ impl Tool {
             meta: tool.meta.filter(|meta| !meta.0.is_empty()),
             validator: Arc::default(),
         }
+    }
+}
+
+impl From<Tool> for rmcp::model::Tool {
+    fn from(tool: Tool) -> Self {
+        tool.to_mcp()
+    }
+}
+
+impl From<rmcp::model::Tool> for Tool {
+    fn from(tool: rmcp::model::Tool) -> Self {
+        Self::from_mcp(tool)
     }
 }
 

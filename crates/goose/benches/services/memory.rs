@@ -57,11 +57,12 @@ struct Cost {
 }
 
 pub(crate) async fn measure(report: &mut Report) -> anyhow::Result<()> {
-    let small = |number| ExtensionConfig::platform(format!("small-{number}"));
-    tell(report, "extension with one tool", &cost(small).await?);
+    let small = |number| ExtensionConfig::builtin(format!("small-{number}"));
+    let smalls: Option<Arc<dyn BuildService>> = Some(Arc::new(Smalls));
+    tell(report, "extension with one tool", &cost(small, smalls).await?);
     // Of one name and with different timeouts, because the same service would run once.
     let memory = |number| ExtensionConfig::builtin("memory").with_timeout(timeout(number));
-    tell(report, "built-in memory", &cost(memory).await?);
+    tell(report, "built-in memory", &cost(memory, None).await?);
     Ok(())
 }
 
@@ -76,9 +77,14 @@ fn tell(report: &mut Report, what: &str, cost: &Cost) {
     }
 }
 
-async fn cost(config: impl Fn(u64) -> ExtensionConfig) -> anyhow::Result<Cost> {
+async fn cost(
+    config: impl Fn(u64) -> ExtensionConfig,
+    builtins: Option<Arc<dyn BuildService>>,
+) -> anyhow::Result<Cost> {
     let home = Home::new()?;
-    let pool = ServicePool::new(home.options().with_platform(Arc::new(Smalls)));
+    let mut options = home.options();
+    options.builtins = builtins.unwrap_or(options.builtins);
+    let pool = ServicePool::new(options);
     // What all of them share is there when the first one is.
     let _first = started(&pool, &config(0)).await?;
     counting::count(true);

@@ -41,8 +41,6 @@ pub(super) struct RunningKey {
 pub(super) enum LaunchKind {
     /// A part of this program, by name.
     Builtin(String, BindingContext),
-    /// A platform extension, by name.
-    Platform(String, BindingContext),
     /// An extension that is there already.
     InProcess(Arc<dyn Extension>),
     /// A child process.
@@ -87,18 +85,19 @@ impl Launch {
     /// Resolves a configuration. One that cannot work becomes a launch as well, so that its reason is shown somewhere.
     pub(super) fn new(config: &ExtensionConfig, context: &BindingContext) -> Self {
         let kind = config.type_name();
+        let origin = if config.is_own() { Origin::Own } else { Origin::Foreign };
         match config.check().and_then(|()| config.resolve(&*context.secrets)) {
             Ok(resolved) => {
                 let running_key = RunningKey::new(config, &resolved, context);
                 let what = LaunchKind::new(config, resolved, context);
                 let folder = context.folder();
-                let listing_key = what.is_elsewhere().then(|| config.listing_fingerprint(folder).to_string());
-                Self { what, kind, origin: origin(config), running_key: Some(running_key), listing_key }
+                let listing_key = what.is_elsewhere().then(|| config.listing_fingerprint(folder));
+                Self { what, kind, origin, running_key: Some(running_key), listing_key }
             }
             Err(error) => Self {
                 what: LaunchKind::Invalid(error.to_string()),
                 kind,
-                origin: origin(config),
+                origin,
                 running_key: None,
                 listing_key: None,
             },
@@ -122,13 +121,6 @@ impl Launch {
     }
 }
 
-fn origin(config: &ExtensionConfig) -> Origin {
-    match config.kind {
-        ExtensionKind::Builtin | ExtensionKind::Platform => Origin::Own,
-        _ => Origin::Foreign,
-    }
-}
-
 impl RunningKey {
     /// A server that is reached by URL sees neither folder nor environment, and is shared by all that have the same login.
     fn new(config: &ExtensionConfig, resolved: &Resolved, context: &BindingContext) -> Self {
@@ -136,7 +128,7 @@ impl RunningKey {
         let folder = context.folder().filter(|_| !is_reached);
         let login = context.oauth.as_ref().filter(|_| is_reached);
         Self {
-            fingerprint: config.running_fingerprint(resolved, folder).to_string(),
+            fingerprint: config.running_fingerprint(resolved, folder),
             environment: (!is_reached).then(|| Arc::clone(&context.environment)),
             login: login.map(|oauth| Arc::as_ptr(oauth).addr()),
         }
@@ -148,8 +140,7 @@ impl LaunchKind {
         let environment = || context.environment.for_child(&resolved);
         let working_dir = context.working_dir.clone();
         match &config.kind {
-            ExtensionKind::Builtin => Self::Builtin(config.key(), context.clone()),
-            ExtensionKind::Platform => Self::Platform(config.key(), context.clone()),
+            ExtensionKind::Builtin | ExtensionKind::Platform => Self::Builtin(config.key(), context.clone()),
             ExtensionKind::Stdio { cmd, args, .. } => Self::Program(Program {
                 program: cmd.clone(),
                 arguments: args.clone(),

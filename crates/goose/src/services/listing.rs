@@ -12,10 +12,9 @@ use goose_extension::{Extension, Features, Tool};
 use goose_fs::{AtomicFile, create_private_dir};
 use goose_mcp_bridge::{DroppedTool, Lifecycle};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 /// Raised when the format changes; files of other formats are ignored.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
@@ -24,7 +23,7 @@ const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 const MAX_FILES: usize = 500;
 
 /// A service's description of itself.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Listing {
     /// Its purpose.
@@ -75,13 +74,7 @@ struct File {
     /// The program that wrote it: another version may read tools differently.
     goose: String,
     initialize_only: bool,
-    description: String,
-    instructions: String,
-    version: String,
-    features: [bool; 4],
-    tools: Vec<Value>,
-    /// Name and reason.
-    dropped: Vec<DroppedTool>,
+    listing: Listing,
 }
 
 impl ListingCache {
@@ -135,18 +128,11 @@ fn read_capped(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn to_file(kept: &CachedListing) -> File {
-    let CachedListing { listing, lifecycle } = kept;
-    let features = listing.features;
     File {
         format: FORMAT,
         goose: env!("CARGO_PKG_VERSION").to_owned(),
-        initialize_only: *lifecycle == Lifecycle::Initialize,
-        description: listing.description.clone(),
-        instructions: listing.instructions.clone(),
-        version: listing.version.clone(),
-        features: [features.resources, features.subscriptions, features.prompts, features.completions],
-        tools: listing.tools.iter().map(|tool| json!(tool.to_mcp())).collect(),
-        dropped: listing.dropped.clone(),
+        initialize_only: kept.lifecycle == Lifecycle::Initialize,
+        listing: kept.listing.clone(),
     }
 }
 
@@ -154,25 +140,14 @@ fn from_file(file: File) -> Option<CachedListing> {
     if file.format != FORMAT || file.goose != env!("CARGO_PKG_VERSION") {
         return None;
     }
-    let mut features = Features::default();
-    [features.resources, features.subscriptions, features.prompts, features.completions] = file.features;
-    let tools: Option<Vec<Tool>> =
-        file.tools.into_iter().map(|tool| Some(Tool::from_mcp(serde_json::from_value(tool).ok()?))).collect();
-    let listing = Listing {
-        description: file.description,
-        instructions: file.instructions,
-        version: file.version,
-        tools: tools?,
-        features,
-        dropped: file.dropped,
-    };
     let lifecycle = if file.initialize_only { Lifecycle::Initialize } else { Lifecycle::Auto };
-    Some(CachedListing { listing, lifecycle })
+    Some(CachedListing { listing: file.listing, lifecycle })
 }
 
 #[cfg(test)]
 mod tests {
     use goose_extension::ToolGroup;
+    use serde_json::json;
 
     use super::*;
 

@@ -25,7 +25,7 @@ mod state_machine;
 mod supervision;
 
 pub use frontend::Frontend;
-pub(crate) use frontend::FrontendExtension;
+pub(crate) use frontend::frontend_extension;
 pub(crate) use launch::Launch;
 pub use listing::Listing;
 pub(crate) use options::earlier_logins;

@@ -22,7 +22,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Makes the services that are part of this program.
 pub trait BuildService: Send + Sync {
-    /// The built-in or platform extension of that name for a binding; `None` if there is none.
+    /// The extension of that name for a binding; `None` if there is none.
     fn build(&self, name: &str, context: &BindingContext) -> Option<Arc<dyn Extension>>;
 
     /// The names that [`build`](Self::build) knows, for error messages.
@@ -39,19 +39,6 @@ impl BuildService for Builtins {
 
     fn names(&self) -> Vec<String> {
         builtins::services().map(|builtin| builtin.name.to_owned()).collect()
-    }
-}
-
-/// No services, for programs that bring no platform extensions.
-struct Nothing;
-
-impl BuildService for Nothing {
-    fn build(&self, _name: &str, _context: &BindingContext) -> Option<Arc<dyn Extension>> {
-        None
-    }
-
-    fn names(&self) -> Vec<String> {
-        Vec::new()
     }
 }
 
@@ -137,8 +124,6 @@ pub struct PoolOptions {
     pub start_timeout: Duration,
     /// The built-in services.
     pub builtins: Arc<dyn BuildService>,
-    /// The platform extensions.
-    pub platform: Arc<dyn BuildService>,
     /// Hooks between services and their clients; for tests.
     pub interceptors: Option<Interceptors>,
 }
@@ -151,7 +136,6 @@ impl PoolOptions {
             scratch_dir: paths.cache.join("scripts"),
             start_timeout: START_TIMEOUT,
             builtins: Arc::new(Builtins(paths.clone())),
-            platform: Arc::new(Nothing),
             interceptors: None,
         }
     }
@@ -165,12 +149,6 @@ impl PoolOptions {
     /// Bounds how long a service may take to start.
     pub fn with_start_timeout(mut self, timeout: Duration) -> Self {
         self.start_timeout = timeout;
-        self
-    }
-
-    /// Brings platform extensions.
-    pub fn with_platform(mut self, platform: Arc<dyn BuildService>) -> Self {
-        self.platform = platform;
         self
     }
 

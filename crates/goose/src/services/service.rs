@@ -94,25 +94,18 @@ pub struct ServiceReport {
     /// The last lines of its standard error.
     pub stderr: Option<String>,
     /// Tools that could not be used, and why.
-    #[serde(serialize_with = "dropped_tools")]
     pub dropped_tools: Vec<DroppedTool>,
-}
-
-fn dropped_tools<S: serde::Serializer>(tools: &[DroppedTool], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(tools.iter().map(|tool| (&tool.name, &tool.reason)))
 }
 
 impl Service {
     pub(super) fn new(name: &str, launch: Launch, limit: Option<Duration>, shared: Arc<Shared>) -> Arc<Self> {
-        let state = match (&launch.what, launch.listing_key.as_ref().zip(shared.options.cache.as_ref())) {
+        let cache = launch.listing_key.as_ref().zip(shared.options.cache.as_ref());
+        let state = match (&launch.what, cache.and_then(|(key, cache)| cache.load(key))) {
             (LaunchKind::Invalid(reason), _) => ServiceState::invalid(reason.clone()),
-            (_, Some((key, cache))) => match cache.load(key) {
-                Some(CachedListing { listing, lifecycle }) => {
-                    ServiceState::new(Some(Arc::new(listing)), lifecycle)
-                }
-                None => ServiceState::new(None, Lifecycle::Auto),
-            },
-            _ => ServiceState::new(None, Lifecycle::Auto),
+            (_, Some(CachedListing { listing, lifecycle })) => {
+                ServiceState::new(Some(Arc::new(listing)), lifecycle)
+            }
+            (_, None) => ServiceState::new(None, Lifecycle::Auto),
         };
         Arc::new(Self {
             id: shared.next_id(),

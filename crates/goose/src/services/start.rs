@@ -11,7 +11,6 @@ use goose_extension::{Extension, ToolError, ToolResult};
 use goose_fs::{AtomicFile, create_private_dir};
 use goose_mcp_bridge::{ConnectOptions, Lifecycle, Serve, Target, connect};
 use goose_process::ProcessSpec;
-use sha2::{Digest as _, Sha256};
 
 use super::{
     instance::Instance,
@@ -19,6 +18,7 @@ use super::{
     options::{BindingContext, BuildService},
     pool::Shared,
 };
+use crate::digest::sha256;
 
 /// The program that runs Python code with its dependencies.
 const RUNNER: &str = "uvx";
@@ -34,79 +34,47 @@ pub(super) struct Limits {
     pub(super) lifecycle: Lifecycle,
 }
 
-/// Starts a service, within the pool's time for it.
+/// Starts a service, within the pool's time for it. What is part of this process is called directly, or through a
+/// connection that an interceptor can follow.
 pub(super) async fn start(what: LaunchKind, limits: Limits, shared: Arc<Shared>) -> ToolResult<Instance> {
+    let interceptors = shared.options.interceptors.as_ref();
     let options = ConnectOptions {
-        name: Some(limits.name.clone()),
+        interceptor: interceptors.map(|interceptors| interceptors(&limits.name)).transpose()?,
+        name: Some(limits.name),
         lifecycle: limits.lifecycle,
         handshake_timeout: shared.options.start_timeout,
         call_timeout: Some(limits.call_timeout),
         max_call_time: Some(limits.max_call_time),
         ..ConnectOptions::default()
     };
-    match &shared.options.interceptors {
-        Some(interceptors) => {
-            let interceptor = Some(interceptors(&limits.name)?);
-            run(what, ConnectOptions { interceptor, ..options }, &shared).await
-        }
-        None => match what.in_process(&shared)? {
-            Some(extension) => Ok(Instance::local(extension)),
-            None => run(what, options, &shared).await,
-        },
-    }
-}
-
-/// Runs a service at the other end of a connection. What is part of this process gets one too.
-async fn run(what: LaunchKind, options: ConnectOptions, shared: &Shared) -> ToolResult<Instance> {
-    if let Some(extension) = what.in_process(shared)? {
-        let options = ConnectOptions { trust_groups: true, ..options };
-        return remote(Serve::shared(extension).duplex(), options).await;
-    }
-    match what {
-        LaunchKind::Program(program) => remote(command(&program), options).await,
-        LaunchKind::Script(script) => remote(command(&placed(script, shared).await?), options).await,
+    let extension = match what {
+        LaunchKind::Builtin(name, context) => build(&name, &context, &*shared.options.builtins)?,
+        LaunchKind::InProcess(extension) => extension,
+        LaunchKind::Program(program) => return remote(command(&program), options).await,
+        LaunchKind::Script(script) => return remote(command(&placed(script, &shared).await?), options).await,
         LaunchKind::Http(http) => {
             let headers = http.headers.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
             let options = ConnectOptions { headers: headers.collect(), oauth: http.login(), ..options };
-            remote(http.url, options).await
+            return remote(http.url, options).await;
         }
-        LaunchKind::Invalid(reason) => Err(ToolError::Disconnected(reason)),
-        LaunchKind::Builtin(name, _) | LaunchKind::Platform(name, _) => Err(unknown("extension", &name, &[])),
-        LaunchKind::InProcess(extension) => Ok(Instance::local(extension)),
+        LaunchKind::Invalid(reason) => return Err(ToolError::Disconnected(reason)),
+    };
+    if options.interceptor.is_none() {
+        return Ok(Instance::local(extension));
     }
+    let options = ConnectOptions { trust_groups: true, ..options };
+    remote(Serve::shared(extension).duplex(), options).await
 }
 
 async fn remote(target: impl Into<Target>, options: ConnectOptions) -> ToolResult<Instance> {
     Ok(Instance::remote(connect(target, options).await?))
 }
 
-impl LaunchKind {
-    /// The extension, where it is part of this process.
-    fn in_process(&self, shared: &Shared) -> ToolResult<Option<Arc<dyn Extension>>> {
-        let options = &shared.options;
-        match self {
-            Self::Builtin(name, context) => build("built-in", name, context, &*options.builtins).map(Some),
-            Self::Platform(name, context) => {
-                build("platform extension", name, context, &*options.platform).map(Some)
-            }
-            Self::InProcess(extension) => Ok(Some(Arc::clone(extension))),
-            _ => Ok(None),
-        }
-    }
-}
-
-fn build(
-    what: &str,
-    name: &str,
-    context: &BindingContext,
-    from: &dyn BuildService,
-) -> ToolResult<Arc<dyn Extension>> {
-    from.build(name, context).ok_or_else(|| unknown(what, name, &from.names()))
-}
-
-fn unknown(what: &str, name: &str, known: &[String]) -> ToolError {
-    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    ToolError::Disconnected(format!("this goose has no {what} `{name}`. It has: {known}."))
+fn build(name: &str, context: &BindingContext, from: &dyn BuildService) -> ToolResult<Arc<dyn Extension>> {
+    from.build(name, context).ok_or_else(|| {
+        let known = from.names().join(", ");
+        ToolError::Disconnected(format!("this goose has no built-in `{name}`. It has: {known}."))
+    })
 }
 
 fn command(program: &Program) -> ProcessSpec {
@@ -130,7 +98,7 @@ async fn placed(script: Script, shared: &Shared) -> ToolResult<Program> {
 
 /// Puts the code into a file named by its content and gives its path. Blocking.
 fn write_script(code: &str, folder: &Path) -> io::Result<PathBuf> {
-    let name = format!("{:x}.py", Sha256::digest(code));
+    let name = format!("{}.py", sha256(code));
     let path = folder.join(name);
     if std::fs::read(&path).is_ok_and(|there| there == code.as_bytes()) {
         return Ok(path);

@@ -202,7 +202,7 @@ async fn a_tool_that_a_kept_list_does_not_know_is_asked_for_at_the_server() -> a
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         let mut file: serde_json::Value = serde_json::from_slice(&std::fs::read(&path)?)?;
-        let tools = file["tools"].as_array_mut().context("the file has tools")?;
+        let tools = file["listing"]["tools"].as_array_mut().context("the file has tools")?;
         tools.retain(|tool| tool["name"] != "tool_1");
         std::fs::write(&path, file.to_string())?;
     }

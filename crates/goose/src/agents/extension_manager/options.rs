@@ -7,7 +7,7 @@ use goose_extension::{Extension, Model, Sampling};
 
 use crate::{
     config::ExtensionConfig,
-    services::{BindingContext, Frontend, FrontendExtension, ServicePool},
+    services::{BindingContext, Frontend, ServicePool, frontend_extension},
 };
 
 /// The time that a list waits for extensions. Some take twenty seconds to start, twice where they speak the older MCP.
@@ -73,6 +73,6 @@ impl ManagerOptions {
     /// The extension of a `frontend` entry: it belongs to this manager alone, because its tools run in one user
     /// interface.
     pub(super) fn frontend_extension(&self, config: &ExtensionConfig) -> Option<Arc<dyn Extension>> {
-        FrontendExtension::new(config, self.frontend.clone()).map(|it| Arc::new(it) as Arc<dyn Extension>)
+        frontend_extension(config, self.frontend.clone()).map(|it| Arc::new(it) as Arc<dyn Extension>)
     }
 }

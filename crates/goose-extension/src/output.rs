@@ -143,7 +143,8 @@ impl ToolOutput {
         ))
     }
 
-    fn estimate(&self) -> usize {
+    /// Returns its approximate size in bytes.
+    pub fn estimate(&self) -> usize {
         let blocks: usize = self.content.iter().map(estimate_block).sum();
         let meta = self.meta.as_ref().map_or(0, json_len);
         blocks + meta + self.structured.as_ref().map_or(0, estimate_value)

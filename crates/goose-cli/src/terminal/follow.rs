@@ -165,13 +165,7 @@ impl Follower<'_> {
     /// Puts a question to the user, until it is answered here or elsewhere, or withdrawn. `Some` where the reply is to
     /// stop instead.
     async fn question(&mut self, event: &Event, task: Option<&str>) -> io::Result<Option<ExitSignal>> {
-        let id = match event {
-            Event::Approval(approval) => &approval.id,
-            Event::Elicitation(request) => &request.id,
-            Event::Consent(request) => &request.id,
-            Event::TaskPlan(plan) => &plan.id,
-            _ => return Ok(None),
-        };
+        let Some(id) = event.question_id() else { return Ok(None) };
         self.view.before_question(task)?;
         let asks = self.asks_about_tasks || !matches!(event, Event::TaskPlan(_));
         let input = self.input.filter(|_| asks);

@@ -119,16 +119,14 @@ impl AgentManager {
         if !is_last || agent.chosen_by != chosen_by {
             events.store_later(Step::agent_changed(agent.id(), agent.chosen_by));
         }
-        Ok(Exchange::new(Parts {
+        let parts = Parts {
             agents: Arc::new(maker),
             routing: self.routing(is_root),
             recall: self.recall(is_root && session.is_saved())?,
             models,
             top_of_mind: self.top_of_mind(&folder)?,
             tasks,
-            agent,
             session,
-            history,
             permissions,
             limits: limits(&options.profile),
             moderator: options.profile.moderator,
@@ -142,8 +140,9 @@ impl AgentManager {
             delegation,
             writer: options.writer,
             task_settings: self.task_settings()?,
-            notices: self.notices().into_iter().chain(stricter).chain(lost).collect(),
-        }))
+        };
+        let notices = self.notices().into_iter().chain(stricter).chain(lost).collect();
+        Ok(Exchange::new(parts, agent, history, notices))
     }
 
     /// The permissions of a session that was last in some mode: in that mode, unless another one is given explicitly or the

@@ -1,6 +1,6 @@
 //! The parts of an exchange: [`Core`], which replies share, and [`State`], which one reply at a time changes.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{ops::Deref, path::PathBuf, sync::Arc, time::Duration};
 
 use goose_extension::{Caller, ExchangeView, Model, Notifier, Tool};
 use goose_providers::{RequestOptions, RetryPolicy};
@@ -36,40 +36,26 @@ use crate::{
 
 /// The parts that do not change while the exchange lives, or have locks of their own.
 pub(super) struct Core {
-    pub(super) models: ActiveModels,
-    pub(super) top_of_mind: TopOfMind,
-    pub(super) retry: RetryPolicy,
-    pub(super) limits: Limits,
-    pub(super) moderator: Moderator,
+    parts: Parts,
     /// The day on which it began: a change in the prompt would spoil the service's cache.
     pub(super) today: String,
-    pub(super) hints: Hints,
-    pub(super) final_output: Option<FinalOutput>,
     pub(super) agent: ActiveAgent,
-    pub(super) agents: Arc<dyn AgentSource>,
-    pub(super) routing: Routing,
-    pub(super) recall: Option<Recall>,
-    pub(super) permissions: Arc<Permissions>,
-    pub(super) session: Session,
-    pub(super) events: Arc<EventHub>,
-    pub(super) notifier: Arc<dyn Notifier>,
-    pub(super) caller: Option<Arc<dyn Caller>>,
-    pub(super) working_dir: PathBuf,
     pub(super) view: ExchangeView,
     /// The usage of the model by tools that is not in the log yet.
     pub(super) usage: Arc<UsageLedger>,
     pub(super) state: Arc<tokio::sync::Mutex<State>>,
     /// Stops the reply that is being made.
     pub(super) current: Mutex<CancellationToken>,
-    /// Work that continues after a reply.
-    pub(super) tasks: SessionTasks,
-    /// The way to delegates.
-    pub(super) delegation: Arc<Delegation>,
-    /// The task that this session works on, if others run beside it.
-    pub(super) writer: Option<TaskWriter>,
-    pub(super) task_settings: TaskSettings,
     /// The tasks of the request that is being worked on, or of the last one.
     pub(super) board: TaskBoard,
+}
+
+impl Deref for Core {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.parts
+    }
 }
 
 /// The tasks of a session. They end with it.
@@ -112,8 +98,8 @@ pub(crate) struct Parts {
     pub(crate) models: ActiveModels,
     /// The text that the user wants the model to see with each request.
     pub(crate) top_of_mind: TopOfMind,
+    /// Work that continues after a reply.
     pub(crate) tasks: SessionTasks,
-    pub(crate) agent: Agent,
     /// The source of other agents.
     pub(crate) agents: Arc<dyn AgentSource>,
     /// The choice of agents for requests.
@@ -121,7 +107,6 @@ pub(crate) struct Parts {
     /// The source of what earlier sessions have about the first request.
     pub(crate) recall: Option<Recall>,
     pub(crate) session: Session,
-    pub(crate) history: History,
     pub(crate) permissions: Arc<Permissions>,
     pub(crate) limits: Limits,
     pub(crate) moderator: Moderator,
@@ -132,11 +117,11 @@ pub(crate) struct Parts {
     pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) caller: Option<Arc<dyn Caller>>,
     pub(crate) working_dir: PathBuf,
+    /// The way to delegates.
     pub(crate) delegation: Arc<Delegation>,
+    /// The task that this session works on, if others run beside it.
     pub(crate) writer: Option<TaskWriter>,
     pub(crate) task_settings: TaskSettings,
-    /// The notices that a person should read before the first reply.
-    pub(crate) notices: Vec<String>,
 }
 
 /// The conversation and the usage of an earlier run.
@@ -174,18 +159,17 @@ impl History {
 }
 
 impl Exchange {
-    /// A conversation of these parts.
-    pub(crate) fn new(parts: Parts) -> Self {
-        let History { conversation, usage, is_unfinished, graph } = parts.history;
-        let mut notices = parts.notices;
+    /// A conversation of these parts. The user should read the notices before the first reply.
+    pub(crate) fn new(parts: Parts, agent: Agent, history: History, mut notices: Vec<String>) -> Self {
+        let History { conversation, usage, is_unfinished, graph } = history;
         // The session that delegated has said so.
         if !matches!(parts.routing, Routing::Delegate) {
             notices.extend(parts.hints.problems.iter().cloned());
         }
         let view = conversation.view();
         let board = graph.as_ref().map(TaskLog::board).unwrap_or_default();
-        notices.extend(parts.agent.notices());
-        let agent = ActiveAgent::new(parts.agent);
+        notices.extend(agent.notices());
+        let agent = ActiveAgent::new(agent);
         let state = State {
             is_new: conversation.messages().is_empty(),
             conversation,
@@ -200,32 +184,13 @@ impl Exchange {
             graph,
         };
         let core = Core {
-            models: parts.models,
-            top_of_mind: parts.top_of_mind,
-            retry: parts.retry,
-            limits: parts.limits,
-            moderator: parts.moderator,
+            parts,
             today: clock::now().to_zoned(TimeZone::system()).strftime("%Y-%m-%d").to_string(),
-            hints: parts.hints,
-            final_output: parts.final_output,
             agent,
-            agents: parts.agents,
-            routing: parts.routing,
-            recall: parts.recall,
-            permissions: parts.permissions,
-            events: parts.events,
-            session: parts.session,
-            notifier: parts.notifier,
-            caller: parts.caller,
-            working_dir: parts.working_dir,
             view,
             usage,
             state: Arc::new(tokio::sync::Mutex::new(state)),
             current: Mutex::new(CancellationToken::new()),
-            tasks: parts.tasks,
-            delegation: parts.delegation,
-            writer: parts.writer,
-            task_settings: parts.task_settings,
             board,
         };
         Self { core: Arc::new(core) }

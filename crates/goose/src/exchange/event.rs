@@ -3,8 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use goose_extension::{
-    ContentBlock, Elicitation, Elicited, JsonObject, Message, ResourceContents, RichRenderable, ToolOutput,
-    stored_output,
+    Elicitation, Elicited, JsonObject, Message, RichRenderable, ToolOutput, stored_output,
 };
 use goose_providers::Usage;
 use serde::{Deserialize, Serialize};
@@ -191,10 +190,21 @@ pub enum Event {
 }
 
 impl Event {
+    /// Returns the id of a question to the user; none if it is not one.
+    pub fn question_id(&self) -> Option<&str> {
+        match self {
+            Self::Approval(approval) => Some(&approval.id),
+            Self::Elicitation(request) => Some(&request.id),
+            Self::Consent(request) => Some(&request.id),
+            Self::TaskPlan(plan) if plan.is_question => Some(&plan.id),
+            _ => None,
+        }
+    }
+
     /// Approximate memory in bytes.
     pub(super) fn weight(&self) -> usize {
         let content = match self {
-            Self::ToolFinished { output, .. } => output.content.iter().map(block_weight).sum(),
+            Self::ToolFinished { output, .. } => output.estimate(),
             Self::ToolProgress { message, .. } | Self::Notice(message) => message.len(),
             Self::Log { content, .. } => content_weight(content),
             Self::TaskFinished(finished) => finished.result.len(),
@@ -212,20 +222,6 @@ pub(super) fn content_weight(content: &RichRenderable) -> usize {
         | RichRenderable::Code { text, .. }
         | RichRenderable::Diff { unified: text, .. } => text.len(),
         other => other.plain().len(),
-    }
-}
-
-fn block_weight(block: &ContentBlock) -> usize {
-    match block {
-        ContentBlock::Text(text) => text.text.len(),
-        ContentBlock::Image(image) => image.data.len(),
-        ContentBlock::Audio(audio) => audio.data.len(),
-        ContentBlock::Resource(resource) => match &resource.resource {
-            ResourceContents::TextResourceContents { text, .. } => text.len(),
-            ResourceContents::BlobResourceContents { blob, .. } => blob.len(),
-            _ => 0,
-        },
-        _ => 0,
     }
 }
 

@@ -111,7 +111,7 @@ fn show(parent: &Weak<EventHub>, shown: &Shown, delegate: &Exchange, record: &Ev
 async fn pass_on(parent: Weak<EventHub>, shown: &Shown, delegate: &Exchange, record: Arc<EventRecord>) {
     let call = shown.call(delegate);
     let (Some(hub), Some((id, event))) = (parent.upgrade(), nested(&call, &record.event)) else { return };
-    let Some(own_id) = question_id(&record.event) else { return };
+    let Some(own_id) = record.event.question_id() else { return };
     let sink = hub.outside().of_task(&shown.task(delegate)).inside(&around(&call, &record));
     tokio::select! {
         () = delegate.question_closed(own_id) => {}
@@ -126,15 +126,6 @@ async fn pass_on(parent: Weak<EventHub>, shown: &Shown, delegate: &Exchange, rec
 /// The call around an event, as the parent knows it.
 fn around(call: &str, record: &EventRecord) -> String {
     record.parent_call.as_ref().map_or_else(|| call.to_owned(), |inner| format!("{call}/{inner}"))
-}
-
-fn question_id(event: &Event) -> Option<&str> {
-    match event {
-        Event::Approval(approval) => Some(&approval.id),
-        Event::Elicitation(request) => Some(&request.id),
-        Event::Consent(request) => Some(&request.id),
-        _ => None,
-    }
 }
 
 /// An event with ids that are unique in the parent's session, and its own id there. `None` for what only the delegate shows.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! AgentManager::with_connector(connector)
-//!      │ connect_agent(manifest, folder)
+//!      │ connect_agent(manifest, folder, services)
 //!      ▼
 //! ExternalAgent ── run(task, host) ──► circuit breaker ──► AgentConnector::connect ──► ConnectedAgent::run
 //!                                                                                          │ text, progress
@@ -341,18 +341,9 @@ impl AgentManager {
         self
     }
 
-    /// An agent of another maker for a session in a folder. Nothing is started before its first task. `None` for an agent of
-    /// our own, which has no connection.
-    pub fn connect_agent(
-        &self,
-        manifest: &AgentManifest,
-        working_dir: impl Into<PathBuf>,
-    ) -> Option<Arc<ExternalAgent>> {
-        self.connect_agent_with(manifest, working_dir.into(), &[])
-    }
-
-    /// The same, with services that the agent reaches by itself.
-    pub(super) fn connect_agent_with(
+    /// An agent of another maker for a session in a folder, with services that it reaches by itself. Nothing is started before
+    /// its first task. `None` for an agent of our own, which has no connection.
+    pub(super) fn connect_agent(
         &self,
         manifest: &AgentManifest,
         working_dir: PathBuf,

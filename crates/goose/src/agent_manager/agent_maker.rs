@@ -229,7 +229,7 @@ impl Binder {
             Some(_) => reached_by_external(&mut services, &mut bindings),
             None => Vec::new(),
         };
-        let external = self.manager.connect_agent_with(manifest, self.working_dir.clone(), &reached);
+        let external = self.manager.connect_agent(manifest, self.working_dir.clone(), &reached);
         let needed = services.clone();
         let look_up = move |settings: &Settings| {
             needed.iter().for_each(|config| drop(config.resolve(&*settings.secrets())));

@@ -88,7 +88,7 @@ impl FileRestriction {
     ///
     /// Fails if it is not a regular expression.
     pub fn new(regex: &str, description: impl Into<String>) -> Result<Self, InvalidManifest> {
-        let bad = |why: String| InvalidManifest::Regex { regex: regex.to_owned(), why };
+        let bad = |why: String| InvalidManifest(format!("the 'fileRegex' '{regex}' cannot be used: {why}"));
         if regex.len() > MAX_REGEX {
             return Err(bad(format!("it is longer than {MAX_REGEX} bytes")));
         }

@@ -4,6 +4,7 @@
 //! `metadata.capabilities`, `modes[].slug`, `modes[].tool_groups`, `modes[].dependencies`.
 
 use goose_extension::ToolGroup;
+use goose_fs::head_chars;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -181,51 +182,13 @@ impl From<Capability> for WrittenCapability {
     }
 }
 
-/// The reason why a manifest cannot be used.
+/// The reason why a manifest cannot be used, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum InvalidManifest {
-    /// A name is not one.
-    #[error(
-        "'{0}' is not a name: use lower-case letters, digits, '-' and '_', at most {MAX_NAME}, and begin with a letter or digit"
-    )]
-    Name(String),
-    /// There is no mode.
-    #[error("the agent has no modes; give it at least one under 'modes:'")]
-    NoModes,
-    /// There are too many modes.
-    #[error("the agent has more than {MAX_MODES} modes")]
-    TooManyModes,
-    /// Two modes have the same name.
-    #[error("two modes are called '{0}'; rename one of them")]
-    Duplicate(String),
-    /// The instructions are too long.
-    #[error("the instructions of '{0}' are longer than {MAX_INSTRUCTIONS} bytes")]
-    Instructions(String),
-    /// A path restriction is not a regular expression.
-    #[error("the 'fileRegex' '{regex}' cannot be used: {why}")]
-    Regex {
-        /// The expression.
-        regex: String,
-        /// The reason.
-        why: String,
-    },
-    /// A restriction by path was given to tools that do not say which files they touch.
-    #[error(
-        "the mode '{mode}' restricts the group '{group}' to some files; only 'read' and 'edit' can be restricted"
-    )]
-    Restriction {
-        /// The mode.
-        mode: String,
-        /// The group.
-        group: String,
-    },
-    /// An agent of another maker cannot be reached.
-    #[error("{0}")]
-    Connection(String),
-    /// The temperature is not one.
-    #[error("the temperature of '{0}' is not between 0 and 2")]
-    Temperature(String),
+#[error("{0}")]
+pub struct InvalidManifest(pub(super) String);
+
+fn invalid<T>(reason: impl Into<String>) -> Result<T, InvalidManifest> {
+    Err(InvalidManifest(reason.into()))
 }
 
 impl AgentManifest {
@@ -239,17 +202,20 @@ impl AgentManifest {
         check_instructions(&self.name, &self.instructions)?;
         if let Some(connection) = &self.connection {
             let checked = connection.as_extension(&self.name);
-            checked.map_err(|error| InvalidManifest::Connection(error.to_string()))?;
+            checked.map_err(|error| InvalidManifest(error.to_string()))?;
         }
         match self.modes.len() {
-            0 => return Err(InvalidManifest::NoModes),
+            0 => {
+                return invalid("the agent has no modes; give it at least one under 'modes:'");
+            }
             1..=MAX_MODES => {}
-            _ => return Err(InvalidManifest::TooManyModes),
+            _ => return invalid(format!("the agent has more than {MAX_MODES} modes")),
         }
         for (index, mode) in self.modes.iter().enumerate() {
             mode.validate()?;
             if self.modes[..index].iter().any(|other| other.slug == mode.slug) {
-                return Err(InvalidManifest::Duplicate(mode.slug.clone()));
+                let name = &mode.slug;
+                return invalid(format!("two modes are called '{name}'; rename one of them"));
             }
         }
         Ok(())
@@ -281,16 +247,18 @@ impl AgentMode {
         check_name(&self.slug)?;
         check_instructions(&self.slug, &self.instructions)?;
         if self.temperature.is_some_and(|it| !(0.0..=2.0).contains(&it)) {
-            return Err(InvalidManifest::Temperature(self.slug.clone()));
+            let name = &self.slug;
+            return invalid(format!("the temperature of '{name}' is not between 0 and 2"));
         }
         let restricted = self
             .tool_groups
             .iter()
             .find(|access| access.files.is_some() && !["read", "edit"].contains(&access.group.as_str()));
         match restricted {
-            Some(access) => {
-                Err(InvalidManifest::Restriction { mode: self.slug.clone(), group: access.group.clone() })
-            }
+            Some(access) => invalid(format!(
+                "the mode '{}' restricts the group '{}' to some files; only 'read' and 'edit' can be restricted",
+                self.slug, access.group
+            )),
             None => Ok(()),
         }
     }
@@ -343,13 +311,19 @@ fn check_name(name: &str) -> Result<(), InvalidManifest> {
     let is_first = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_next = |c: char| is_first(c) || c == '-' || c == '_';
     let is_name = name.len() <= MAX_NAME && name.starts_with(is_first) && name.chars().all(is_next);
-    if is_name { Ok(()) } else { Err(InvalidManifest::Name(name.chars().take(MAX_NAME).collect())) }
+    if is_name {
+        return Ok(());
+    }
+    invalid(format!(
+        "'{}' is not a name: use lower-case letters, digits, '-' and '_', at most {MAX_NAME}, and begin with a letter or digit",
+        head_chars(name, MAX_NAME)
+    ))
 }
 
 fn check_instructions(name: &str, text: &str) -> Result<(), InvalidManifest> {
     match text.len() {
         ..=MAX_INSTRUCTIONS => Ok(()),
-        _ => Err(InvalidManifest::Instructions(name.to_owned())),
+        _ => invalid(format!("the instructions of '{name}' are longer than {MAX_INSTRUCTIONS} bytes")),
     }
 }
 

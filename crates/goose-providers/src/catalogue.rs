@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::Deserialize;
 
-use crate::provider::{ModelInfo, Prices, PromptStyle};
+use crate::provider::{ModelInfo, Prices};
 
 /// Context of an unknown model.
 const DEFAULT_CONTEXT_LIMIT: u64 = 128_000;
@@ -14,10 +14,8 @@ const MAX_NAME_BYTES: usize = 256;
 
 /// Returns the facts about a model, or the defaults for an unknown one.
 pub fn model_info(name: &str) -> ModelInfo {
-    match find(name).and_then(Entry::parse) {
-        Some(entry) => entry.info(name),
-        None => ModelInfo::new(name, DEFAULT_CONTEXT_LIMIT),
-    }
+    let known = find(name).and_then(|row| parse(row, name));
+    known.unwrap_or_else(|| ModelInfo::new(name, DEFAULT_CONTEXT_LIMIT))
 }
 
 /// Returns whether the table has a family for that name.
@@ -55,15 +53,6 @@ fn begins_with(text: &str, words: &str) -> bool {
     text.strip_prefix(words).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
-/// The facts about a family of models.
-struct Entry {
-    context: u64,
-    /// `None` if it is not known.
-    output: Option<u64>,
-    sees_images: bool,
-    prices: Option<Prices>,
-}
-
 /// Every family, sorted by name. Dots are dashes here; the longest entry that a model's name begins with counts.
 ///
 /// Sizes and prices (US dollars for a million tokens, the usual tier, short prompts) were put together in 2026 and have
@@ -72,59 +61,22 @@ struct Entry {
 /// charges by the hour of the day, or many sell the same model, there is no price here.
 static ROWS: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("models.csv").lines().skip(1).collect());
 
-impl Entry {
-    fn parse(row: &str) -> Option<Self> {
-        let columns: [&str; 8] = row.split(',').collect::<Vec<_>>().try_into().ok()?;
-        let [_prefix, context, output, sees, input_price, output_price, cached, written] = columns;
-        let prices = input_price.parse().ok().zip(output_price.parse().ok()).map(|(input, output)| Prices {
-            input,
-            output,
-            cached_input: cached.parse().ok(),
-            cache_write: written.parse().ok(),
-        });
-        let (context, output) = (context.parse().ok()?, output.parse().ok());
-        Some(Self { context, output, sees_images: sees == "images", prices })
-    }
-
-    /// Returns the first contradiction in it.
-    #[cfg(test)]
-    fn problems(&self) -> Vec<&'static str> {
-        let mut problems = Vec::new();
-        let mut check = |holds: bool, problem| {
-            if !holds {
-                problems.push(problem);
-            }
-        };
-        check((1_024..=10_000_000).contains(&self.context), "no size of a context");
-        check(self.output.is_none_or(|output| output <= self.context), "an answer larger than the context");
-        if let Some(Prices { input, output, cached_input, cache_write }) = self.prices {
-            check(input > 0.0 && output <= 1_000.0, "prices out of all reason");
-            check(output >= input, "writing costs less than reading");
-            check(
-                cached_input.is_none_or(|cached| cached > 0.0 && cached < input),
-                "the cache saves nothing",
-            );
-            check(
-                cache_write.is_none_or(|write| write >= input && write <= 2.0 * input),
-                "an odd price to cache",
-            );
-            check(cache_write.is_none() || cached_input.is_some(), "a price to cache, none to read from it");
-        }
-        problems
-    }
-
-    /// As a model of that name.
-    fn info(&self, name: &str) -> ModelInfo {
-        ModelInfo {
-            name: name.to_owned(),
-            context_limit: self.context,
-            max_output: self.output,
-            sees_images: self.sees_images,
-            prices: self.prices,
-            prompt_style: PromptStyle::Full,
-            max_tool_tokens: None,
-        }
-    }
+/// Returns what a row says of a model with that name.
+fn parse(row: &str, name: &str) -> Option<ModelInfo> {
+    let columns: [&str; 8] = row.split(',').collect::<Vec<_>>().try_into().ok()?;
+    let [_prefix, context, output, sees, input_price, output_price, cached, written] = columns;
+    let prices = input_price.parse().ok().zip(output_price.parse().ok()).map(|(input, output)| Prices {
+        input,
+        output,
+        cached_input: cached.parse().ok(),
+        cache_write: written.parse().ok(),
+    });
+    Some(ModelInfo {
+        max_output: output.parse().ok(),
+        sees_images: sees == "images",
+        prices,
+        ..ModelInfo::new(name, context.parse().ok()?)
+    })
 }
 
 /// The user's overrides of facts about models.
@@ -204,6 +156,35 @@ fn positive(number: Option<u64>) -> Option<u64> {
 mod tests {
     use super::*;
 
+    /// Returns the first contradiction in it.
+    fn problems(model: &ModelInfo) -> Vec<&'static str> {
+        let mut problems = Vec::new();
+        let mut check = |holds: bool, problem| {
+            if !holds {
+                problems.push(problem);
+            }
+        };
+        check((1_024..=10_000_000).contains(&model.context_limit), "no size of a context");
+        check(
+            model.max_output.is_none_or(|output| output <= model.context_limit),
+            "an answer larger than the context",
+        );
+        if let Some(Prices { input, output, cached_input, cache_write }) = model.prices {
+            check(input > 0.0 && output <= 1_000.0, "prices out of all reason");
+            check(output >= input, "writing costs less than reading");
+            check(
+                cached_input.is_none_or(|cached| cached > 0.0 && cached < input),
+                "the cache saves nothing",
+            );
+            check(
+                cache_write.is_none_or(|write| write >= input && write <= 2.0 * input),
+                "an odd price to cache",
+            );
+            check(cache_write.is_none() || cached_input.is_some(), "a price to cache, none to read from it");
+        }
+        problems
+    }
+
     #[test]
     fn the_table_is_sorted_and_says_nothing_twice() {
         let prefixes: Vec<&str> = ROWS.iter().map(|row| prefix(row)).collect();
@@ -215,8 +196,8 @@ mod tests {
 
     #[test]
     fn every_row_makes_sense() {
-        let problems = |row: &str| match Entry::parse(row) {
-            Some(entry) => entry.problems(),
+        let problems = |row: &str| match parse(row, prefix(row)) {
+            Some(model) => problems(&model),
             None => vec!["it cannot be read"],
         };
         let faulty: Vec<(&str, Vec<&str>)> = ROWS

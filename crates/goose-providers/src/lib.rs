@@ -35,8 +35,8 @@ pub use provider::{
     Effort, ModelInfo, Prices, PromptStyle, Provider, ProviderFactory, Request, RequestOptions,
 };
 pub use registry::{
-    AnsweringServer, Choice, ChoiceReason, KEY_ORDER, LOCAL_SERVERS, ProviderInfo, Registry,
-    SMALL_MODEL_PARAMETERS, SettingInfo, SetupError,
+    Choice, ChoiceReason, KEY_ORDER, LOCAL_SERVERS, ProviderInfo, Registry, SMALL_MODEL_PARAMETERS,
+    SettingInfo, SetupError, is_here,
 };
 pub use reply::{Arguments, Collector, Reply, ReplyEvent, ReplyStream, StopReason, ToolCall, Usage};
 pub use wires::{Anthropic, Bedrock, Gemini, Ollama, OpenAiChat, OpenAiResponses, chat_request};

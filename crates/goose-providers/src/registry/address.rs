@@ -72,7 +72,7 @@ fn with_scheme(text: &str, plain: Plain) -> Result<Url, url::ParseError> {
 }
 
 /// Returns whether it is an address of this machine.
-pub(super) fn is_here(url: &Url) -> bool {
+pub fn is_here(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(Host::Ipv4(address)) => address.is_loopback() || address.is_unspecified(),

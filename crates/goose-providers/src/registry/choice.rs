@@ -85,7 +85,7 @@ impl Registry {
     }
 
     /// The choice itself, from what is known.
-    fn chosen(&self, is_set: impl Fn(&str) -> bool, answering: &[AnsweringServer]) -> Option<Choice> {
+    fn chosen(&self, is_set: impl Fn(&str) -> bool, answering: &[Choice]) -> Option<Choice> {
         self.by_key(is_set).or_else(|| by_server(answering)).or_else(|| {
             let model = self.embedded()?;
             Some(Choice { model, reason: ChoiceReason::Embedded })
@@ -102,13 +102,9 @@ impl Registry {
     }
 }
 
-fn by_server(answering: &[AnsweringServer]) -> Option<Choice> {
-    let first =
-        LOCAL_SERVERS.iter().find_map(|name| answering.iter().find(|server| server.provider == *name))?;
-    Some(Choice {
-        model: ModelRef::new(&first.provider, &first.model),
-        reason: ChoiceReason::Server { name: first.name.clone(), address: first.address.clone() },
-    })
+fn by_server(answering: &[Choice]) -> Option<Choice> {
+    let of = |name: &str| answering.iter().find(|choice| choice.model.provider() == Some(name));
+    LOCAL_SERVERS.iter().find_map(|name| of(name)).cloned()
 }
 
 /// The services that are chosen where their key is in the environment, the first one first. Left out are services that
@@ -153,21 +149,8 @@ const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
 /// Most models that are asked about one by one.
 const MAX_SHOWN: usize = 6;
 
-/// A server on this machine that has a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnsweringServer {
-    /// Its name in the registry.
-    pub provider: String,
-    /// Its name, as people know it.
-    pub name: String,
-    /// Its address as it is shown: `localhost:11434`.
-    pub address: String,
-    /// The model: the first one in its list that can call tools, as far as it says.
-    pub model: String,
-}
-
-/// Returns the servers that answer.
-async fn answering(registry: &Registry, lookup: &dyn Lookup) -> Vec<AnsweringServer> {
+/// Returns the servers that answer, each with the first model in its list that can call tools, as far as it says.
+async fn answering(registry: &Registry, lookup: &dyn Lookup) -> Vec<Choice> {
     let Some(client) = client() else { return Vec::new() };
     let asked = LOCAL_SERVERS.iter().filter_map(|provider| {
         let info = registry.info(provider)?;
@@ -176,8 +159,8 @@ async fn answering(registry: &Registry, lookup: &dyn Lookup) -> Vec<AnsweringSer
         Some(async move {
             let model =
                 tokio::time::timeout(SERVER_TIMEOUT, first_model(client, provider, &url)).await.ok()??;
-            let address = shown(&url)?;
-            Some(AnsweringServer { provider: (*provider).to_owned(), name, address, model })
+            let reason = ChoiceReason::Server { name, address: shown(&url)? };
+            Some(Choice { model: ModelRef::new(*provider, model), reason })
         })
     });
     join_all(asked).await.into_iter().flatten().collect()
@@ -331,13 +314,10 @@ mod tests {
         registry::{ProviderInfo, SetupError},
     };
 
-    fn server(provider: &str, model: &str) -> AnsweringServer {
-        AnsweringServer {
-            provider: provider.to_owned(),
-            name: provider.to_uppercase(),
-            address: "127.0.0.1:1".to_owned(),
-            model: model.to_owned(),
-        }
+    fn server(provider: &str, model: &str) -> Choice {
+        let reason =
+            ChoiceReason::Server { name: provider.to_uppercase(), address: "127.0.0.1:1".to_owned() };
+        Choice { model: ModelRef::new(provider, model), reason }
     }
 
     /// A program with one model of its own.
@@ -357,7 +337,7 @@ mod tests {
         }
     }
 
-    fn chosen(set: &[&str], servers: &[AnsweringServer], embedded: Option<&str>) -> Option<String> {
+    fn chosen(set: &[&str], servers: &[Choice], embedded: Option<&str>) -> Option<String> {
         let registry = match embedded {
             Some(model) => Registry::default().with_factory(Arc::new(Inside(model.to_owned()))),
             None => Registry::default(),

@@ -27,7 +27,8 @@ use parking_lot::Mutex;
 use url::form_urlencoded::byte_serialize;
 
 pub use crate::registry::{
-    choice::{AnsweringServer, Choice, ChoiceReason, KEY_ORDER, LOCAL_SERVERS},
+    address::is_here,
+    choice::{Choice, ChoiceReason, KEY_ORDER, LOCAL_SERVERS},
     served::SMALL_MODEL_PARAMETERS,
     service::{ProviderInfo, SettingInfo},
     setup_error::SetupError,

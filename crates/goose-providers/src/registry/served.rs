@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::join;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use url::{Host, Url};
+use url::Url;
 
 use super::{
     address,
@@ -29,7 +29,7 @@ impl ServedModel {
     /// Asks the server; what it does not say is taken from the model's name, such as `qwen2.5:0.5b`.
     pub(super) async fn ask(provider: &str, url: &Url, model: &str) -> Self {
         let named = Self { parameters: parameters_in(model), calls_tools: None };
-        let Some(client) = client().filter(|_| is_here(url)) else { return named };
+        let Some(client) = client().filter(|_| address::is_here(url)) else { return named };
         let said = match provider {
             OLLAMA => {
                 let show =
@@ -97,16 +97,6 @@ fn parameters_in(text: &str) -> Option<f64> {
             Some(number.parse::<f64>().ok()? * unit)
         })
         .next_back()
-}
-
-/// True for an address of this machine.
-fn is_here(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 const MAX_OPAQUE_BYTES: usize = 4 * 1024 * 1024;
 
 /// An answer in the making.
+#[derive(Default)]
 pub(super) struct Assembly {
     ready: VecDeque<ReplyEvent>,
     taken: TakenIds,
@@ -70,20 +71,6 @@ struct Thinking {
 }
 
 impl Assembly {
-    pub(super) fn new() -> Self {
-        Self {
-            ready: VecDeque::new(),
-            taken: TakenIds::default(),
-            calls: Vec::new(),
-            bare: None,
-            thinking: Thinking::default(),
-            text_bytes: 0,
-            opaque_bytes: 0,
-            stop: None,
-            is_done: false,
-        }
-    }
-
     /// The next event, where one is complete.
     pub(super) fn next(&mut self) -> Option<ReplyEvent> {
         self.ready.pop_front()

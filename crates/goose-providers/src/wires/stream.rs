@@ -53,7 +53,7 @@ pub(super) fn read_reply(body: Body, decoder: impl Decoder + 'static) -> ReplySt
     let reading = Reading {
         body,
         decoder,
-        assembly: Assembly::new(),
+        assembly: Assembly::default(),
         form: Form::Unknown,
         taken: 0,
         trailer_deadline: None,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use goose::config::Settings;
-use goose_providers::{ChoiceReason, Lookup as _, ModelRef};
+use goose_providers::{ChoiceReason, Lookup as _, ModelRef, is_here};
 use tokio::{net::TcpStream, time::timeout};
 use url::{Host, Url};
 
@@ -109,13 +109,12 @@ fn address(model: &ModelRef, settings: &Settings) -> Option<String> {
 async fn provider(address: Option<String>, reach: Reach) -> Check {
     const NAME: &str = "provider";
     let url = address.as_deref().and_then(parsed);
-    let (Some(host), Some(port)) =
-        (url.as_ref().and_then(Url::host), url.as_ref().and_then(Url::port_or_known_default))
-    else {
+    let host_and_port = url.as_ref().and_then(|url| Some((url, url.host()?, url.port_or_known_default()?)));
+    let Some((url, host, port)) = host_and_port else {
         return Check::skipped(NAME, "its address is only known when it is used");
     };
     let shown = format!("{host}:{port}");
-    if reach == Reach::ThisMachine && !is_here(&host) {
+    if reach == Reach::ThisMachine && !is_here(url) {
         return Check::skipped(NAME, format!("{shown} (not contacted; use --online)"));
     }
     let name = match &host {
@@ -142,13 +141,5 @@ fn parsed(address: &str) -> Option<Url> {
         Url::parse(address).ok()
     } else {
         Url::parse(&format!("http://{address}")).ok()
-    }
-}
-
-fn is_here(host: &Host<&str>) -> bool {
-    match host {
-        Host::Domain(name) => *name == "localhost" || name.ends_with(".localhost"),
-        Host::Ipv4(address) => address.is_loopback() || address.is_unspecified(),
-        Host::Ipv6(address) => address.is_loopback() || address.is_unspecified(),
     }
 }

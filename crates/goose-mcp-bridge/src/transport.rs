@@ -1,7 +1,7 @@
 //! Transports of any type in a box, and the hook that can put something in front of one. [`CancelOnDrop`]: a request whose
 //! answer is awaited; when the wait is dropped, the other side is told to stop.
 
-use std::{error::Error, fmt, time::Duration};
+use std::{error::Error, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use goose_extension::ToolResult;
@@ -42,20 +42,9 @@ impl BoxTransport {
 }
 
 /// The error of a boxed transport. It reads like the error inside.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub struct TransportError(pub(crate) Box<dyn Error + Send + Sync>);
-
-impl fmt::Display for TransportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Error for TransportError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.source()
-    }
-}
 
 /// [`Transport`] with boxed futures.
 trait DynTransport: Send {

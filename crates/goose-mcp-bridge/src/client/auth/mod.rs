@@ -142,18 +142,13 @@ impl std::fmt::Debug for OAuth {
 }
 
 /// Tells if a login is going on, and when the last one ended.
+#[derive(Default)]
 pub(in crate::client) struct LoginClock(watch::Sender<Logins>);
 
 #[derive(Default, Clone, Copy)]
 struct Logins {
     under_way: u32,
     last_end: Option<Instant>,
-}
-
-impl Default for LoginClock {
-    fn default() -> Self {
-        Self(watch::Sender::new(Logins::default()))
-    }
 }
 
 impl LoginClock {

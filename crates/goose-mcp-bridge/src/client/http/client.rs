@@ -387,13 +387,8 @@ fn is_lost(error: &ErrorData) -> bool {
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The session that we listen to.
+#[derive(Default)]
 pub(super) struct SseReady(watch::Sender<Option<Arc<str>>>);
-
-impl Default for SseReady {
-    fn default() -> Self {
-        Self(watch::Sender::new(None))
-    }
-}
 
 impl SseReady {
     /// The server opened the stream of a session, or said that it has none.

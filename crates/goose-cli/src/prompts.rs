@@ -1,32 +1,15 @@
 //! A conversation with the person: forms field by field, and pages to open.
 
-use std::{
-    io::{self, BufRead as _, Read as _},
-    sync::Arc,
-};
-
 use goose_extension::{
     ElicitAction, Elicitation, ElicitationSchema, Elicited, JsonObject, ToolResult, prelude::async_trait,
 };
-use goose_mcp_bridge::{Browser as _, SystemBrowser};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use url::Url;
 
-use crate::{escape, form::Field, stderr};
+use crate::{escape, form::Field};
 
 /// The answer that cancels the whole call.
 const CANCEL: &str = "!cancel";
-
-/// The longest answer that is read.
-const MAX_ANSWER_BYTES: u64 = 64 * 1024;
-
-/// The place where the user answers.
-#[async_trait]
-pub(crate) trait Keyboard: Send + Sync {
-    /// Waits for it. Nothing else asks before the conversation is dropped.
-    async fn turn(&self) -> Box<dyn Dialogue>;
-}
 
 /// The other side of a conversation.
 #[async_trait]
@@ -41,73 +24,9 @@ pub(crate) trait Dialogue: Send + Sync {
     async fn open(&self, server: &str, url: &Url) -> ToolResult<()>;
 }
 
-/// The terminal of a command that asks nothing by itself.
-#[derive(Default)]
-pub(crate) struct Terminal {
-    turns: Arc<Mutex<()>>,
-}
-
-#[async_trait]
-impl Keyboard for Terminal {
-    async fn turn(&self) -> Box<dyn Dialogue> {
-        Box::new(AtTerminal { _turn: Arc::clone(&self.turns).lock_owned().await })
-    }
-}
-
-/// The person at the terminal.
-struct AtTerminal {
-    _turn: OwnedMutexGuard<()>,
-}
-
-#[async_trait]
-impl Dialogue for AtTerminal {
-    fn tell(&self, line: &str) {
-        stderr::line(line);
-    }
-
-    async fn ask(&self, prompt: &str) -> Option<String> {
-        stderr::question(prompt);
-        let answer = read_line().await;
-        // Ctrl-D leaves the cursor where it is.
-        stderr::end_question(if answer.is_some() { "" } else { "\n" });
-        answer
-    }
-
-    async fn open(&self, server: &str, url: &Url) -> ToolResult<()> {
-        SystemBrowser.open(server, url).await
-    }
-}
-
-/// Reads a line in a thread of its own, which nothing waits for if the call ends in the meantime.
-async fn read_line() -> Option<String> {
-    let (sender, receiver) = oneshot::channel();
-    std::thread::spawn(move || {
-        let mut line = String::new();
-        let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut line);
-        // The one who asked may have stopped waiting.
-        let _ = sender.send(read.ok().filter(|read| *read > 0).map(|_| line));
-    });
-    receiver.await.ok().flatten()
-}
-
-/// The reason why a question was not answered.
-enum Ended {
-    Declined,
-    Cancelled,
-}
-
-impl From<Ended> for Elicited {
-    fn from(ended: Ended) -> Self {
-        Self::new(match ended {
-            Ended::Declined => ElicitAction::Decline,
-            Ended::Cancelled => ElicitAction::Cancel,
-        })
-    }
-}
-
 /// The answer of a user who is not there.
 pub(crate) fn declined() -> Elicited {
-    Ended::Declined.into()
+    Elicited::new(ElicitAction::Decline)
 }
 
 /// Puts a question of an extension to the person.
@@ -119,9 +38,9 @@ pub(crate) async fn elicit(with: &dyn Dialogue, extension: &str, question: Elici
         Elicitation::UrlElicitationParams { message, url, .. } => {
             visit(with, extension, &message, &url).await
         }
-        _ => Err(Ended::Declined),
+        _ => Err(ElicitAction::Decline),
     };
-    answered.unwrap_or_else(Elicited::from)
+    answered.unwrap_or_else(Elicited::new)
 }
 
 async fn fill_in(
@@ -129,7 +48,7 @@ async fn fill_in(
     extension: &str,
     message: &str,
     schema: &ElicitationSchema,
-) -> Result<Elicited, Ended> {
+) -> Result<Elicited, ElicitAction> {
     introduce(with, extension, message);
     with.tell(&format!("(Ctrl-D declines, {CANCEL} cancels the call)"));
     let mut content = JsonObject::new();
@@ -154,7 +73,7 @@ fn fields(schema: &ElicitationSchema) -> Vec<Field> {
 }
 
 /// Asks until the answer fits. `None` if an optional field is left out.
-async fn ask_field(with: &dyn Dialogue, field: &Field) -> Result<Option<Value>, Ended> {
+async fn ask_field(with: &dyn Dialogue, field: &Field) -> Result<Option<Value>, ElicitAction> {
     if let Some(description) = &field.description {
         with.tell(&format!("  {}", escape::line(description)));
     }
@@ -175,18 +94,23 @@ async fn ask_field(with: &dyn Dialogue, field: &Field) -> Result<Option<Value>, 
     }
 }
 
-async fn visit(with: &dyn Dialogue, extension: &str, message: &str, url: &str) -> Result<Elicited, Ended> {
+async fn visit(
+    with: &dyn Dialogue,
+    extension: &str,
+    message: &str,
+    url: &str,
+) -> Result<Elicited, ElicitAction> {
     introduce(with, extension, message);
     with.tell(&format!("  {}", escape::line(url)));
     let Some(page) = web_page(url) else {
         with.tell("That is not the address of a web page, so it is not opened.");
-        return Err(Ended::Declined);
+        return Err(ElicitAction::Decline);
     };
     let prompt = format!("Open it in the browser? (yes or no, {CANCEL} cancels the call): ");
     loop {
         match answer(with, &prompt).await?.to_ascii_lowercase().as_str() {
             "y" | "yes" => break,
-            "" | "n" | "no" => return Err(Ended::Declined),
+            "" | "n" | "no" => return Err(ElicitAction::Decline),
             _ => with.tell("  Give yes or no."),
         }
     }
@@ -206,10 +130,10 @@ fn introduce(with: &dyn Dialogue, extension: &str, message: &str) {
 }
 
 /// An answer without space around it, where there is one.
-async fn answer(with: &dyn Dialogue, prompt: &str) -> Result<String, Ended> {
-    let answer = with.ask(prompt).await.ok_or(Ended::Declined)?;
+async fn answer(with: &dyn Dialogue, prompt: &str) -> Result<String, ElicitAction> {
+    let answer = with.ask(prompt).await.ok_or(ElicitAction::Decline)?;
     match answer.trim() {
-        CANCEL => Err(Ended::Cancelled),
+        CANCEL => Err(ElicitAction::Cancel),
         answer => Ok(answer.to_owned()),
     }
 }

@@ -27,7 +27,17 @@ pub(crate) fn with_extensions<W>(
 where
     W: AsyncFnOnce(&ExtensionManager, &CancellationToken) -> anyhow::Result<ExitCode>,
 {
-    new_runtime()?.block_on(run_with_extensions(settings, configs, work))
+    new_runtime()?.block_on(async {
+        let folder =
+            env::current_dir().context("the working folder does not exist; change to one that does")?;
+        let agents = agent_manager(settings.clone());
+        let options = agents.manager_options(folder).with_endless_patience();
+        let manager = ExtensionManager::with_options(configs, CancellationToken::new(), options).await?;
+        let ended = run_until_signal(&manager, work).await;
+        stderr::end_status();
+        agents.pool().shutdown().await;
+        ended
+    })
 }
 
 /// Creates a runtime with one thread, which starts faster than several.
@@ -40,24 +50,6 @@ pub(crate) fn run_to_end(work: impl Future<Output = anyhow::Result<ExitCode>>) -
     let runtime = new_runtime()?;
     let ended = runtime.block_on(work);
     runtime.shutdown_background();
-    ended
-}
-
-async fn run_with_extensions<W>(
-    settings: &Settings,
-    configs: Vec<ExtensionConfig>,
-    work: W,
-) -> anyhow::Result<ExitCode>
-where
-    W: AsyncFnOnce(&ExtensionManager, &CancellationToken) -> anyhow::Result<ExitCode>,
-{
-    let folder = env::current_dir().context("the working folder does not exist; change to one that does")?;
-    let agents = agent_manager(settings.clone());
-    let options = agents.manager_options(folder).with_endless_patience();
-    let manager = ExtensionManager::with_options(configs, CancellationToken::new(), options).await?;
-    let ended = run_until_signal(&manager, work).await;
-    stderr::end_status();
-    agents.pool().shutdown().await;
     ended
 }
 

@@ -10,11 +10,7 @@ use goose_extension::{
 };
 use serde_json::Value;
 
-use crate::{
-    escape,
-    prompts::{self, Keyboard, Terminal},
-    stderr,
-};
+use crate::{escape, prompts, stderr, terminal::input::Input};
 
 const FAINT: Style = Style::new().dimmed();
 
@@ -35,7 +31,7 @@ pub(crate) struct TerminalCaller {
     /// The least level of log messages that are shown.
     least_level: LogLevel,
     /// The keyboard, for one question at a time.
-    keyboard: Arc<dyn Keyboard>,
+    input: Arc<Input>,
 }
 
 impl TerminalCaller {
@@ -47,13 +43,13 @@ impl TerminalCaller {
             (false, false) => View::Nothing,
         };
         let least_level = if verbose { LogLevel::Debug } else { LogLevel::Info };
-        let keyboard = Arc::new(Terminal::default());
-        Self { view, can_answer: stderr::can_ask(), least_level, keyboard }
+        let input = Arc::new(Input::new(None));
+        Self { view, can_answer: stderr::can_ask(), least_level, input }
     }
 
     /// The user at a keyboard that others read as well.
-    pub(crate) fn at(keyboard: Arc<dyn Keyboard>) -> Self {
-        Self { keyboard, ..Self::new(false) }
+    pub(crate) fn at(input: Arc<Input>) -> Self {
+        Self { input, ..Self::new(false) }
     }
 
     /// The same user as a notifier.
@@ -83,8 +79,8 @@ impl Caller for TerminalCaller {
         let extension = key.split_once('/').map_or(key, |(extension, _)| extension);
         match question {
             Question::Elicit(question) if self.can_answer => {
-                let turn = self.keyboard.turn().await;
-                Ok(Answer::Elicited(prompts::elicit(&*turn, extension, question).await))
+                let turn = self.input.turn().await;
+                Ok(Answer::Elicited(prompts::elicit(&turn, extension, question).await))
             }
             _ => Err(ToolError::Denied("There is no terminal to ask the user.".to_owned())),
         }

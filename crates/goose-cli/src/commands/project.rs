@@ -12,7 +12,7 @@ use crate::{
     escape,
     output::{FAINT, NAME, WARNING},
     stderr,
-    terminal::input::{Input, InputEvent},
+    terminal::input::Input,
 };
 
 /// Variable that trusts projects without asking.
@@ -95,8 +95,7 @@ async fn asked(file: &ProjectFile, trust: Trust, input: &Arc<Input>) -> bool {
         stderr::line(format_args!("{WARNING}It adds extensions: {}.{WARNING:#}", escape::line(&names)));
     }
     stderr::line("It can start programs, choose where your messages go, and tell the model what to do.");
-    let typed = turn.answer("Trust it in this form? (y/n) ").await;
-    matches!(typed, InputEvent::Text(text) if matches!(text.trim(), "y" | "yes"))
+    turn.is_agreed("Trust it in this form? (y/n) ").await
 }
 
 /// Returns the names of its extensions.

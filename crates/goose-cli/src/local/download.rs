@@ -16,7 +16,7 @@ use crate::{
     escape,
     output::{FAINT, NAME, byte_size},
     stderr,
-    terminal::{input::InputEvent, status::seconds},
+    terminal::status::seconds,
 };
 
 /// Minimum time between two drawings of the bar.
@@ -53,9 +53,9 @@ impl Downloads for Fetching {
         let sources: Vec<String> = entry.sources.iter().map(ToString::to_string).collect();
         stderr::line(format_args!("  from     {}", escape::line(&sources.join(", else "))));
         stderr::line(format_args!("  to       {}", escape::line(&store.folder().display().to_string())));
-        match turn.answer("Download it now? (y/n) ").await {
-            InputEvent::Text(text) if matches!(text.trim(), "y" | "yes") => Ok(()),
-            _ => Err("Nothing was downloaded.".to_owned()),
+        match turn.is_agreed("Download it now? (y/n) ").await {
+            true => Ok(()),
+            false => Err("Nothing was downloaded.".to_owned()),
         }
     }
 

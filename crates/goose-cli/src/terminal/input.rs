@@ -30,10 +30,7 @@ use super::{
     completion::Purpose,
     reader::{InputKind, Reader, Request},
 };
-use crate::{
-    prompts::{Dialogue, Keyboard},
-    stderr,
-};
+use crate::{prompts::Dialogue, stderr};
 
 /// Capacity of the request queue: one question, and those withdrawn a moment ago.
 const QUEUE: usize = 16;
@@ -184,6 +181,11 @@ impl Turn {
         typed
     }
 
+    /// Asks a question and returns true if the answer is yes.
+    pub(crate) async fn is_agreed(&self, question: &str) -> bool {
+        matches!(self.answer(question).await, InputEvent::Text(text) if matches!(text.trim(), "y" | "yes"))
+    }
+
     /// Lets the user edit a line.
     pub(crate) async fn change(&self, prompt: &str, line: &str) -> InputEvent {
         self.begin();
@@ -240,13 +242,6 @@ impl Drop for Open<'_> {
             stderr::end_question(" (cancelled)\n");
         }
         self.input.rest();
-    }
-}
-
-#[async_trait]
-impl Keyboard for Arc<Input> {
-    async fn turn(&self) -> Box<dyn Dialogue> {
-        Box::new(Input::turn(self).await)
     }
 }
 

@@ -184,23 +184,16 @@ fn notification(event: &Event) -> Option<(&'static str, Value)> {
             });
             Some(("goose", json!({ "routed": routed })))
         }
-        Event::HandedBack { agent, mode, reason } => {
-            Some(("goose", json!({ "handed_back": { "agent": agent, "mode": mode, "reason": reason } })))
-        }
-        Event::Recalled { sessions, bytes } => {
-            Some(("goose", json!({ "recalled": { "sessions": sessions, "bytes": bytes } })))
-        }
-        Event::TaskPlan(plan) => Some(("goose", json!({ "task_plan": plan }))),
-        Event::TaskStarted { task, session, attempt } => Some((
-            "goose",
-            json!({ "task_started": { "task": task, "session": session, "attempt": attempt } }),
-        )),
-        Event::TaskProgress { task, tool, arguments } => Some((
-            "goose",
-            json!({ "task_progress": { "task": task, "tool": tool, "arguments": arguments } }),
-        )),
-        Event::TaskRetried { task, reason } => {
-            Some(("goose", json!({ "task_retried": { "task": task, "reason": reason } })))
+        Event::HandedBack { .. }
+        | Event::Recalled { .. }
+        | Event::TaskPlan(_)
+        | Event::TaskStarted { .. }
+        | Event::TaskProgress { .. }
+        | Event::TaskRetried { .. }
+        | Event::Checked(_) => {
+            let mut event = json!(event);
+            let name = event["event"].as_str()?.to_owned();
+            Some(("goose", json!({ name: event["data"].take() })))
         }
         Event::TaskFinished(TaskFinished { task, end, result, usage, dollars, facts }) => {
             let mut finished = json!({
@@ -214,7 +207,6 @@ fn notification(event: &Event) -> Option<(&'static str, Value)> {
         Event::TasksFinished { usage, dollars } => {
             Some(("goose", json!({ "tasks_finished": { "usage": usage, "cost_usd": dollars } })))
         }
-        Event::Checked(judgement) => Some(("goose", json!({ "checked": judgement }))),
         Event::Notice(notice) => log(notice.clone()),
         Event::Retrying { reason, attempt, .. } => log(format!("{reason}; try {attempt} follows")),
         Event::Compacted { before, after } => {

@@ -62,6 +62,8 @@ pub(crate) struct Screen {
     detail: Detail,
     /// Set if decisions are shown with their reasons.
     explains: bool,
+    /// Set if the answer is a JSON value, and not the text.
+    is_structured: bool,
     /// True if standard error is a terminal.
     is_seen: bool,
     activity: Option<Activity>,
@@ -92,6 +94,7 @@ impl Screen {
             answer: Answer::new(),
             detail,
             explains: false,
+            is_structured: false,
             is_seen: stderr::is_seen(),
             activity: None,
             tail: Tail::default(),
@@ -108,6 +111,12 @@ impl Screen {
         self
     }
 
+    /// Shows the structured answer in place of the text.
+    pub(crate) fn structured(mut self, is_structured: bool) -> Self {
+        self.is_structured = is_structured;
+        self
+    }
+
     /// The last reported cost of the conversation.
     pub(crate) fn cost(&self) -> Option<&Cost> {
         self.cost.as_ref()
@@ -121,11 +130,6 @@ impl Screen {
     /// Sets the amount of detail.
     pub(crate) fn set_detail(&mut self, detail: Detail) {
         self.detail = detail;
-    }
-
-    /// Writes an answer that did not come as text.
-    pub(crate) fn answer(&mut self, text: &str) -> io::Result<()> {
-        self.answer.write_plainly(text)
     }
 
     /// Returns true if details are shown.
@@ -327,6 +331,7 @@ impl View for Screen {
                 self.decision("Recalled from earlier sessions", &reason, false)?;
             }
             Event::Asking { .. } => self.begin("thinking"),
+            Event::Text(_) if self.is_structured => {}
             Event::Text(text) => self.text(text)?,
             Event::Thinking(text) => self.tail.push(text),
             Event::Retrying { reason, delay, attempt } => {
@@ -362,7 +367,15 @@ impl View for Screen {
             | Event::TaskFinished(_)
             | Event::TasksFinished { .. } => self.task(event)?,
             Event::Checked(judgement) => self.checked(judgement)?,
-            Event::Finished(outcome) => self.finished(outcome)?,
+            Event::Finished(outcome) => {
+                self.finished(outcome)?;
+                if let Outcome::Done { structured: Some(value) } = outcome
+                    && self.is_structured
+                {
+                    let json = serde_json::to_string_pretty(value)?;
+                    self.answer.write_plainly(&escape::json(&json))?;
+                }
+            }
             _ => {}
         }
         Ok(())

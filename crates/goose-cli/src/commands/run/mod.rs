@@ -6,10 +6,7 @@ mod instructions;
 use std::{io, process::ExitCode, sync::Arc};
 
 use clap::{Args as _, Command, error::ErrorKind};
-use goose::{
-    config::Paths,
-    exchange::{Event, Outcome},
-};
+use goose::{config::Paths, exchange::Outcome};
 use goose_extension::Message;
 
 use self::args::{OutputFormat, RunArgs};
@@ -19,7 +16,6 @@ use super::{
 };
 use crate::{
     choice::Verbosity,
-    escape,
     runtime::run_to_end,
     signals::{ExitSignal, Signals},
     stderr,
@@ -81,9 +77,8 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
             interactive(&args, assembled, input, signals, message).await
         }
         OutputFormat::Text => {
-            let mut view = TextView { screen: screen(&args), is_structured: args.schema.is_some() };
-            let ended = once(assembled, &input, signals, message, &mut view).await;
-            Ok(ended?)
+            let mut view = screen(&args).structured(args.schema.is_some());
+            Ok(once(assembled, &input, signals, message, &mut view).await?)
         }
         OutputFormat::Json | OutputFormat::StreamJson => {
             json(&args, assembled, &input, signals, message).await
@@ -174,37 +169,5 @@ fn code(outcome: &Outcome) -> ExitCode {
         Outcome::MaxTurns(_) => ExitCode::from(MAX_TURNS),
         Outcome::Cancelled => ExitSignal::Interrupt.code(),
         _ => ExitCode::FAILURE,
-    }
-}
-
-/// The screen; where a schema was given, the answer is the value that fits it.
-struct TextView {
-    screen: Screen,
-    is_structured: bool,
-}
-
-impl View for TextView {
-    fn event(&mut self, event: &Event) -> io::Result<()> {
-        match event {
-            Event::Text(_) if self.is_structured => Ok(()),
-            Event::Finished(Outcome::Done { structured: Some(value) }) => {
-                self.screen.event(event)?;
-                let json = serde_json::to_string_pretty(value)?;
-                self.screen.answer(&escape::json(&json))
-            }
-            event => self.screen.event(event),
-        }
-    }
-
-    fn tick(&mut self, now: std::time::Instant) {
-        self.screen.tick(now);
-    }
-
-    fn is_moving(&self) -> bool {
-        self.screen.is_moving()
-    }
-
-    fn before_question(&mut self, task: Option<&str>) -> io::Result<()> {
-        self.screen.before_question(task)
     }
 }

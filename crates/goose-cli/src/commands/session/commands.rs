@@ -261,7 +261,7 @@ impl Chat {
             arguments.into_iter().map(|(key, value)| (key, Value::String(value))).collect();
         let mut context = CallContext::new();
         if stderr::can_ask() {
-            context = context.with_caller(Arc::new(TerminalCaller::at(Arc::new(Arc::clone(&self.input)))));
+            context = context.with_caller(Arc::new(TerminalCaller::at(Arc::clone(&self.input))));
         }
         let extensions = exchange.extensions();
         let prompt = extensions.get_prompt(name, arguments, &context);

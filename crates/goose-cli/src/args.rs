@@ -2,7 +2,9 @@
 
 use std::{env, path::PathBuf};
 
-use clap::{ArgGroup, Args, builder::PossibleValuesParser, value_parser};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum, builder::PossibleValuesParser, value_parser};
+
+use crate::settings::ConfigArgs;
 
 /// Heading of the flags that select extensions.
 const EXTENSIONS: &str = "Extensions";
@@ -36,12 +38,31 @@ pub(crate) struct ExtensionArgs {
     pub(crate) no_profile: bool,
 }
 
+/// The subcommand of a command, and the configuration that all of them use.
+#[derive(Debug, Args)]
+pub(crate) struct SubcommandArgs<C: Subcommand> {
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<C>,
+}
+
 /// Machine-readable output.
 #[derive(Debug, Args)]
 pub(crate) struct JsonArgs {
     /// Print one JSON document, for programs
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Output format of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ListFormat {
+    /// Lines.
+    #[default]
+    Text,
+    /// One document.
+    Json,
 }
 
 /// The session to start or resume, and its limits.

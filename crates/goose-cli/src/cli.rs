@@ -7,9 +7,11 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 #[cfg(feature = "local")]
 use crate::commands::models;
 use crate::{
+    args::SubcommandArgs,
     commands::{
         agents, apps, completion, configure, doctor, extension, info, mcp, permissions, run, session,
     },
+    settings::ConfigArgs,
     stderr,
 };
 
@@ -43,24 +45,24 @@ enum Command {
     Run(Box<run::args::RunArgs>),
     /// Inspect agents and their modes, and add your own
     #[command(visible_alias = "agent", after_help = agents::EXAMPLES)]
-    Agents(agents::AgentsArgs),
+    Agents(SubcommandArgs<agents::AgentsCommand>),
     /// Create and manage small HTML apps
     #[command(after_help = apps::EXAMPLES)]
     Apps(apps::AppsArgs),
     /// Inspect extensions and call their tools
     #[command(visible_alias = "extensions", after_help = extension::args::EXAMPLES)]
-    Extension(extension::args::ExtensionCommandArgs),
+    Extension(SubcommandArgs<extension::args::ExtensionCommand>),
     /// Serve a built-in extension, or the agents, as an MCP server on standard input and output
     Mcp(mcp::McpArgs),
     /// Manage local models
     #[cfg(feature = "local")]
     #[command(after_help = models::args::EXAMPLES)]
-    Models(models::args::ModelsArgs),
+    Models(SubcommandArgs<models::args::ModelsCommand>),
     /// Configure the model, API key, extensions and modes, interactively or with flags
     Configure(configure::ConfigureArgs),
     /// Show permission rules, and explain whether a command is allowed
     #[command(after_help = permissions::args::EXAMPLES)]
-    Permissions(permissions::args::PermissionsArgs),
+    Permissions(SubcommandArgs<permissions::args::PermissionsCommand>),
     /// Show version, configuration and folders
     Info(info::InfoArgs),
     /// Check the installation and suggest fixes
@@ -90,14 +92,8 @@ fn parse_run() -> Option<Cli> {
 /// Runs the command that the arguments name.
 pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
-        Some(Command::Extension(args)) => match args.command {
-            Some(command) => extension::run(command, &args.config),
-            None => help(Some("extension")),
-        },
-        Some(Command::Agents(args)) => match args.command {
-            Some(command) => agents::run(command, &args.config),
-            None => help(Some("agents")),
-        },
+        Some(Command::Extension(args)) => run_or_help(args, "extension", extension::run),
+        Some(Command::Agents(args)) => run_or_help(args, "agents", agents::run),
         Some(Command::Apps(args)) => match args.command {
             Some(command) => apps::run(command),
             None => help(Some("apps")),
@@ -106,17 +102,26 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Session(args)) => session::run(*args),
         Some(Command::Run(args)) => run::run(*args),
         #[cfg(feature = "local")]
-        Some(Command::Models(args)) => models::run_or_help(args, || help(Some("models"))),
+        Some(Command::Models(args)) => run_or_help(args, "models", models::run),
         Some(Command::Configure(args)) => configure::run(&args),
-        Some(Command::Permissions(args)) => match args.command {
-            Some(command) => permissions::run(command, &args.config),
-            None => help(Some("permissions")),
-        },
+        Some(Command::Permissions(args)) => run_or_help(args, "permissions", permissions::run),
         Some(Command::Info(args)) => info::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Completion(args)) => completion::run(&args, Cli::command()),
         None if stderr::can_ask() => run_command(Cli::parse_from(["goose", "session"])),
         None => help(None),
+    }
+}
+
+/// Runs a subcommand, or prints the help of its command if there is none.
+fn run_or_help<C: Subcommand>(
+    args: SubcommandArgs<C>,
+    name: &str,
+    run: fn(C, &ConfigArgs) -> anyhow::Result<ExitCode>,
+) -> anyhow::Result<ExitCode> {
+    match args.command {
+        Some(command) => run(command, &args.config),
+        None => help(Some(name)),
     }
 }
 

@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     fmt::{self, Display},
     io::{self, BufWriter, IsTerminal as _, StdoutLock, Write as _},
+    process::ExitCode,
 };
 
 use anstream::{AutoStream, ColorChoice};
@@ -11,6 +12,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use crate::{
+    args::JsonArgs,
     escape,
     wrap::{WIDTH, wrapped},
 };
@@ -106,6 +108,30 @@ impl<T: Display> Display for Painted<T> {
             None => self.text.fmt(f),
         }
     }
+}
+
+/// Prints one JSON document if the flags ask for it, otherwise lines.
+pub(crate) fn print<T: Serialize>(
+    form: &JsonArgs,
+    document: impl FnOnce() -> T,
+    lines: impl FnOnce(&mut Output) -> io::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let mut out = Output::new();
+    match form.json {
+        true => out.json(&document())?,
+        false => lines(&mut out)?,
+    }
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a line, escaped on a terminal.
+pub(crate) fn say(line: &str) -> anyhow::Result<ExitCode> {
+    let mut out = Output::new();
+    let line = out.foreign(line);
+    out.line(line)?;
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Formats a number of bytes, such as `1.1 GB`.

@@ -1,18 +1,18 @@
 //! `goose agents`: the agents that can be chosen, their modes and tools; and new ones.
 
 use std::{
-    env, fs,
+    env, fs, io,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use anyhow::{Context as _, ensure};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use goose::{
     agent_manager::OpenOptions,
     agents::{
         agent::Agent,
-        catalog::{AgentCatalog, AgentOrigin, read_agents},
+        catalog::{AgentCatalog, AgentOrigin, CatalogEntry, read_agents},
         extension_manager::ExtensionStatus,
         manifest::{AgentManifest, AgentMode, GroupAccess},
     },
@@ -28,7 +28,7 @@ use super::{conversation_setup::with_hint, route};
 use crate::{
     args::JsonArgs,
     escape,
-    output::{BAD, FAINT, GOOD, NAME, Output, WARNING},
+    output::{BAD, FAINT, GOOD, NAME, Output, WARNING, print, say},
     runtime::{agent_manager, run_to_end},
     settings::{self, ConfigArgs},
     stderr,
@@ -59,15 +59,6 @@ modes:
     instructions: |
       What you do, what you do not do, and what you hand back.
 ";
-
-/// Arguments of `goose agents`.
-#[derive(Debug, Args)]
-pub(crate) struct AgentsArgs {
-    #[command(flatten)]
-    pub(crate) config: ConfigArgs,
-    #[command(subcommand)]
-    pub(crate) command: Option<AgentsCommand>,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
@@ -164,30 +155,28 @@ pub(crate) fn run(command: AgentsCommand, config: &ConfigArgs) -> anyhow::Result
 }
 
 fn list(catalog: &AgentCatalog, form: &JsonArgs) -> anyhow::Result<ExitCode> {
-    let mut out = Output::new();
-    if form.json {
-        let agents: Vec<_> = catalog
-            .agents
-            .iter()
-            .map(|entry| {
-                let modes: Vec<&str> = entry.manifest.modes.iter().map(|mode| mode.slug.as_str()).collect();
-                let (source, file) = origin(&entry.origin);
-                json!({
-                    "name": entry.manifest.name,
-                    "description": entry.manifest.description,
-                    "modes": modes,
-                    "source": source,
-                    "file": file,
-                })
-            })
-            .collect();
+    let row = |entry: &CatalogEntry| {
+        let modes: Vec<&str> = entry.manifest.modes.iter().map(|mode| mode.slug.as_str()).collect();
+        let (source, file) = origin(&entry.origin);
+        json!({
+            "name": entry.manifest.name,
+            "description": entry.manifest.description,
+            "modes": modes,
+            "source": source,
+            "file": file,
+        })
+    };
+    let document = || {
+        let agents: Vec<_> = catalog.agents.iter().map(row).collect();
         let untrusted: Vec<&Path> = catalog.untrusted.iter().map(|file| file.path()).collect();
         let problems: Vec<_> =
             catalog.problems.iter().map(|(file, reason)| json!({"file": file, "reason": reason})).collect();
-        out.json(&json!({"agents": agents, "untrusted": untrusted, "problems": problems}))?;
-        out.finish()?;
-        return Ok(ExitCode::SUCCESS);
-    }
+        json!({"agents": agents, "untrusted": untrusted, "problems": problems})
+    };
+    print(form, document, |out| print_catalog(out, catalog))
+}
+
+fn print_catalog(out: &mut Output, catalog: &AgentCatalog) -> io::Result<()> {
     for entry in &catalog.agents {
         let (source, _) = origin(&entry.origin);
         let name = out.paint(NAME, escape::line(&entry.manifest.name));
@@ -212,8 +201,7 @@ fn list(catalog: &AgentCatalog, form: &JsonArgs) -> anyhow::Result<ExitCode> {
             "{path} is not used because it is not trusted. Trust it with `goose configure trust`."
         ))?;
     }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn origin(origin: &AgentOrigin) -> (&'static str, Option<&Path>) {
@@ -230,26 +218,25 @@ fn show(
     acp: bool,
     form: &JsonArgs,
 ) -> anyhow::Result<ExitCode> {
-    let mut out = Output::new();
-    match (acp, form.json) {
-        (true, _) => out.json(&manifest.to_acp())?,
-        (false, true) => out.json(manifest)?,
-        (false, false) => {
+    if acp {
+        return print(&JsonArgs { json: true }, || manifest.to_acp(), |_| Ok(()));
+    }
+    print(
+        form,
+        || manifest,
+        |out| {
             let name = out.paint(NAME, escape::line(&manifest.name));
             out.line(format_args!("{name}  {}", escape::line(&manifest.description)))?;
             if let Some(connection) = &manifest.connection {
                 out.line(format_args!("  reached   {}", escape::line(&connection.shown_target())))?;
             }
-            for shown in manifest.modes.iter().filter(|it| mode.is_none_or(|mode| mode.slug == it.slug)) {
-                show_mode(&mut out, shown)?;
-            }
-        }
-    }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+            let mut shown = manifest.modes.iter().filter(|it| mode.is_none_or(|mode| mode.slug == it.slug));
+            shown.try_for_each(|mode| show_mode(out, mode))
+        },
+    )
 }
 
-fn show_mode(out: &mut Output, mode: &AgentMode) -> anyhow::Result<()> {
+fn show_mode(out: &mut Output, mode: &AgentMode) -> io::Result<()> {
     let group = |access: &GroupAccess| match &access.files {
         Some(files) => format!("{} ({files})", access.group),
         None => access.group.clone(),
@@ -267,15 +254,14 @@ fn show_mode(out: &mut Output, mode: &AgentMode) -> anyhow::Result<()> {
     for (label, text) in rows.into_iter().filter(|(_, text)| !text.is_empty()) {
         out.line(format_args!("  {label:8}  {}", escape::line(&text)))?;
     }
-    out.indented(2, FAINT, &mode.instructions)?;
-    Ok(())
+    out.indented(2, FAINT, &mode.instructions)
 }
 
 fn tools(agent: &Agent, form: &JsonArgs) -> anyhow::Result<ExitCode> {
-    let (tools, services) = (agent.toolset.tools(), agent.extensions.names());
+    let tools = agent.toolset.tools();
     let problems = problems(agent);
-    let mut out = Output::new();
-    if form.json {
+    let problem = |(name, reason): &(String, String)| json!({"name": name, "reason": reason});
+    let document = || {
         let tools: Vec<_> = tools.iter().map(|tool| json!({"name": tool.name()})).collect();
         let unresolved: Vec<_> =
             agent.unresolved.iter().map(|it| json!({"name": it.name, "reason": it.to_string()})).collect();
@@ -283,15 +269,15 @@ fn tools(agent: &Agent, form: &JsonArgs) -> anyhow::Result<ExitCode> {
             "agent": agent.manifest.name,
             "mode": agent.mode.slug,
             "tools": tools,
-            "services": services,
+            "services": agent.extensions.names(),
             "unresolved": unresolved,
         });
         if !problems.is_empty() {
-            let problem = |(name, reason): &(String, String)| json!({"name": name, "reason": reason});
             document["problems"] = problems.iter().map(problem).collect();
         }
-        out.json(&document)?;
-    } else {
+        document
+    };
+    let printed = print(form, document, |out| {
         for tool in tools.iter() {
             out.line(escape::line(tool.name()))?;
         }
@@ -302,8 +288,8 @@ fn tools(agent: &Agent, form: &JsonArgs) -> anyhow::Result<ExitCode> {
             let note = out.paint(FAINT, escape::text(&unresolved.to_string()).into_owned());
             out.line(note)?;
         }
-    }
-    out.finish()?;
+        Ok(())
+    })?;
     for (name, reason) in &problems {
         stderr::line(format_args!(
             "{WARNING}The tools of {} are missing: {}. Try it alone with: goose extension status {0}{WARNING:#}",
@@ -311,7 +297,7 @@ fn tools(agent: &Agent, form: &JsonArgs) -> anyhow::Result<ExitCode> {
             escape::text(reason.trim_end_matches('.'))
         ));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(printed)
 }
 
 /// The services whose tools are not known because they did not start, each with the reason.
@@ -385,8 +371,5 @@ fn new(name: &str, folder: &Path) -> anyhow::Result<ExitCode> {
         .shared()
         .write(text.as_bytes())
         .with_context(|| format!("{} cannot be written", file.display()))?;
-    let mut out = Output::new();
-    out.line(format_args!("Created {}. Edit it, then run: goose session --agent {name}", file.display()))?;
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    say(&format!("Created {}. Edit it, then run: goose session --agent {name}", file.display()))
 }

@@ -16,7 +16,7 @@ use super::run::{self, args::RunArgs};
 use crate::{
     args::{JsonArgs, ModelArgs},
     escape,
-    output::{FAINT, NAME, Output},
+    output::{FAINT, NAME, print, say},
     runtime::run_to_end,
 };
 
@@ -110,15 +110,15 @@ pub(crate) fn run(command: AppsCommand) -> anyhow::Result<ExitCode> {
                 Some(number) => store.show_version(&name, number)?,
                 None => store.show(&name)?,
             };
-            print(app.html.trim_end())
+            say(app.html.trim_end())
         }
         AppsCommand::Export { name, file } => {
             store.export(&name, &file)?;
-            print(&format!("Wrote {}.", file.display()))
+            say(&format!("Wrote {}.", file.display()))
         }
         AppsCommand::Delete { name } => {
             store.delete(&name)?;
-            print(&format!("Deleted {name}."))
+            say(&format!("Deleted {name}."))
         }
     }
 }
@@ -133,33 +133,31 @@ fn task(mode: &str, text: &str, model: ModelArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn list(apps: &[AppInfo], form: &JsonArgs) -> anyhow::Result<ExitCode> {
-    let mut out = Output::new();
-    if form.json {
-        let row = |app: &AppInfo| {
-            json!({
-                "name": app.name,
-                "title": app.title,
-                "description": app.description,
-                "bytes": app.bytes,
-                "changed_at": app.changed_at.to_string(),
-                "uri": app.uri(),
-            })
-        };
-        out.json(&json!({"apps": apps.iter().map(row).collect::<Vec<_>>()}))?;
-    } else if apps.is_empty() {
-        out.line("No apps yet. Create one with `goose apps new 'TEXT'`.")?;
-    }
-    for app in apps.iter().filter(|_| !form.json) {
-        let name = out.paint(NAME, escape::line(&app.name));
-        let about = if app.description.is_empty() { &app.title } else { &app.description };
-        let about = out.paint(FAINT, escape::line(about));
-        out.line(format_args!("{name}  {about}"))?;
-    }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    let row = |app: &AppInfo| {
+        json!({
+            "name": app.name,
+            "title": app.title,
+            "description": app.description,
+            "bytes": app.bytes,
+            "changed_at": app.changed_at.to_string(),
+            "uri": app.uri(),
+        })
+    };
+    let document = || json!({"apps": apps.iter().map(row).collect::<Vec<_>>()});
+    print(form, document, |out| {
+        if apps.is_empty() {
+            out.line("No apps yet. Create one with `goose apps new 'TEXT'`.")?;
+        }
+        for app in apps {
+            let name = out.paint(NAME, escape::line(&app.name));
+            let about = if app.description.is_empty() { &app.title } else { &app.description };
+            let about = out.paint(FAINT, escape::line(about));
+            out.line(format_args!("{name}  {about}"))?;
+        }
+        Ok(())
+    })
 }
 
-/// Opens a copy of the app that has the policy against network access.
 fn open(store: &AppStore, name: &str, paths: &Paths) -> anyhow::Result<ExitCode> {
     let folder = paths.cache.join("apps");
     goose_fs::create_private_dir(&folder)
@@ -171,13 +169,6 @@ fn open(store: &AppStore, name: &str, paths: &Paths) -> anyhow::Result<ExitCode>
         SystemBrowser.show(&url).await.map_err(|reason| {
             anyhow!("the browser could not be opened: {reason}. Open this file in one: {}", file.display())
         })?;
-        print(&format!("Opened {}.", file.display()))
+        say(&format!("Opened {}.", file.display()))
     })
-}
-
-fn print(text: &str) -> anyhow::Result<ExitCode> {
-    let mut out = Output::new();
-    out.line(out.foreign(text).into_owned())?;
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
 }

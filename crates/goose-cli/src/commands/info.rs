@@ -13,12 +13,12 @@ use goose::{
     session::SessionStore,
 };
 use goose_providers::Choice;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::{
     args::JsonArgs,
     choice, escape,
-    output::{BAD, FAINT, NAME, Output, WARNING, byte_size},
+    output::{self, BAD, FAINT, NAME, Output, WARNING, byte_size},
     runtime::new_runtime,
     settings::{self, ConfigArgs, Here},
 };
@@ -58,14 +58,7 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<ExitCode> {
         Err(_) => None,
     };
     let report = Report::new(&paths, &here, &args.config, choice.as_ref());
-    let mut out = Output::new();
-    if args.form.json {
-        out.json(&report)?;
-    } else {
-        print(&mut out, &report, args)?;
-    }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    output::print(&args.form, || &report, |out| print(out, &report, args))
 }
 
 fn print(out: &mut Output, report: &Report, args: &InfoArgs) -> io::Result<()> {
@@ -79,7 +72,8 @@ fn print(out: &mut Output, report: &Report, args: &InfoArgs) -> io::Result<()> {
         let line = format!("{:COLUMN$}  {} = {}", "", row.key, escape::line(&row.value));
         out.line(format_args!("{line}  {}", out.paint(FAINT, format!("({})", escape::line(&row.from)))))?;
     }
-    for (name, folder) in report.folders.named() {
+    let Paths { config, data, state, cache } = &report.folders;
+    for (name, folder) in [("config", config), ("data", data), ("state", state), ("cache", cache)] {
         row(out, name, &folder.display().to_string())?;
     }
     for file in &report.files {
@@ -130,7 +124,7 @@ struct Report {
     model: Option<String>,
     /// The reason why goose would use that model, if none is configured.
     choice: Option<String>,
-    folders: Folders,
+    folders: Paths,
     files: Vec<File>,
     settings: Vec<Row>,
     extensions: Vec<Extension>,
@@ -139,34 +133,12 @@ struct Report {
 }
 
 #[derive(Serialize)]
-struct Folders {
-    config: PathBuf,
-    data: PathBuf,
-    state: PathBuf,
-    cache: PathBuf,
-}
-
-impl Folders {
-    fn named(&self) -> [(&'static str, &Path); 4] {
-        [("config", &self.config), ("data", &self.data), ("state", &self.state), ("cache", &self.cache)]
-    }
-}
-
-#[derive(Serialize)]
 struct File {
     what: &'static str,
     path: PathBuf,
     exists: bool,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "word")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     trust: Option<Trust>,
-}
-
-fn word<S: Serializer>(trust: &Option<Trust>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(match trust {
-        Some(Trust::Trusted) => "trusted",
-        Some(Trust::Changed) => "changed",
-        Some(Trust::Unknown) | None => "unknown",
-    })
 }
 
 /// A key that is set, and its origin.
@@ -239,12 +211,7 @@ impl Report {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             model: model.or_else(|| choice.map(|choice| choice.model.to_string())),
             choice: choice.map(|choice| choice.reason.to_string()),
-            folders: Folders {
-                config: paths.config.clone(),
-                data: paths.data.clone(),
-                state: paths.state.clone(),
-                cache: paths.cache.clone(),
-            },
+            folders: paths.clone(),
             files: files(paths, here, config),
             settings: settings.map(rows).unwrap_or_default(),
             extensions,

@@ -17,13 +17,22 @@ pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod session;
 
+use std::fmt::Display;
+
 use anyhow::anyhow;
 use goose::session::StoreError;
 
 /// Adds the hint to an error of the session store.
 fn explained(error: StoreError) -> anyhow::Error {
-    match error.hint() {
+    let hint = error.hint();
+    hinted(error, hint)
+}
+
+/// Joins an error and its hint.
+fn hinted(error: impl Into<anyhow::Error>, hint: Option<impl Display>) -> anyhow::Error {
+    let error = error.into();
+    match hint {
         Some(hint) => anyhow!("{error}\n{hint}"),
-        None => error.into(),
+        None => error,
     }
 }

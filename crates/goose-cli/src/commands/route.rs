@@ -1,6 +1,6 @@
 //! `goose agents route`: the agent that a request would go to, and the tasks that it consists of. Nothing is run.
 
-use std::process::ExitCode;
+use std::{io, process::ExitCode};
 
 use anyhow::ensure;
 use goose::agents::{
@@ -12,23 +12,17 @@ use goose::agents::{
 use crate::{
     args::JsonArgs,
     escape,
-    output::{FAINT, NAME, Output},
+    output::{FAINT, NAME, Output, print},
 };
 
 /// Prints the route of a request.
 pub(super) fn run(catalog: &AgentCatalog, text: &str, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     ensure!(!text.trim().is_empty(), "The request is empty. Say what is to be done.");
     let route = orchestrator_agent::route(catalog, text)?;
-    let mut out = Output::new();
-    match form.json {
-        true => out.json(&route)?,
-        false => show(&mut out, &route)?,
-    }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    print(form, || &route, |out| show(out, &route))
 }
 
-fn show(out: &mut Output, route: &Route) -> anyhow::Result<()> {
+fn show(out: &mut Output, route: &Route) -> io::Result<()> {
     let name = out.paint(NAME, escape::line(&route.id()).into_owned());
     let tier = out.paint(FAINT, tier(route.by, route.confidence));
     out.line(format_args!("{name}  {tier}"))?;

@@ -2,10 +2,12 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
+use serde::Serialize;
+
 use super::ConfigError;
 
 /// goose's folders. They need not exist.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Paths {
     /// `config.yaml`, `secrets.yaml`, recipes: what people write.
     pub config: PathBuf,

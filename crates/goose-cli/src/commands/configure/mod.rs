@@ -25,7 +25,7 @@ use self::{
 };
 use crate::{
     choice,
-    output::Output,
+    output::say,
     runtime::new_runtime,
     settings::{self, ConfigArgs},
     stderr,
@@ -59,12 +59,9 @@ fn by_flags(changes: &Changes, editor: &ConfigEditor, settings: &Settings) -> an
     let registry = load_providers(settings);
     let mut done = Vec::new();
     let applied = flags::apply(changes, editor, settings, registry, &mut done);
-    let mut out = Output::new();
     for line in done {
-        let line = out.foreign(&line).into_owned();
-        out.line(line)?;
+        say(&line)?;
     }
-    out.finish()?;
     applied.map(|()| ExitCode::SUCCESS)
 }
 

@@ -7,7 +7,7 @@ use goose::config::{ConfigEditor, HIDDEN, Moderator, Origin, Secret, Settings, l
 use serde_json::Value;
 
 use super::{choices::find_mode, keys};
-use crate::{output::Output, stderr};
+use crate::{output::say, stderr};
 
 /// Keys whose values are whole numbers.
 const WHOLE_NUMBERS: [&str; 5] = [
@@ -109,13 +109,4 @@ fn warn_if_overridden(settings: &Settings, key: &str) {
     if let Some(origin @ (Origin::Environment(_) | Origin::Project(_))) = settings.origin(key) {
         stderr::line(format_args!("{origin} overrides config.yaml here."));
     }
-}
-
-/// Writes a line to standard output.
-pub(super) fn say(line: &str) -> anyhow::Result<ExitCode> {
-    let mut out = Output::new();
-    let line = out.foreign(line).into_owned();
-    out.line(line)?;
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
 }

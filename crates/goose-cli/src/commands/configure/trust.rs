@@ -11,11 +11,12 @@ use goose::{
     project_files::{self, ProjectFileKind},
 };
 
-use super::{
-    asking::{Asking as _, Terminal},
-    set_get::say,
+use super::asking::{Asking as _, Terminal};
+use crate::{
+    escape,
+    output::{NAME, say},
+    stderr,
 };
-use crate::{escape, output::NAME, stderr};
 
 /// Trusts the project's files in their current form, after showing them and asking.
 pub(super) fn trust(paths: &Paths, yes: bool) -> anyhow::Result<ExitCode> {

@@ -13,10 +13,11 @@ use std::{io, process::ExitCode};
 use clap::Args;
 use goose::config::Paths;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::{
     args::JsonArgs,
-    output::{BAD, FAINT, GOOD, NAME, Output, WARNING},
+    output::{self, BAD, FAINT, GOOD, NAME, Output, WARNING},
     runtime::new_runtime,
     settings::{self, ConfigArgs, Here},
 };
@@ -91,26 +92,13 @@ impl Check {
     }
 }
 
-/// The document of `--json`.
-#[derive(Serialize)]
-struct Document {
-    healthy: bool,
-    checks: Vec<Check>,
-}
-
 /// Runs all checks.
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let here = settings::look(&paths, &args.config);
     let checks = all(&paths, &here, args)?;
     let healthy = checks.iter().all(|check| check.state != State::Bad);
-    let mut out = Output::new();
-    if args.form.json {
-        out.json(&Document { healthy, checks })?;
-    } else {
-        print(&mut out, &checks)?;
-    }
-    out.finish()?;
+    output::print(&args.form, || json!({ "healthy": healthy, "checks": checks }), |out| print(out, &checks))?;
     Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

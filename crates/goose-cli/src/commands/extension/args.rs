@@ -1,11 +1,8 @@
 //! Arguments of `goose extension`.
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
-use crate::{
-    args::{ExtensionArgs, JsonArgs},
-    settings::ConfigArgs,
-};
+use crate::args::{ExtensionArgs, JsonArgs};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -55,15 +52,6 @@ Examples:
 
 With --json: the MCP result, {content, structuredContent, isError, _meta}.
 Exit codes: 1 the tool failed, 130 cancelled with Ctrl-C.";
-
-/// Arguments of `goose extension`.
-#[derive(Debug, Args)]
-pub(crate) struct ExtensionCommandArgs {
-    #[command(flatten)]
-    pub(crate) config: ConfigArgs,
-    #[command(subcommand)]
-    pub(crate) command: Option<ExtensionCommand>,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExtensionCommand {

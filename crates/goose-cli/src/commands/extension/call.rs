@@ -21,7 +21,12 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    args::JsonArgs, escape, output::Output, runtime::with_extensions, stderr, terminal_caller::TerminalCaller,
+    args::JsonArgs,
+    escape,
+    output::{self, Output},
+    runtime::with_extensions,
+    stderr,
+    terminal_caller::TerminalCaller,
 };
 
 /// Advice at the end of each message about bad arguments.
@@ -78,13 +83,7 @@ fn print(output: &ToolOutput, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     if let (Some(ToolError::Disconnected(reason)), false) = (output.failure(), form.json) {
         bail!(reason);
     }
-    let mut out = Output::new();
-    if form.json {
-        out.json(&as_json(output))?;
-    } else {
-        print_content(&mut out, output)?;
-    }
-    out.finish()?;
+    output::print(form, || as_json(output), |out| print_content(out, output))?;
     Ok(if output.is_error { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

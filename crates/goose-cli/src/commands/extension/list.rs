@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::{
     args::JsonArgs,
     escape,
-    output::{BAD, FAINT, GOOD, NAME, Output},
+    output::{BAD, FAINT, GOOD, NAME, Output, print},
     selection::{Candidate, Selection, Source},
 };
 
@@ -29,7 +29,7 @@ const INDENT: usize = 4;
 #[derive(Serialize)]
 struct Document<'a> {
     config: Option<&'a Path>,
-    extensions: Vec<Row<'a>>,
+    extensions: &'a [Row<'a>],
 }
 
 #[derive(Serialize)]
@@ -63,25 +63,24 @@ impl<'a> Row<'a> {
 pub(super) fn run(selection: &Selection, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     let rows: Vec<Row<'_>> = selection.candidates().iter().map(Row::new).collect();
     let file = selection.file().map(|file| file.as_path());
-    let mut out = Output::new();
-    if form.json {
-        out.json(&Document { config: file, extensions: rows })?;
-    } else {
-        let (builtin, configured): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|row| row.source == Source::Builtin);
-        let (platform, services): (Vec<_>, Vec<_>) =
-            builtin.into_iter().partition(|row| row.kind == Some(PLATFORM));
-        let (used, unused): (Vec<_>, Vec<_>) = services.into_iter().partition(|row| row.enabled);
-        let listed: Vec<_> = configured.into_iter().chain(used).collect();
-        print_listed(&mut out, &listed, file)?;
-        print_others(&mut out, "Other built-ins (use them by name or with --with-builtin):", &unused)?;
-        print_others(&mut out, "These come with the modes of agents (`goose agents list`):", &platform)?;
-    }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    print(
+        form,
+        || Document { config: file, extensions: &rows },
+        |out| {
+            let (builtin, configured): (Vec<_>, Vec<_>) =
+                rows.iter().partition(|row| row.source == Source::Builtin);
+            let (platform, services): (Vec<_>, Vec<_>) =
+                builtin.into_iter().partition(|row| row.kind == Some(PLATFORM));
+            let (used, unused): (Vec<_>, Vec<_>) = services.into_iter().partition(|row| row.enabled);
+            let listed: Vec<_> = configured.into_iter().chain(used).collect();
+            print_listed(out, &listed, file)?;
+            print_others(out, "Other built-ins (use them by name or with --with-builtin):", &unused)?;
+            print_others(out, "These come with the modes of agents (`goose agents list`):", &platform)
+        },
+    )
 }
 
-fn print_listed(out: &mut Output, rows: &[Row<'_>], file: Option<&Path>) -> io::Result<()> {
+fn print_listed(out: &mut Output, rows: &[&Row<'_>], file: Option<&Path>) -> io::Result<()> {
     if rows.is_empty() {
         return match file {
             Some(file) => out.line(format_args!("No extensions are configured in {}.", file.display())),
@@ -110,7 +109,7 @@ fn print_listed(out: &mut Output, rows: &[Row<'_>], file: Option<&Path>) -> io::
     Ok(())
 }
 
-fn print_others(out: &mut Output, heading: &str, rows: &[Row<'_>]) -> io::Result<()> {
+fn print_others(out: &mut Output, heading: &str, rows: &[&Row<'_>]) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }

@@ -13,14 +13,15 @@ use goose::{
     services::Phase,
 };
 use goose_extension::ToolResult;
+use goose_mcp_bridge::DroppedTool;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
     args::JsonArgs,
     escape,
-    output::{BAD, FAINT, GOOD, NAME, Output, WARNING},
+    output::{BAD, FAINT, GOOD, NAME, Output, WARNING, print},
     runtime::with_extensions,
     selection::Candidate,
     stderr,
@@ -32,14 +33,7 @@ const BROKEN: &str = "broken";
 /// Indentation of details.
 const INDENT: usize = 4;
 
-/// The document of `--json`.
-#[derive(Serialize)]
-struct Document {
-    ready: bool,
-    extensions: Vec<Row>,
-}
-
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Row {
     name: String,
     #[serde(rename = "type")]
@@ -53,16 +47,10 @@ struct Row {
     description: Option<String>,
     tools: usize,
     missing_tools: Vec<String>,
-    dropped_tools: Vec<Dropped>,
+    dropped_tools: Vec<DroppedTool>,
     stderr: Option<String>,
     /// The extension's own status values.
     status: BTreeMap<String, Value>,
-}
-
-#[derive(Serialize)]
-struct Dropped {
-    name: String,
-    reason: String,
 }
 
 /// Outcome of starting an extension.
@@ -82,7 +70,9 @@ pub(super) fn run(settings: &Settings, chosen: Vec<Candidate>, form: &JsonArgs) 
         };
         let extensions = rows(&chosen, manager.status(), &tried);
         let ready = extensions.iter().all(Row::is_ready);
-        print(Document { ready, extensions }, form)?;
+        let width = extensions.iter().map(|row| row.name.chars().count()).max().unwrap_or_default();
+        let document = || json!({ "ready": ready, "extensions": extensions });
+        print(form, document, |out| extensions.iter().try_for_each(|row| print_row(out, row, width)))?;
         Ok(if ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
 }
@@ -127,7 +117,6 @@ impl Row {
         let ping = tried.and_then(|tried| tried.ping.as_ref());
         let failed_ping = ping.and_then(|ping| ping.as_ref().err()).map(ToString::to_string);
         let service = status.service;
-        let dropped = service.dropped_tools.into_iter();
         Self {
             name: status.name,
             kind: Some(service.kind),
@@ -140,7 +129,7 @@ impl Row {
             description: status.description,
             tools: status.tools,
             missing_tools: status.missing_tools,
-            dropped_tools: dropped.map(|tool| Dropped { name: tool.name, reason: tool.reason }).collect(),
+            dropped_tools: service.dropped_tools,
             stderr: service.stderr,
             status: tried.map(|tried| tried.status.clone()).unwrap_or_default(),
         }
@@ -152,16 +141,7 @@ impl Row {
             kind: candidate.config.as_ref().map(ExtensionConfig::type_name),
             state: BROKEN,
             reason: Some(reason),
-            ready_ms: None,
-            ping_ms: None,
-            protocol: None,
-            version: None,
-            description: None,
-            tools: 0,
-            missing_tools: Vec::new(),
-            dropped_tools: Vec::new(),
-            stderr: None,
-            status: BTreeMap::new(),
+            ..Self::default()
         }
     }
 
@@ -189,17 +169,6 @@ impl Row {
     }
 }
 
-fn print(document: Document, form: &JsonArgs) -> io::Result<()> {
-    let mut out = Output::new();
-    if form.json {
-        out.json(&document)?;
-    } else {
-        let width = document.extensions.iter().map(|row| row.name.chars().count()).max().unwrap_or_default();
-        document.extensions.iter().try_for_each(|row| print_row(&mut out, row, width))?;
-    }
-    out.finish()
-}
-
 fn print_row(out: &mut Output, row: &Row, width: usize) -> io::Result<()> {
     let mark = if row.is_ready() { out.paint(GOOD, "✓") } else { out.paint(BAD, "✗") };
     let name = out.paint(NAME, format!("{:width$}", escape::line(&row.name)));
@@ -207,7 +176,7 @@ fn print_row(out: &mut Output, row: &Row, width: usize) -> io::Result<()> {
     if let Some(reason) = row.reason.as_deref().filter(|_| !row.is_ready()) {
         out.indented(INDENT, BAD, reason)?;
     }
-    for Dropped { name, reason } in &row.dropped_tools {
+    for DroppedTool { name, reason } in &row.dropped_tools {
         let name = escape::line(name);
         out.indented(INDENT, WARNING, &format!("ignored the tool `{name}`: {reason}"))?;
     }

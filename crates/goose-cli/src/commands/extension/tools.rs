@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use crate::{
     args::JsonArgs,
     escape,
-    output::{FAINT, NAME, Output},
+    output::{self, FAINT, NAME, Output},
     runtime::with_extensions,
     selection::Candidate,
     stderr,
@@ -20,15 +20,8 @@ use crate::{
 /// Indentation of descriptions.
 const INDENT: usize = 4;
 
-/// The document of `--json`.
-#[derive(Serialize)]
-struct Document {
-    tools: Vec<Value>,
-    problems: Vec<Problem>,
-}
-
 /// The reason why the tools of an extension are missing.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Serialize)]
 struct Problem {
     extension: String,
     error: String,
@@ -94,15 +87,12 @@ fn print(
     tools: &[Tool],
     problems: &[Problem],
     form: &JsonArgs,
-) -> io::Result<()> {
-    let mut out = Output::new();
-    if form.json {
-        let tools = tools.iter().map(|tool| as_json(manager, tool)).collect();
-        out.json(&Document { tools, problems: problems.to_vec() })?;
-    } else {
-        print_text(&mut out, tools)?;
-    }
-    out.finish()?;
+) -> anyhow::Result<()> {
+    let document = || {
+        let tools: Vec<Value> = tools.iter().map(|tool| as_json(manager, tool)).collect();
+        json!({ "tools": tools, "problems": problems })
+    };
+    output::print(form, document, |out| print_text(out, tools))?;
     for Problem { extension, error } in problems {
         stderr::error(&format!("cannot list the tools of `{extension}`: {error}"));
     }
@@ -111,7 +101,7 @@ fn print(
 
 /// Converts a tool to its MCP form, with the name of its extension.
 fn as_json(manager: &ExtensionManager, tool: &Tool) -> Value {
-    let mut json = json!(tool.to_mcp());
+    let mut json = json!(tool);
     if let Ok(owned) = manager.locate(tool.name()) {
         json["extension"] = json!(owned.extension);
     }

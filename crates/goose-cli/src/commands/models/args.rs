@@ -1,8 +1,8 @@
 //! Arguments of `goose models`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
-use crate::{args::JsonArgs, settings::ConfigArgs};
+use crate::args::{JsonArgs, ListFormat};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -54,14 +54,6 @@ Examples:
 Sets GOOSE_PROVIDER to 'local' and GOOSE_MODEL to the file or the name in
 config.yaml; the file stays where it is.";
 
-#[derive(Debug, Args)]
-pub(crate) struct ModelsArgs {
-    #[command(subcommand)]
-    pub(crate) command: Option<ModelsCommand>,
-    #[command(flatten)]
-    pub(crate) config: ConfigArgs,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsCommand {
     /// List available and downloaded models
@@ -107,14 +99,4 @@ pub(crate) struct ListArgs {
     pub(crate) format: ListFormat,
     #[command(flatten)]
     pub(crate) form: JsonArgs,
-}
-
-/// Output format of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum ListFormat {
-    /// Lines.
-    #[default]
-    Text,
-    /// One document.
-    Json,
 }

@@ -6,13 +6,11 @@ use goose::config::Settings;
 use goose_local::model_store::{Item, ModelStore, State};
 use serde_json::{Value, json};
 
-use super::{
-    args::{ListArgs, ListFormat},
-    explained,
-};
+use super::{args::ListArgs, explained};
 use crate::{
+    args::{JsonArgs, ListFormat},
     escape,
-    output::{FAINT, GOOD, NAME, Output, WARNING, byte_size},
+    output::{self, FAINT, GOOD, NAME, Output, WARNING, byte_size},
 };
 
 pub(super) fn run(store: &ModelStore, settings: &Settings, args: &ListArgs) -> anyhow::Result<ExitCode> {
@@ -21,20 +19,19 @@ pub(super) fn run(store: &ModelStore, settings: &Settings, args: &ListArgs) -> a
     let is_used = |item: &Item| {
         used.as_ref().is_some_and(|used| *used == item.name || *used == item.path.display().to_string())
     };
-    let mut out = Output::new();
-    if args.form.json || args.format == ListFormat::Json {
-        let models: Vec<Value> = items.iter().map(|item| document(item, is_used(item))).collect();
-        out.json(&json!({ "folder": store.folder(), "models": models }))?;
-    } else {
+    let form = JsonArgs { json: args.form.json || args.format == ListFormat::Json };
+    let row = |item: &Item| document(item, is_used(item));
+    let document =
+        || json!({ "folder": store.folder(), "models": items.iter().map(row).collect::<Vec<_>>() });
+    output::print(&form, document, |out| {
         for item in &items {
-            print(&mut out, item, is_used(item))?;
+            print(out, item, is_used(item))?;
         }
-        if let Some(used) = used.as_ref().filter(|_| !items.iter().any(is_used)) {
-            out.line(format_args!("In use: {}", escape::line(used)))?;
+        match used.as_ref().filter(|_| !items.iter().any(is_used)) {
+            Some(used) => out.line(format_args!("In use: {}", escape::line(used))),
+            None => Ok(()),
         }
-    }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 /// Returns the configured local model.

@@ -5,7 +5,7 @@ mod list;
 
 use std::{fs, path::Path, process::ExitCode, sync::Arc};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use goose::config::{ConfigEditor, Origin, Paths, Settings};
 use goose_local::{
     download,
@@ -14,22 +14,23 @@ use goose_local::{
     },
 };
 
-use self::args::{ModelsArgs, ModelsCommand};
+use self::args::ModelsCommand;
+use super::hinted;
 use crate::{
     args::Consent,
     choice::Verbosity,
     escape,
     local::{self, Fetching, PROVIDER},
-    output::{Output, byte_size},
+    output::{byte_size, say},
     runtime::run_to_end,
     settings::{self, ConfigArgs},
     signals::Signals,
     stderr,
-    terminal::input::{Input, InputEvent},
+    terminal::input::Input,
 };
 
 /// Runs a command of `goose models`.
-fn run(command: ModelsCommand, config: &ConfigArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(command: ModelsCommand, config: &ConfigArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let store = local::store(&paths).map_err(explained)?;
     let settings = settings::look(&paths, config).settings?;
@@ -64,34 +65,11 @@ fn fetching(yes: bool) -> Fetching {
     Fetching { consent, verbosity: Verbosity::Normal, input: Arc::new(Input::new(None)) }
 }
 
-/// Runs `goose models`, or shows its help if no command is given.
-pub(crate) fn run_or_help(
-    args: ModelsArgs,
-    help: impl FnOnce() -> anyhow::Result<ExitCode>,
-) -> anyhow::Result<ExitCode> {
-    match args.command {
-        Some(command) => run(command, &args.config),
-        None => help(),
-    }
-}
-
-/// Adds the hint to an error of the model store.
 fn explained(error: ModelStoreError) -> anyhow::Error {
-    match error.hint() {
-        Some(hint) => anyhow!("{error}\n{hint}"),
-        None => error.into(),
-    }
+    let hint = error.hint();
+    hinted(error, hint)
 }
 
-/// Writes a line to standard output.
-fn say(line: &str) -> anyhow::Result<()> {
-    let mut out = Output::new();
-    let line = out.foreign(line).into_owned();
-    out.line(line)?;
-    Ok(out.finish()?)
-}
-
-/// Downloads a model.
 async fn pull(
     store: &ModelStore,
     settings: &Settings,
@@ -102,14 +80,13 @@ async fn pull(
     let item = store.item(name).map_err(explained)?;
     let path = item.path.display().to_string();
     match (item.state, item.entry) {
-        (State::Here { .. }, _) => say(&format!("{name} is already downloaded: {path}"))?,
+        (State::Here { .. }, _) => say(&format!("{name} is already downloaded: {path}")),
         (_, Some(entry)) => {
             let pulled = download(store, &entry, settings, fetching).await.map_err(explained)?;
-            say(&pulled.path.display().to_string())?;
+            say(&pulled.path.display().to_string())
         }
-        (_, None) => return Err(explained(ModelStoreError::Absent { name: name.to_owned() })),
+        (_, None) => Err(explained(ModelStoreError::Absent { name: name.to_owned() })),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Verifies the checksum of one model or of all downloaded ones.
@@ -127,17 +104,15 @@ async fn verify(store: &ModelStore, name: Option<&str>) -> anyhow::Result<ExitCo
         stderr::end_status();
         match verdict.map_err(explained)? {
             Verdict::Right => say(&format!("{name} is verified."))?,
-            Verdict::Unknown { found } => {
-                say(&format!("{name} is your own file; its sha256 is {found}."))?;
-            }
+            Verdict::Unknown { found } => say(&format!("{name} is your own file; its sha256 is {found}."))?,
             Verdict::Wrong { expected, found } => {
                 is_right = false;
                 say(&format!(
                     "{name} is damaged or a different file: its sha256 is {found}, expected {expected}. Run `goose models \
                      remove {name}` and then `goose models pull {name}`."
-                ))?;
+                ))?
             }
-        }
+        };
     }
     Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -165,8 +140,7 @@ async fn remove(store: &ModelStore, name: &str, consent: Consent) -> anyhow::Res
         return Ok(ExitCode::FAILURE);
     }
     let freed = store.remove(name).map_err(explained)?;
-    say(&format!("Removed {name}; freed {}.", byte_size(freed)))?;
-    Ok(ExitCode::SUCCESS)
+    say(&format!("Removed {name}; freed {}.", byte_size(freed)))
 }
 
 /// Asks before a file of the user's own is removed: it cannot be downloaded again.
@@ -182,8 +156,7 @@ async fn confirm_removal(item: &Item, consent: Consent) -> anyhow::Result<bool> 
         );
     }
     let question = format!("{} is your own file. Delete it permanently? (y/n) ", item.name);
-    let typed = Arc::new(Input::new(None)).turn().await.answer(&question).await;
-    Ok(matches!(typed, InputEvent::Text(text) if matches!(text.trim(), "y" | "yes")))
+    Ok(Arc::new(Input::new(None)).turn().await.is_agreed(&question).await)
 }
 
 /// Makes a model the default, by name or by file.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use goose::permission::Mode;
 
-use crate::{args::JsonArgs, settings::ConfigArgs};
+use crate::args::JsonArgs;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -41,15 +41,6 @@ With --json: {verdicts: {auto, smart_approve, approve}, segments: [{command,
 runs, variables, reads_only, rules}], reason, mode, reasons: {MODE: [TEXT]},
 files: [{path, access}], not_understood: [TEXT]}. A verdict is 'allow', 'ask' or
 'deny'; 'reason' is that of 'mode'. Nothing is run.";
-
-/// Arguments of `goose permissions`.
-#[derive(Debug, Args)]
-pub(crate) struct PermissionsArgs {
-    #[command(subcommand)]
-    pub(crate) command: Option<PermissionsCommand>,
-    #[command(flatten)]
-    pub(crate) config: ConfigArgs,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {

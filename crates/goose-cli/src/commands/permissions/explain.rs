@@ -15,7 +15,7 @@ use super::{Place, style};
 use crate::{
     args::JsonArgs,
     escape,
-    output::{FAINT, GOOD, NAME, Output, WARNING},
+    output::{FAINT, GOOD, NAME, Output, WARNING, print},
 };
 
 /// The largest command on standard input.
@@ -68,17 +68,16 @@ pub(super) fn test(
     form: &JsonArgs,
 ) -> anyhow::Result<ExitCode> {
     let explanation = place.permissions.explain(&text(command)?, &place.folder);
-    let mut out = Output::new();
-    if form.json {
-        out.json(&document(place, mode, &explanation))?;
-    } else {
-        for verdict in verdicts(&explanation, mode) {
-            let effect = out.paint(style(verdict.effect), verdict.effect.as_str());
-            out.line(format_args!("{:MODES$}  {effect}", verdict.mode.as_str()))?;
-        }
-    }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    print(
+        form,
+        || document(place, mode, &explanation),
+        |out| {
+            verdicts(&explanation, mode).try_for_each(|verdict| {
+                let effect = out.paint(style(verdict.effect), verdict.effect.as_str());
+                out.line(format_args!("{:MODES$}  {effect}", verdict.mode.as_str()))
+            })
+        },
+    )
 }
 
 /// Prints the verdicts, the parts of the command and the reasons.

@@ -9,7 +9,7 @@ use super::{Place, style};
 use crate::{
     args::JsonArgs,
     escape,
-    output::{BAD, FAINT, NAME, Output, WARNING},
+    output::{self, BAD, FAINT, NAME, Output, WARNING},
 };
 
 /// Width of the column of effects.
@@ -21,9 +21,9 @@ struct Document<'a> {
     mode: &'static str,
     from: Option<&'a str>,
     file: Option<&'a Path>,
-    problem: Option<String>,
+    problem: Option<&'a str>,
     rules: Vec<Row>,
-    protected: Vec<Protected<'a>>,
+    protected: &'a [Protected<'a>],
     unknown_tools: Vec<String>,
 }
 
@@ -74,26 +74,25 @@ pub(super) fn run(place: &Place, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     let extensions: Vec<&str> = place.settings.extensions().iter().map(|entry| entry.key.as_str()).collect();
     let protected: Vec<Protected<'_>> = permissions.protected_files().map(Protected::new).collect();
     let unknown = permissions.rules_without_tool(&extensions).unwrap_or_default();
-    let mut out = Output::new();
-    if form.json {
-        out.json(&Document {
-            mode: place.mode().as_str(),
-            from: place.mode_from.as_deref(),
-            file: permissions.file(),
-            problem,
-            rules: rules.iter().map(Row::new).collect(),
-            protected,
-            unknown_tools: unknown.iter().map(ToString::to_string).collect(),
-        })?;
-    } else {
-        print(&mut out, place, &rules, &unknown)?;
-        print_protected(&mut out, &protected)?;
-        if let Some(problem) = problem {
-            out.line(format_args!("{} {}", out.paint(BAD, "problem:"), escape::text(&problem)))?;
+    let document = || Document {
+        mode: place.mode().as_str(),
+        from: place.mode_from.as_deref(),
+        file: permissions.file(),
+        problem: problem.as_deref(),
+        rules: rules.iter().map(Row::new).collect(),
+        protected: &protected,
+        unknown_tools: unknown.iter().map(ToString::to_string).collect(),
+    };
+    output::print(form, document, |out| {
+        print(out, place, &rules, &unknown)?;
+        print_protected(out, &protected)?;
+        match &problem {
+            Some(problem) => {
+                out.line(format_args!("{} {}", out.paint(BAD, "problem:"), escape::text(problem)))
+            }
+            None => Ok(()),
         }
-    }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 fn print(out: &mut Output, place: &Place, rules: &[Rule], unknown: &[Rule]) -> io::Result<()> {

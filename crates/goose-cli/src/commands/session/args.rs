@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::args::{ConversationArgs, ExtensionArgs, JsonArgs, ModelArgs, SESSION};
+use crate::args::{ConversationArgs, ExtensionArgs, JsonArgs, ListFormat, ModelArgs, SESSION};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -121,15 +121,6 @@ pub(crate) struct ListArgs {
     pub(crate) format: Option<ListFormat>,
     #[command(flatten)]
     pub(crate) form: JsonArgs,
-}
-
-/// Output format of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ListFormat {
-    /// Lines.
-    Text,
-    /// One document.
-    Json,
 }
 
 /// The session to work on; the latest one by default.

@@ -1,20 +1,17 @@
 //! `goose session list` and `goose session search`.
 
-use std::{env, process::ExitCode};
+use std::{env, io, process::ExitCode};
 
 use goose::session::{Found, ListOptions, SearchQuery, SearchResults, SessionStore, SessionSummary};
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{
-    args::{ListArgs, ListFormat},
-    explained,
-};
+use super::{args::ListArgs, explained};
 use crate::{
-    args::JsonArgs,
+    args::{JsonArgs, ListFormat},
     escape,
-    output::{FAINT, NAME, Output, WARNING},
+    output::{self, FAINT, NAME, Output, WARNING},
     stderr,
     terminal::size::fitted,
 };
@@ -24,7 +21,7 @@ const NAME_WIDTH: usize = 60;
 
 /// Lists sessions, the newest first.
 pub(super) async fn list(store: &SessionStore, args: ListArgs) -> anyhow::Result<ExitCode> {
-    let json = args.form.json || args.format == Some(ListFormat::Json);
+    let form = JsonArgs { json: args.form.json || args.format == Some(ListFormat::Json) };
     // One more than is shown tells whether there are more.
     let enough = args.limit.saturating_add(1);
     let mut sessions = match &args.search {
@@ -48,21 +45,18 @@ pub(super) async fn list(store: &SessionStore, args: ListArgs) -> anyhow::Result
     };
     let has_more = sessions.len() > args.limit as usize;
     sessions.truncate(args.limit as usize);
-    let mut out = Output::new();
-    if json {
-        out.json(&json!({ "sessions": sessions.iter().map(Row::new).collect::<Vec<_>>() }))?;
-    } else if sessions.is_empty() {
-        out.line("No sessions found. Run `goose session` to start one.")?;
-    } else {
-        print(&mut out, &sessions)?;
+    let document = || json!({ "sessions": sessions.iter().map(Row::new).collect::<Vec<_>>() });
+    output::print(&form, document, |out| {
+        if sessions.is_empty() {
+            return out.line("No sessions found. Run `goose session` to start one.");
+        }
+        print(out, &sessions)?;
         if has_more {
             let note = format!("Only {} shown; there are more. Use --limit N to list more.", args.limit);
-            let note = out.paint(FAINT, note);
-            out.line(note)?;
+            out.line(out.paint(FAINT, note))?;
         }
-    }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+        Ok(())
+    })
 }
 
 /// A session in JSON output.
@@ -102,7 +96,7 @@ fn tell_unindexed(results: &SearchResults) {
     ));
 }
 
-fn print(out: &mut Output, sessions: &[SessionSummary]) -> anyhow::Result<()> {
+fn print(out: &mut Output, sessions: &[SessionSummary]) -> io::Result<()> {
     let ids = sessions.iter().map(|session| session.id.as_str().len()).max().unwrap_or_default();
     for session in sessions {
         let id = out.paint(NAME, format!("{:ids$}", session.id));
@@ -137,22 +131,23 @@ pub(super) async fn search(
     let results = store.search(&SearchQuery::new(text, limit)).await.map_err(explained)?;
     tell_unindexed(&results);
     let found = &results.found;
-    let mut out = Output::new();
-    if form.json {
+    let document = || {
         let found: Vec<_> = found.iter().map(found_json).collect();
-        out.json(&json!({ "found": found, "unindexed": results.unindexed }))?;
-    } else if found.is_empty() {
-        out.line("No matches found.")?;
-    }
-    for found in found.iter().filter(|_| !form.json) {
-        let id = out.paint(NAME, &found.session);
-        let when = out.paint(FAINT, local(found.at));
-        let name = fitted(&escape::line(&found.name), NAME_WIDTH);
-        out.line(format_args!("{id}  {name}  {when}"))?;
-        out.indented(4, FAINT, &found.snippet.replace('\n', " "))?;
-    }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+        json!({ "found": found, "unindexed": results.unindexed })
+    };
+    output::print(form, document, |out| {
+        if found.is_empty() {
+            out.line("No matches found.")?;
+        }
+        for found in found {
+            let id = out.paint(NAME, &found.session);
+            let when = out.paint(FAINT, local(found.at));
+            let name = fitted(&escape::line(&found.name), NAME_WIDTH);
+            out.line(format_args!("{id}  {name}  {when}"))?;
+            out.indented(4, FAINT, &found.snippet.replace('\n', " "))?;
+        }
+        Ok(())
+    })
 }
 
 fn found_json(found: &Found) -> serde_json::Value {

@@ -19,12 +19,7 @@ use super::{
     args::{ExportFormat, WhichSession},
     chosen, explained,
 };
-use crate::{
-    escape, local,
-    output::Output,
-    stderr,
-    terminal::input::{Input, InputEvent},
-};
+use crate::{escape, local, output::say, stderr, terminal::input::Input};
 
 /// Maximum size of an imported file.
 const MAX_IMPORT_BYTES: u64 = 512 * 1024 * 1024;
@@ -57,8 +52,7 @@ async fn agreed(question: &str) -> anyhow::Result<bool> {
     if !stderr::can_ask() {
         bail!("No terminal available to confirm the removal. Use --yes to remove it without confirmation.");
     }
-    let typed = Arc::new(Input::new(None)).turn().await.answer(question).await;
-    Ok(matches!(typed, InputEvent::Text(text) if matches!(text.trim(), "y" | "yes")))
+    Ok(Arc::new(Input::new(None)).turn().await.is_agreed(question).await)
 }
 
 /// Renames a session.
@@ -191,12 +185,4 @@ fn report(paths: &Paths) -> String {
         Err(error) => lines.push(format!("config.yaml: {error}")),
     }
     lines.join("\n") + "\n"
-}
-
-/// Writes a line to standard output.
-fn say(line: &str) -> anyhow::Result<ExitCode> {
-    let mut out = Output::new();
-    out.line(line)?;
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -171,7 +171,6 @@ impl Exchange {
         notices.extend(agent.notices());
         let agent = ActiveAgent::new(agent);
         let state = State {
-            is_new: conversation.messages().is_empty(),
             conversation,
             unwritten: Vec::new(),
             context_usage: ContextUsage::default(),
@@ -213,8 +212,6 @@ pub(super) struct State {
     pub(super) offer: Offer,
     /// The notices that were found when the exchange was made.
     pub(super) notices: Vec<String>,
-    /// Set until the first message.
-    pub(super) is_new: bool,
     /// Set if goose was ended in the middle of the last reply, and the log does not say so yet.
     pub(super) is_unfinished: bool,
     /// The tasks that goose was ended in the middle of.

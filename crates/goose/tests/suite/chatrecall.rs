@@ -1,5 +1,7 @@
 //! `chatrecall`: earlier sessions are found by words and shown in short; others are not.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use goose::{
     platform::chatrecall::{ChatRecall, RecallOptions, recall},
@@ -192,7 +194,7 @@ async fn a_large_backlog_is_indexed_newest_first_and_does_not_stall_a_search() -
     let begin = std::time::Instant::now();
     while !ask(&extension, json!({"query": "oldest walrus"})).await?.contains(oldest.id().as_str()) {
         anyhow::ensure!(begin.elapsed() < super::support::PATIENCE, "the rest is not indexed");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     Ok(())
 }
@@ -256,6 +258,9 @@ async fn a_recall_is_bounded_relevant_and_of_one_folder() -> anyhow::Result<()> 
     let (now, _) = current(&shelf).await?;
     let options = RecallOptions::new("/work", now.id().clone());
 
+    assert_eq!(recall(&shelf.store, "tokenizer accents texts", &options).await?, None, "not indexed yet");
+    now.sync().await?;
+    assert_eq!(shelf.store.index_newest(Duration::ZERO).await?, 0, "others follow at the end of a reply");
     let recalled = recall(&shelf.store, "Why does the tokenizer lose accents in texts?", &options).await?;
     let recalled = recalled.context("it is relevant")?;
     assert_eq!(recalled.sessions, [here.id().clone()]);

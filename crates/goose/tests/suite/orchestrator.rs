@@ -466,13 +466,14 @@ const QUESTION: &str = "Why does the tokenizer lose accents in German texts?";
 const SAID: &str = "The tokenizer loses accents in German texts because of the normalization form";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_message_comes_with_what_earlier_sessions_of_the_folder_have() -> anyhow::Result<()> {
+async fn messages_come_with_what_earlier_sessions_of_the_folder_have() -> anyhow::Result<()> {
     let world = World::new()?;
     let folder = world.file("").canonicalize()?;
     let agents = world.agents()?;
     let here = earlier(agents.store(), &folder, SAID).await?;
     earlier(agents.store(), Path::new("/elsewhere"), &format!("{SAID}, as elsewhere")).await?;
-    let model = ModelServer::scripted(["A.", "B."].map(Turn::text))?;
+    earlier(agents.store(), &folder, "The nightly backup of the photo archive fails on Sundays").await?;
+    let model = ModelServer::scripted(["A.", "B.", "C."].map(Turn::text))?;
     let exchange = agents.open(options(&agents, &model, &folder).await?).await?;
     let events = say(&exchange, QUESTION).await?;
     let recalled = events.iter().find_map(|event| match event {
@@ -493,7 +494,11 @@ async fn the_first_message_comes_with_what_earlier_sessions_of_the_folder_have()
     assert!(body.contains("normalization") && !body.contains("elsewhere"), "{body}");
     say(&exchange, &format!("And {QUESTION}")).await?;
     let body = model.asked()[1].body.to_string();
-    assert_eq!(body.matches(RECALLED).count(), 1, "only with the first message");
+    assert_eq!(body.matches(RECALLED).count(), 1, "a session is recalled once");
+    say(&exchange, "Why does the nightly backup of the photo archive fail?").await?;
+    let body = model.asked()[2].body.to_string();
+    assert_eq!(body.matches(RECALLED).count(), 2, "{body}");
+    assert!(body.contains("Sundays"), "{body}");
     exchange.close().await;
     Ok(())
 }

@@ -29,6 +29,8 @@ pub struct RecallOptions {
     pub working_dir: Option<PathBuf>,
     /// The session that asks, which is left out.
     pub current: SessionId,
+    /// The ids of other sessions that are left out.
+    pub known: Vec<String>,
     /// The size of the text.
     pub max_bytes: usize,
     /// The lowest relevance, from 0 to 1: the part of the request's words, weighted by their rarity, that a step must have.
@@ -45,6 +47,7 @@ impl RecallOptions {
         Self {
             working_dir: Some(working_dir.into()),
             current,
+            known: Vec::new(),
             max_bytes: 4 * 1024,
             min_relevance: 0.5,
             min_words: 1,
@@ -94,8 +97,11 @@ pub async fn recall(
         working_dir: options.working_dir.clone(),
         ..query
     };
-    let mut results = store.search(&query).await?;
-    results.found.retain(|found| !options.only_messages || found.kind == "message");
+    let mut results = store.search_indexed(&query).await?;
+    results.found.retain(|found| {
+        let is_known = options.known.iter().any(|id| id == found.session.as_str());
+        !is_known && (!options.only_messages || found.kind == "message")
+    });
     let mut recalled = Recalled { text: String::new(), sessions: Vec::new() };
     for group in groups(&results.found) {
         let text = group.text();

@@ -176,7 +176,12 @@ impl SessionStore {
         }
     }
 
-    async fn search_indexed(&self, query: &SearchQuery) -> Result<SearchResults, StoreError> {
+    /// Searches the sessions that are searchable now.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store cannot be read.
+    pub async fn search_indexed(&self, query: &SearchQuery) -> Result<SearchResults, StoreError> {
         let state = self.index_state().await?;
         let mut results = SearchResults { found: Vec::new(), unindexed: state.unindexed };
         let words = words(&query.text);

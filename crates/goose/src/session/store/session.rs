@@ -1,8 +1,11 @@
 //! [`Session`]: appends to one session's log. An append is one trip to the database.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use jiff::Timestamp;
@@ -136,7 +139,9 @@ impl Session {
     pub async fn sync(&self) -> Result<(), StoreError> {
         let Log::Stored { store, .. } = &self.log else { return Ok(()) };
         store.sync().await?;
-        store.index(&self.id).await
+        store.index(&self.id).await?;
+        // Sessions that were imported, or not indexed because goose was ended, follow little by little.
+        store.index_newest(Duration::ZERO).await.map(drop)
     }
 }
 

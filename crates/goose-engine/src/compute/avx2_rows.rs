@@ -6,41 +6,25 @@
 use std::arch::x86_64::*;
 
 use super::activations::{QuantizedRow, SUPER_SUMS};
-use super::block::SMALL;
-use super::block::f16_to_f32;
-use super::lanes_x86::prefetch;
+use super::block::{BlockType, SMALL, f16_to_f32};
+use super::lanes_x86::{prefetch, sum, sum4};
 use super::unpack::{IQ4_VALUES, iq4xs_scales};
 
 /// Rows that go together; each asks for the block that its successor so many rows on has in the same place.
 const ROWS: usize = 4;
-const Q4K_BYTES: usize = 144;
-const Q5K_BYTES: usize = 176;
-const Q6K_BYTES: usize = 210;
-const IQ4XS_BYTES: usize = 136;
+/// Bytes of a block of each format.
+pub(super) const Q4K: usize = 144;
+pub(super) const Q5K: usize = 176;
+pub(super) const Q6K: usize = 210;
+pub(super) const IQ4XS: usize = 136;
 
-/// The dot products of four rows of `Q4_K`, that begin at `rows` and are `stride` bytes each, with one token.
+/// The dot products of four rows with blocks of 256, that begin at `rows` and are `stride` bytes each, with one token. The
+/// formats differ in the bytes of a block.
 ///
 /// # Safety
-/// The processor must have AVX2 and FMA; `rows` has four whole rows as long as the token's.
+/// The processor must have AVX2, FMA and F16C; `rows` has four whole rows as long as the token's.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) unsafe fn q4k(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; ROWS] {
-    // SAFETY: the same promises.
-    unsafe { q4k_or_q5k::<Q4K_BYTES>(rows, stride, token) }
-}
-
-/// As [`q4k`], for rows of `Q5_K`.
-///
-/// # Safety
-/// As [`q4k`].
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) unsafe fn q5k(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; ROWS] {
-    // SAFETY: the same promises.
-    unsafe { q4k_or_q5k::<Q5K_BYTES>(rows, stride, token) }
-}
-
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn q4k_or_q5k<const BYTES: usize>(
+pub(super) unsafe fn super_rows<const BYTES: usize>(
     rows: *const u8,
     stride: usize,
     token: QuantizedRow<'_>,
@@ -51,13 +35,22 @@ unsafe fn q4k_or_q5k<const BYTES: usize>(
             // SAFETY: block `block` of each row and of the token is there.
             unsafe {
                 let at = rows.add(row * stride + block * BYTES);
-                prefetch(at, stride * ROWS, 3);
-                let sums = token.sums.as_ptr().add(block * SUPER_SUMS + 16);
+                prefetch(at, stride * ROWS, if BYTES == Q6K { 4 } else { 3 });
+                let sums = token.sums.as_ptr().add(block * SUPER_SUMS);
                 let quants = token.quants.as_ptr().add(block * 256);
-                let (products, mins) = q4k_or_q5k_block::<BYTES>(at, quants, sums);
-                let half = |i: usize| f16_to_f32(at.cast::<u16>().add(i).read_unaligned());
-                *total = (half(0) * scale).mul_add(products as f32, *total);
-                *total = (-(half(1) * scale)).mul_add(mins as f32, *total);
+                let half = |byte: usize| f16_to_f32(at.add(byte).cast::<u16>().read_unaligned());
+                match BYTES {
+                    Q6K => *total = (half(208) * scale).mul_add(q6k_block(at, quants, sums) as f32, *total),
+                    IQ4XS => {
+                        let products = iq4xs_block(&*at.cast(), quants);
+                        *total = (half(0) * scale).mul_add(products as f32, *total);
+                    }
+                    _ => {
+                        let (products, mins) = q4k_or_q5k_block::<BYTES>(at, quants, sums.add(16));
+                        *total = (half(0) * scale).mul_add(products as f32, *total);
+                        *total = (-(half(2) * scale)).mul_add(mins as f32, *total);
+                    }
+                }
             }
         }
     }
@@ -90,7 +83,7 @@ unsafe fn q4k_or_q5k_block<const BYTES: usize>(
                 [_mm256_and_si256(bytes, nibbles), _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), nibbles)];
             for (h, mut weights) in halves.into_iter().enumerate() {
                 let group = quarter * 2 + h;
-                if BYTES == Q5K_BYTES {
+                if BYTES == Q5K {
                     let top = _mm256_srl_epi16(tops, _mm_cvtsi32_si128(group as i32));
                     let top = _mm256_slli_epi16::<4>(_mm256_and_si256(top, one));
                     weights = _mm256_or_si256(weights, top);
@@ -104,31 +97,8 @@ unsafe fn q4k_or_q5k_block<const BYTES: usize>(
                 total = _mm256_add_epi32(total, products);
             }
         }
-        (sum8(total), sum4(mins))
+        (sum(total), sum4(mins))
     }
-}
-
-/// As [`q4k`], for rows of `Q6_K`.
-///
-/// # Safety
-/// As [`q4k`].
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) unsafe fn q6k(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; ROWS] {
-    let mut totals = [0.0_f32; ROWS];
-    for (block, scale) in token.scales.iter().enumerate() {
-        for (row, total) in totals.iter_mut().enumerate() {
-            // SAFETY: block `block` of each row and of the token is there.
-            unsafe {
-                let at = rows.add(row * stride + block * Q6K_BYTES);
-                prefetch(at, stride * ROWS, 4);
-                let sums = token.sums.as_ptr().add(block * SUPER_SUMS);
-                let products = q6k_block(at, token.quants.as_ptr().add(block * 256), sums);
-                let own = f16_to_f32(at.add(208).cast::<u16>().read_unaligned());
-                *total = (own * scale).mul_add(products as f32, *total);
-            }
-        }
-    }
-    totals
 }
 
 #[inline]
@@ -171,35 +141,13 @@ unsafe fn q6k_block(block: *const u8, quants: *const i8, sums: *const i16) -> i3
                 total = _mm256_add_epi32(total, products);
             }
         }
-        sum8(total)
+        sum(total)
     }
-}
-
-/// As [`q4k`], for rows of `IQ4_XS`.
-///
-/// # Safety
-/// As [`q4k`].
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) unsafe fn iq4xs(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; ROWS] {
-    let mut totals = [0.0_f32; ROWS];
-    for (block, scale) in token.scales.iter().enumerate() {
-        for (row, total) in totals.iter_mut().enumerate() {
-            // SAFETY: block `block` of each row and of the token is there.
-            unsafe {
-                let at = rows.add(row * stride + block * IQ4XS_BYTES);
-                prefetch(at, stride * ROWS, 3);
-                let products = iq4xs_block(&*at.cast(), token.quants.as_ptr().add(block * 256));
-                let own = f16_to_f32(at.cast::<u16>().read_unaligned());
-                *total = (own * scale).mul_add(products as f32, *total);
-            }
-        }
-    }
-    totals
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn iq4xs_block(block: &[u8; IQ4XS_BYTES], quants: *const i8) -> i32 {
+unsafe fn iq4xs_block(block: &[u8; IQ4XS], quants: *const i8) -> i32 {
     let mut total = _mm256_setzero_si256();
     for (group, scale) in iq4xs_scales(block).into_iter().enumerate() {
         // SAFETY: sixteen bytes of weights and 32 activations for each group are there.
@@ -211,99 +159,52 @@ unsafe fn iq4xs_block(block: &[u8; IQ4XS_BYTES], quants: *const i8) -> i32 {
             total = _mm256_add_epi32(total, scaled);
         }
     }
-    sum8(total)
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn sum8(value: __m256i) -> i32 {
-    sum4(_mm_add_epi32(_mm256_castsi256_si128(value), _mm256_extracti128_si256::<1>(value)))
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn sum4(value: __m128i) -> i32 {
-    let two = _mm_add_epi32(value, _mm_shuffle_epi32::<0b01_00_11_10>(value));
-    _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two)))
+    // SAFETY: the caller's processor has AVX2.
+    unsafe { sum(total) }
 }
 
 /// Rows of short blocks that go together: what is summed across a register weighs most there, and one small tree sums all
 /// eight.
 const SMALL_ROWS: usize = 8;
-const Q8_0_BYTES: usize = 34;
-/// Of `Q4_0` and `IQ4_NL`.
-const Q4_0_BYTES: usize = 18;
+/// The formats of [`small_rows`].
+pub(super) const Q8_0: u8 = BlockType::Q8_0 as u8;
+pub(super) const Q4_0: u8 = BlockType::Q4_0 as u8;
+pub(super) const IQ4_NL: u8 = BlockType::Iq4Nl as u8;
 /// The offset of each weight of `Q4_0`.
 const Q4_0_OFFSET: i32 = 8;
 
-/// The dot products of eight rows of `Q8_0`, that begin at `rows` and are `stride` bytes each, with one token.
+/// The dot products of eight rows with blocks of 32, that begin at `rows` and are `stride` bytes each, with one token.
 ///
 /// # Safety
 /// The processor must have AVX2, FMA and F16C; `rows` has eight whole rows as long as the token's.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) unsafe fn q8_0(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; SMALL_ROWS] {
-    let mut total = _mm256_setzero_ps();
-    for (block, scale) in token.scales.iter().enumerate() {
-        // SAFETY: block `block` of each row and of the token is there.
-        unsafe {
-            let at = rows.add(block * Q8_0_BYTES);
-            let quants = _mm256_loadu_si256(token.quants.as_ptr().add(block * SMALL).cast());
-            let mut products = [_mm256_setzero_si256(); SMALL_ROWS];
-            for row in 0..SMALL_ROWS {
-                prefetch(at.add(row * stride), stride * SMALL_ROWS, 1);
-                let weights = _mm256_loadu_si256(at.add(row * stride + 2).cast());
-                products[row] = pairs(signed_products(weights, quants));
-            }
-            total = with_block(total, at, stride, *scale, sum_rows(products));
-        }
-    }
-    store(total)
-}
-
-/// As [`q8_0`], for rows of `Q4_0`.
-///
-/// # Safety
-/// As [`q8_0`].
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) unsafe fn q4_0(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; SMALL_ROWS] {
+pub(super) unsafe fn small_rows<const KIND: u8>(
+    rows: *const u8,
+    stride: usize,
+    token: QuantizedRow<'_>,
+) -> [f32; SMALL_ROWS] {
+    let bytes = if KIND == Q8_0 { 34 } else { 18 };
     let mut total = _mm256_setzero_ps();
     for (block, (scale, sum)) in token.scales.iter().zip(token.sums).enumerate() {
         // SAFETY: block `block` of each row and of the token is there.
         unsafe {
-            let at = rows.add(block * Q4_0_BYTES);
+            let at = rows.add(block * bytes);
             let quants = _mm256_loadu_si256(token.quants.as_ptr().add(block * SMALL).cast());
             let mut products = [_mm256_setzero_si256(); SMALL_ROWS];
             for row in 0..SMALL_ROWS {
                 prefetch(at.add(row * stride), stride * SMALL_ROWS, 1);
-                let weights = nibbles(at.add(row * stride + 2));
-                products[row] = pairs(_mm256_maddubs_epi16(weights, quants));
+                let weights = at.add(row * stride + 2);
+                products[row] = pairs(match KIND {
+                    Q8_0 => signed_products(_mm256_loadu_si256(weights.cast()), quants),
+                    Q4_0 => _mm256_maddubs_epi16(nibbles(weights), quants),
+                    _ => signed_products(iq4_values(weights), quants),
+                });
             }
-            let offset = _mm256_set1_epi32(Q4_0_OFFSET * i32::from(*sum));
-            let dots = _mm256_sub_epi32(sum_rows(products), offset);
+            let mut dots = sum_rows(products);
+            if KIND == Q4_0 {
+                dots = _mm256_sub_epi32(dots, _mm256_set1_epi32(Q4_0_OFFSET * i32::from(*sum)));
+            }
             total = with_block(total, at, stride, *scale, dots);
-        }
-    }
-    store(total)
-}
-
-/// As [`q8_0`], for rows of `IQ4_NL`.
-///
-/// # Safety
-/// As [`q8_0`].
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) unsafe fn iq4_nl(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; SMALL_ROWS] {
-    let mut total = _mm256_setzero_ps();
-    for (block, scale) in token.scales.iter().enumerate() {
-        // SAFETY: block `block` of each row and of the token is there.
-        unsafe {
-            let at = rows.add(block * Q4_0_BYTES);
-            let quants = _mm256_loadu_si256(token.quants.as_ptr().add(block * SMALL).cast());
-            let mut products = [_mm256_setzero_si256(); SMALL_ROWS];
-            for row in 0..SMALL_ROWS {
-                prefetch(at.add(row * stride), stride * SMALL_ROWS, 1);
-                products[row] = pairs(signed_products(iq4_values(at.add(row * stride + 2)), quants));
-            }
-            total = with_block(total, at, stride, *scale, sum_rows(products));
         }
     }
     store(total)

@@ -263,11 +263,20 @@ unsafe fn products(weights: *const u8, quants: *const i8) -> __m256i {
 /// # Safety
 /// The processor must have AVX2.
 #[inline(always)]
-unsafe fn sum(lanes: __m256i) -> i32 {
+pub(super) unsafe fn sum(lanes: __m256i) -> i32 {
+    // SAFETY: the same promise.
+    unsafe { sum4(_mm_add_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256::<1>(lanes))) }
+}
+
+/// The sum of four lanes.
+///
+/// # Safety
+/// As [`sum`].
+#[inline(always)]
+pub(super) unsafe fn sum4(lanes: __m128i) -> i32 {
     // SAFETY: the same promise.
     unsafe {
-        let four = _mm_add_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256::<1>(lanes));
-        let two = _mm_add_epi32(four, _mm_shuffle_epi32::<0b01_00_11_10>(four));
+        let two = _mm_add_epi32(lanes, _mm_shuffle_epi32::<0b01_00_11_10>(lanes));
         _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two)))
     }
 }

@@ -122,7 +122,8 @@ impl MatrixView<'_> {
         activations: &Activations,
         out: &mut [f32],
     ) -> bool {
-        use super::{avx2_rows, avx512_rows};
+        use super::avx2_rows::{IQ4_NL, IQ4XS, Q4_0, Q4K, Q5K, Q6K, Q8_0, small_rows, super_rows};
+        use super::avx512_rows;
         let rows = WholeRows { rows, stride: self.row_bytes() };
         let (supers, smalls) = (|| activations.super_row(0), || activations.small_row(0));
         // SAFETY: a level has the token of its instructions, and AVX-512 includes AVX2.
@@ -131,13 +132,13 @@ impl MatrixView<'_> {
                 (Level::Portable, _) => return false,
                 (Level::Avx512(_), BlockType::Q4K) => rows.multiply(supers(), out, avx512_rows::q4k),
                 (Level::Avx512(_), BlockType::Q6K) => rows.multiply(supers(), out, avx512_rows::q6k),
-                (_, BlockType::Q4K) => rows.multiply(supers(), out, avx2_rows::q4k),
-                (_, BlockType::Q5K) => rows.multiply(supers(), out, avx2_rows::q5k),
-                (_, BlockType::Q6K) => rows.multiply(supers(), out, avx2_rows::q6k),
-                (_, BlockType::Iq4Xs) => rows.multiply(supers(), out, avx2_rows::iq4xs),
-                (_, BlockType::Iq4Nl) => rows.multiply(smalls(), out, avx2_rows::iq4_nl),
-                (_, BlockType::Q8_0) => rows.multiply(smalls(), out, avx2_rows::q8_0),
-                (_, BlockType::Q4_0) => rows.multiply(smalls(), out, avx2_rows::q4_0),
+                (_, BlockType::Q4K) => rows.multiply(supers(), out, super_rows::<Q4K>),
+                (_, BlockType::Q5K) => rows.multiply(supers(), out, super_rows::<Q5K>),
+                (_, BlockType::Q6K) => rows.multiply(supers(), out, super_rows::<Q6K>),
+                (_, BlockType::Iq4Xs) => rows.multiply(supers(), out, super_rows::<IQ4XS>),
+                (_, BlockType::Iq4Nl) => rows.multiply(smalls(), out, small_rows::<IQ4_NL>),
+                (_, BlockType::Q8_0) => rows.multiply(smalls(), out, small_rows::<Q8_0>),
+                (_, BlockType::Q4_0) => rows.multiply(smalls(), out, small_rows::<Q4_0>),
                 _ => return false,
             }
         }

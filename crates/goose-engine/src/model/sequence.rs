@@ -119,12 +119,3 @@ impl Sequence {
         }
     }
 }
-
-impl std::fmt::Debug for Sequence {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sequence")
-            .field("tokens", &self.tokens.len())
-            .field("capacity", &self.capacity)
-            .finish_non_exhaustive()
-    }
-}

@@ -171,9 +171,3 @@ impl Tokenizer {
         self.vocabulary.len()
     }
 }
-
-impl std::fmt::Debug for Tokenizer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tokenizer").field("tokens", &self.len()).finish_non_exhaustive()
-    }
-}

@@ -339,6 +339,18 @@ fn quote_value(value: &Value) -> String {
     }
 }
 
+/// The kind of a value in words, for errors.
+pub fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
 fn quote_text(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTE_CHARS) {
         None => text.to_owned(),

@@ -102,12 +102,6 @@ impl Default for ChangeFeed {
     }
 }
 
-impl std::fmt::Debug for ChangeFeed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ChangeFeed").field("readers", &self.events.receiver_count()).finish_non_exhaustive()
-    }
-}
-
 /// The subscribers of each resource. The provider hears of the first subscriber and of the last one's leaving.
 ///
 /// No subscriber waits for another one: those that come while the provider has not answered the first one ask it themselves. Only

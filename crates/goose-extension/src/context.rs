@@ -18,7 +18,6 @@ use crate::{
     notifier::{Notifier, RichRenderable},
     output::ToolOutput,
     questions::{ElicitAction, Elicitation, Elicited, Root, Sampled, Sampling},
-    requirements::Requirements,
     schema::form_schema,
     tool::JsonObject,
 };
@@ -79,7 +78,6 @@ struct Inner {
     session_id: Option<String>,
     call_id: Option<String>,
     exchange_view: ExchangeView,
-    requirements: Requirements,
     tool_caller: Option<Arc<dyn ToolCaller>>,
 }
 
@@ -151,11 +149,6 @@ impl CallContext {
         self.with(|inner| inner.exchange_view = view)
     }
 
-    /// Gives the call handles to other extensions.
-    pub fn with_requirements(self, requirements: Requirements) -> Self {
-        self.with(|inner| inner.requirements = requirements)
-    }
-
     /// Lets the call make calls of its own.
     pub fn with_tool_caller(self, caller: Arc<dyn ToolCaller>) -> Self {
         self.with(|inner| inner.tool_caller = Some(caller))
@@ -214,11 +207,6 @@ impl CallContext {
     /// The conversation so far.
     pub fn exchange_view(&self) -> &ExchangeView {
         &self.0.exchange_view
-    }
-
-    /// Handles to other extensions.
-    pub fn requirements(&self) -> &Requirements {
-        &self.0.requirements
     }
 
     /// Calls another tool of the agent, by the name that the model would use. It passes the same checks as a call of the
@@ -376,14 +364,4 @@ fn mismatched(key: &str) -> ToolError {
     ToolError::ExecutionError(format!(
         "The answer to `{key}` is of another kind than the question. Use one key for one question."
     ))
-}
-
-impl std::fmt::Debug for CallContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CallContext")
-            .field("working_dir", &self.0.working_dir)
-            .field("session_id", &self.0.session_id)
-            .field("cancelled", &self.is_cancelled())
-            .finish_non_exhaustive()
-    }
 }

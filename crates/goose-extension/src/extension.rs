@@ -210,32 +210,6 @@ pub struct Features {
     pub completions: bool,
 }
 
-impl Features {
-    /// An extension with resources.
-    pub fn with_resources(mut self) -> Self {
-        self.resources = true;
-        self
-    }
-
-    /// An extension that announces changes of its resources.
-    pub fn with_subscriptions(mut self) -> Self {
-        self.subscriptions = true;
-        self
-    }
-
-    /// An extension with prompts.
-    pub fn with_prompts(mut self) -> Self {
-        self.prompts = true;
-        self
-    }
-
-    /// An extension that completes arguments.
-    pub fn with_completions(mut self) -> Self {
-        self.completions = true;
-        self
-    }
-}
-
 /// Cache hints for clients (`ttlMs`, `cacheScope`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]

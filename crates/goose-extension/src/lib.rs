@@ -70,7 +70,7 @@ pub use extension::{Extension, Features, Freshness};
 pub use goose_macros::{extension, tool};
 pub use looks_secret::{is_secret_variable, looks_secret};
 pub use message::{MAX_MEDIA_BYTES, MediaFault, accepted_image_type, check_media, media_type_for_message};
-pub use message::{Message, MessageContent, Opaque, Reasoning, Role, stored_output};
+pub use message::{Message, MessageContent, Opaque, Reasoning, Role, StoredOutput};
 pub use notifier::{Notifier, NotifierExt, RichRenderable, SilentNotifier};
 pub use output::{
     Audio, ContentBlock, Image, IntoToolOutput, MAX_OUTPUT_BYTES, Resource, ResourceContents, ToolOutput,
@@ -78,7 +78,7 @@ pub use output::{
 pub use questions::{
     ElicitAction, Elicitation, ElicitationSchema, Elicited, LogLevel, Root, Sampled, Sampling,
 };
-pub use redact::{HIDDEN, shown_address, shown_arguments, shown_header, shown_value};
+pub use redact::{HIDDEN, shown_address, shown_arguments, shown_header, shown_place, shown_value};
 pub use registry::{ToolDef, ToolMethod, ToolRegistry};
 pub use registry_extension::RegistryExtension;
 pub use requirements::{Assembly, BuildExtension, Offers, RequirementError, Requirements};
@@ -94,7 +94,7 @@ pub use visible::{is_misleading, visible, visible_exactly, visible_line};
 #[doc(hidden)]
 pub mod adapter {
     pub use crate::{
-        arguments::{Validator, check_caps, json_len},
+        arguments::{Validator, check_caps, json_kind, json_len},
         caller::unanswerable,
         extension::unknown_resource,
         guard::{cancelled, catch},

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::output::{ContentBlock, ToolOutput};
+use rmcp::model::MetaObject;
 pub use rmcp::model::Role;
 
 /// One message of the conversation.
@@ -44,7 +45,7 @@ pub enum MessageContent {
         /// The call it answers.
         id: String,
         /// The result.
-        #[serde(with = "stored_output")]
+        #[serde(with = "StoredOutput")]
         output: ToolOutput,
     },
     /// Text, an image, audio or a resource.
@@ -142,55 +143,17 @@ impl MessageContent {
     }
 }
 
-/// For `#[serde(with = …)]`: a tool's output as it is stored, as MCP writes it, but with nothing said twice.
-pub mod stored_output {
-    use rmcp::model::MetaObject;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use serde_json::Value;
-
-    use crate::output::{ContentBlock, ToolOutput};
-
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Stored<C> {
-        content: C,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        structured_content: Option<Value>,
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        is_error: bool,
-        #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
-        meta: Option<MetaObject>,
-    }
-
-    /// Writes it.
-    ///
-    /// # Errors
-    ///
-    /// As the serializer has them.
-    pub fn serialize<S: Serializer>(output: &ToolOutput, serializer: S) -> Result<S::Ok, S::Error> {
-        let stored = Stored {
-            content: &output.content,
-            structured_content: output.structured.clone(),
-            is_error: output.is_error,
-            meta: output.meta.clone(),
-        };
-        stored.serialize(serializer)
-    }
-
-    /// Reads it.
-    ///
-    /// # Errors
-    ///
-    /// As the deserializer has them.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolOutput, D::Error> {
-        let stored = Stored::<Vec<ContentBlock>>::deserialize(deserializer)?;
-        Ok(ToolOutput {
-            content: stored.content,
-            structured: stored.structured_content,
-            is_error: stored.is_error,
-            meta: stored.meta,
-        })
-    }
+/// For `#[serde(with = "StoredOutput")]`: a tool's output as it is stored, as MCP writes it, but with nothing said twice.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ToolOutput", rename_all = "camelCase")]
+pub struct StoredOutput {
+    content: Vec<ContentBlock>,
+    #[serde(rename = "structuredContent", default, skip_serializing_if = "Option::is_none")]
+    structured: Option<Value>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_error: bool,
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    meta: Option<MetaObject>,
 }
 
 /// The largest image or sound, as base64. Anthropic's limit, the smallest of the services'.

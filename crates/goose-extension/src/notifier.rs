@@ -3,7 +3,7 @@
 //! `log` is durable: something concrete happened and stays on record. `status` is fleeting: what is going on
 //! right now, replaced by the next one. Each UX implements the trait; extensions hold a `Box<dyn Notifier>`.
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -105,15 +105,9 @@ pub trait NotifierExt {
     fn log(&self, content: impl Into<RichRenderable>);
 }
 
-impl NotifierExt for Box<dyn Notifier> {
+impl<N: Deref<Target = dyn Notifier>> NotifierExt for N {
     fn log(&self, content: impl Into<RichRenderable>) {
-        Notifier::log(self.as_ref(), content.into());
-    }
-}
-
-impl NotifierExt for Arc<dyn Notifier> {
-    fn log(&self, content: impl Into<RichRenderable>) {
-        Notifier::log(self.as_ref(), content.into());
+        Notifier::log(&**self, content.into());
     }
 }
 

@@ -354,9 +354,3 @@ impl IntoToolOutput for Audio {
         Ok(ToolOutput::content([self.into()]))
     }
 }
-
-impl From<Image> for ToolOutput {
-    fn from(image: Image) -> Self {
-        Self::content([image.into()])
-    }
-}

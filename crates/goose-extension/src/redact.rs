@@ -44,6 +44,11 @@ pub fn shown_address(address: &str) -> String {
     shown
 }
 
+/// Returns an address as [`shown_address`] does, without its query and fragment.
+pub fn shown_place(address: &str) -> String {
+    shown_address(address.split(['?', '#']).next().unwrap_or_default())
+}
+
 /// Returns a command line word by word, without the values of options, variables and addresses that are secrets.
 pub fn shown_arguments<W: AsRef<str>>(words: &[W]) -> Vec<String> {
     let mut before = "";

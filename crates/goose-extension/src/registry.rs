@@ -170,12 +170,6 @@ impl ToolRegistry {
     }
 }
 
-impl std::fmt::Debug for ToolRegistry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.tools.iter().map(Tool::name)).finish()
-    }
-}
-
 fn wrong_owner<T>() -> ToolError {
     ToolError::ExecutionError(format!(
         "This tool belongs to `{}`, but its registry was used by another type.",

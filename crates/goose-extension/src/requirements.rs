@@ -7,7 +7,6 @@
 use std::{
     any::{Any, type_name},
     collections::{BTreeMap, HashMap},
-    fmt,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::Arc,
 };
@@ -109,12 +108,6 @@ impl Offers {
     }
 }
 
-impl fmt::Debug for Offers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.handles.iter().map(|(name, _)| name)).finish()
-    }
-}
-
 #[derive(Clone)]
 struct Provider {
     name: String,
@@ -163,14 +156,6 @@ impl Requirements {
     /// A view of the conversation, for extensions that keep one.
     pub fn exchange_view(&self) -> ExchangeView {
         self.exchange_view.clone()
-    }
-}
-
-impl fmt::Debug for Requirements {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bound: BTreeMap<_, _> =
-            self.bound.iter().map(|(name, provider)| (name, &provider.offers)).collect();
-        f.debug_struct("Requirements").field("extension", &self.extension).field("bound", &bound).finish()
     }
 }
 

@@ -309,9 +309,17 @@ impl Tool {
         }
         tool
     }
+}
 
-    /// A tool as an MCP server described it.
-    pub fn from_mcp(mut tool: rmcp::model::Tool) -> Self {
+impl From<Tool> for rmcp::model::Tool {
+    fn from(tool: Tool) -> Self {
+        tool.to_mcp()
+    }
+}
+
+/// A tool as an MCP server described it.
+impl From<rmcp::model::Tool> for Tool {
+    fn from(mut tool: rmcp::model::Tool) -> Self {
         let groups = tool.meta.as_mut().and_then(|meta| meta.0.remove(GROUPS_META));
         Self {
             name: tool.name,
@@ -326,18 +334,6 @@ impl Tool {
             meta: tool.meta.filter(|meta| !meta.0.is_empty()),
             validator: Arc::default(),
         }
-    }
-}
-
-impl From<Tool> for rmcp::model::Tool {
-    fn from(tool: Tool) -> Self {
-        tool.to_mcp()
-    }
-}
-
-impl From<rmcp::model::Tool> for Tool {
-    fn from(tool: rmcp::model::Tool) -> Self {
-        Self::from_mcp(tool)
     }
 }
 

@@ -32,12 +32,12 @@ pub(crate) const TRAIT_METHODS: [&str; 22] = [
     "complete",
 ];
 
-/// Methods that show which optional part an extension has, and how `Features` is told.
+/// Methods that show which optional part an extension has, and its field of `Features`.
 const FEATURES: [(&[&str], &str); 4] = [
-    (&["list_resources", "list_resource_templates", "read_resource"], "with_resources"),
-    (&["subscribe"], "with_subscriptions"),
-    (&["list_prompts", "get_prompt"], "with_prompts"),
-    (&["complete"], "with_completions"),
+    (&["list_resources", "list_resource_templates", "read_resource"], "resources"),
+    (&["subscribe"], "subscriptions"),
+    (&["list_prompts", "get_prompt"], "prompts"),
+    (&["complete"], "completions"),
 ];
 
 /// The parts that the methods are generated from.
@@ -152,14 +152,14 @@ impl Blanks<'_> {
     }
 
     fn features(&self) -> TokenStream {
-        let present = FEATURES.iter().filter(|(methods, _)| methods.iter().any(|method| self.has(method)));
-        let calls: Vec<Ident> = present.map(|(_, call)| Ident::new(call, Span::call_site())).collect();
-        if calls.is_empty() {
-            return TokenStream::new();
-        }
+        let fields = FEATURES.iter().map(|(methods, field)| {
+            let field = Ident::new(field, Span::call_site());
+            let is_there = methods.iter().any(|method| self.has(method));
+            quote!(#field: #is_there)
+        });
         quote! {
             fn features(&self) -> ::goose_extension::Features {
-                ::goose_extension::Features::default()#(.#calls())*
+                ::goose_extension::Features { #(#fields),* }
             }
         }
     }

@@ -406,11 +406,7 @@ impl Extension for KitchenSink {
     }
 
     fn features(&self) -> goose_extension::Features {
-        goose_extension::Features::default()
-            .with_resources()
-            .with_subscriptions()
-            .with_prompts()
-            .with_completions()
+        goose_extension::Features { resources: true, subscriptions: true, prompts: true, completions: true }
     }
 
     fn freshness(&self) -> Freshness {

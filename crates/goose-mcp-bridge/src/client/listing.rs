@@ -248,7 +248,7 @@ impl ToolValidation {
         tool.title = tool.title.map(sanitize::prose);
         sanitize::make_schema_visible(Arc::make_mut(&mut tool.input_schema));
         tool.output_schema = tool.output_schema.filter(|schema| fault_of_size(schema).is_none());
-        let tool = Tool::from_mcp(tool);
+        let tool = Tool::from(tool);
         self.tools.push(if self.trust_groups { tool } else { tool.with_groups([]) });
     }
 

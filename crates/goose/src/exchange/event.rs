@@ -2,9 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use goose_extension::{
-    Elicitation, Elicited, JsonObject, Message, RichRenderable, ToolOutput, stored_output,
-};
+use goose_extension::{Elicitation, Elicited, JsonObject, Message, RichRenderable, StoredOutput, ToolOutput};
 use goose_providers::Usage;
 use serde::{Deserialize, Serialize};
 
@@ -124,7 +122,7 @@ pub enum Event {
         /// The tool.
         name: String,
         /// The result as the model reads it.
-        #[serde(with = "stored_output")]
+        #[serde(with = "StoredOutput")]
         output: ToolOutput,
         /// The way it ended.
         end: ToolEnd,

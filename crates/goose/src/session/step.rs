@@ -1,6 +1,6 @@
 //! [`Step`]: one entry of a session's log, and what is read from the log. Steps are only ever appended.
 
-use goose_extension::{Message, RichRenderable, ToolOutput, stored_output};
+use goose_extension::{Message, RichRenderable, StoredOutput, ToolOutput};
 use goose_providers::Usage;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub enum Step {
         /// The call.
         id: String,
         /// The result.
-        #[serde(with = "stored_output")]
+        #[serde(with = "StoredOutput")]
         output: ToolOutput,
     },
     /// A request to a model has cost something.
@@ -100,7 +100,7 @@ pub enum Step {
         /// The id of the nested call.
         id: String,
         /// The result.
-        #[serde(with = "stored_output")]
+        #[serde(with = "StoredOutput")]
         output: ToolOutput,
     },
     /// The request was split into tasks. Without any, an earlier plan is dropped.

@@ -55,7 +55,8 @@ async fn methods_go_where_they_belong() {
     assert_eq!(Guide.list_resources().await.unwrap().len(), 1);
     assert_eq!(call(&Guide, "ask", json!({ "question": "why" })).await, Ok(json!("why? 8")));
     assert_eq!(call(&Guide, "complete", json!({})).await, Ok(json!(true)));
-    assert_eq!(Guide.features(), Features::default().with_resources().with_subscriptions());
+    let expected = Features { resources: true, subscriptions: true, ..Features::default() };
+    assert_eq!(Guide.features(), expected);
 }
 
 struct Prompter;
@@ -86,7 +87,8 @@ impl Extension for Stubborn {
 
 #[test]
 fn features_follow_from_the_methods() {
-    assert_eq!(Prompter.features(), Features::default().with_prompts().with_completions());
+    let expected = Features { prompts: true, completions: true, ..Features::default() };
+    assert_eq!(Prompter.features(), expected);
     assert_eq!(Stubborn.features(), Features::default());
 }
 

@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn images_are_references() {
         let tool = Tool::new("a", "", JsonObject::new());
-        let result = returned(&tool, ToolOutput::from(Image::png(vec![0; 5000])));
+        let result = returned(&tool, ToolOutput::content([Image::png(vec![0; 5000]).into()]));
         assert_eq!(
             result,
             Ok(Returned::Text("[image: image/png, 5 KB; call the tool directly to see it]".to_owned()))

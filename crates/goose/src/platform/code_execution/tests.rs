@@ -55,7 +55,7 @@ impl ToolCaller for Agent {
             }
             "demo__denied" => Err(ToolError::Denied("Not run: a rule forbids it.".to_owned())),
             "demo__broken" => Ok(ToolOutput::error("It broke.")),
-            "demo__picture" => Ok(Image::png(vec![1; 2048]).into()),
+            "demo__picture" => Ok(ToolOutput::content([Image::png(vec![1; 2048]).into()])),
             _ => Err(ToolError::NotFound(format!("There is no tool `{name}`."))),
         };
         self.running.fetch_sub(1, Ordering::SeqCst);

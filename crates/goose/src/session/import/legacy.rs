@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use goose_extension::{ContentBlock, Message, MessageContent, Reasoning, Role, ToolOutput, stored_output};
+use goose_extension::{ContentBlock, Message, MessageContent, Reasoning, Role, StoredOutput, ToolOutput};
 use goose_providers::Usage;
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use serde::Deserialize;
@@ -378,7 +378,7 @@ fn call(part: &Value) -> Option<MessageContent> {
 
 fn output(result: &Value) -> ToolOutput {
     #[derive(Deserialize)]
-    struct Stored(#[serde(with = "stored_output")] ToolOutput);
+    struct Stored(#[serde(with = "StoredOutput")] ToolOutput);
 
     let value = &result["value"];
     if let Some(error) = result["error"].as_str() {

@@ -144,13 +144,10 @@ async fn open(
     let replaced = options.interceptor.as_ref().map(|interceptor| interceptor.replace(&target));
     match replaced.transpose()?.flatten().map_or(target, Target::Transport) {
         Target::Transport(transport) => {
-            let remote = false;
-            open_transport(RoutingTransport::new(transport, routes), side(), options, remote).await
+            open_transport(RoutingTransport::new(transport, routes), side(), options).await
         }
         Target::Streams(reader, writer) => {
-            let transport = RoutingTransport::lines(reader, writer, routes);
-            let remote = false;
-            open_transport(transport, side(), options, remote).await
+            open_transport(RoutingTransport::lines(reader, writer, routes), side(), options).await
         }
         Target::Program(spec) => child_process::open(spec, side, routes, options).await,
         Target::Http(url) => open_http(&url, side, routes, options).await,
@@ -161,14 +158,13 @@ async fn open_transport<T>(
     transport: RoutingTransport<T>,
     side: ClientSide,
     options: &ConnectOptions,
-    remote: bool,
 ) -> ToolResult<Opened>
 where
     T: Transport<RoleClient> + 'static,
 {
     let (lifecycle, closed) = (options.lifecycle, transport.closed());
     let service = greet(side, transport, lifecycle, options).await.map_err(Failed::into_error)?;
-    Ok(Opened { service, program: None, remote, lifecycle, closed })
+    Ok(Opened { service, program: None, remote: false, lifecycle, closed })
 }
 
 /// Greets a server by URL, as often as it takes: after a login, or in the older way.

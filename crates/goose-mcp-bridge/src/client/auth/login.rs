@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use goose_extension::{ToolError, ToolResult};
+use goose_extension::{ToolError, ToolResult, shown_place};
 use goose_process::{ProcessSpec, Stream};
 use parking_lot::Mutex;
 use rmcp::transport::auth::{AuthorizationManager, AuthorizationMetadata, OAuthClientConfig};
@@ -23,7 +23,7 @@ use super::{
     store::StoredLogin,
     url_policy::{Challenge, check},
 };
-use crate::client::http::{self, HttpError};
+use crate::client::http::HttpError;
 
 /// The name of this client.
 const CLIENT_NAME: &str = "goose";
@@ -157,7 +157,7 @@ async fn finish(
     let limit = credentials.settings.timeout;
     let login = async {
         let answer = callback.answer(state.clone());
-        let server = http::shown(&credentials.server);
+        let server = shown_place(credentials.server.as_str());
         let shown = browser.open(&server, &page);
         // The answer may come before the browser says that it has shown the page.
         let (answer, ()) = futures::try_join!(async { answer.await.map_err(failed) }, async {

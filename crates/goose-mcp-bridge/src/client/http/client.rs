@@ -173,36 +173,16 @@ impl HttpClient {
 impl StreamableHttpClient for HttpClient {
     type Error = HttpError;
 
+    // Both methods that read events cap them at `MAX_LINE_BYTES`, so rmcp's variants with a cap lead here.
     async fn post_message(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
-        custom_headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
-        let limit = MAX_LINE_BYTES;
-        self.post_message_with_max_sse_event_size(
-            uri,
-            message,
-            session_id,
-            auth_header,
-            custom_headers,
-            limit,
-        )
-        .await
-    }
-
-    async fn post_message_with_max_sse_event_size(
         &self,
         _uri: Arc<str>,
         message: ClientJsonRpcMessage,
         session: Option<Arc<str>>,
         _auth_header: Option<String>,
         headers: Headers,
-        max_event: usize,
     ) -> Result<StreamableHttpPostResponse, Failed> {
-        self.deliver(Post { url: &self.url, message: &message, session, headers, max_event }).await
+        self.deliver(Post { url: &self.url, message: &message, session, headers }).await
     }
 
     async fn delete_session(
@@ -216,40 +196,19 @@ impl StreamableHttpClient for HttpClient {
         self.inner.delete_session(uri, session_id, token, custom_headers).await.map_err(own)
     }
 
-    async fn get_stream(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
-        custom_headers: Headers,
-    ) -> Result<BoxedSseResponse, Failed> {
-        let limit = MAX_LINE_BYTES;
-        self.get_stream_with_max_sse_event_size(
-            uri,
-            session_id,
-            last_event_id,
-            auth_header,
-            custom_headers,
-            limit,
-        )
-        .await
-    }
-
     /// No caller waits for this stream: it takes the token that there is, or can be had without a person.
-    async fn get_stream_with_max_sse_event_size(
+    async fn get_stream(
         &self,
         uri: Arc<str>,
         session: Option<Arc<str>>,
         last_event_id: Option<String>,
         _auth_header: Option<String>,
         headers: Headers,
-        max_event: usize,
     ) -> Result<BoxedSseResponse, Failed> {
         let open = async |token: Option<String>| {
             let (uri, session, last) = (Arc::clone(&uri), session.clone(), last_event_id.clone());
-            let headers = headers.clone();
-            self.inner.get_stream_with_max_sse_event_size(uri, session, last, token, headers, max_event).await
+            let (headers, limit) = (headers.clone(), MAX_LINE_BYTES);
+            self.inner.get_stream_with_max_sse_event_size(uri, session, last, token, headers, limit).await
         };
         let token = self.token().await?;
         let stream = match (open(token.clone()).await, &self.credentials) {

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream};
+use goose_extension::shown_place;
 use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE},
@@ -20,7 +21,7 @@ use rmcp::{
 use sse_stream::{Sse, SseStream};
 use url::Url;
 
-use super::{failure::HttpError, shown};
+use super::failure::HttpError;
 use crate::{depth_limit, stdio_transport::MAX_LINE_BYTES};
 
 /// Bytes of an error's body that are read.
@@ -35,7 +36,6 @@ pub(super) struct Post<'a> {
     pub(super) message: &'a ClientJsonRpcMessage,
     pub(super) session: Option<Arc<str>>,
     pub(super) headers: HashMap<HeaderName, HeaderValue>,
-    pub(super) max_event: usize,
 }
 
 /// The outcome of sending a message.
@@ -129,7 +129,7 @@ impl Post<'_> {
         let header = response.headers().get(HEADER_SESSION_ID);
         let session = header.and_then(|id| id.to_str().ok()).map(str::to_owned);
         if kind == Kind::Events {
-            let events = read(response, self.max_event, self.request_id().cloned());
+            let events = read(response, MAX_LINE_BYTES, self.request_id().cloned());
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let body = capped(response, MAX_LINE_BYTES).await?;
@@ -178,7 +178,8 @@ impl Post<'_> {
 
     fn redirected(&self, headers: &HeaderMap) -> HttpError {
         let location = headers.get(LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
-        let location = self.url.join(location).map_or_else(|_| "nowhere".to_owned(), |url| shown(&url));
+        let location =
+            self.url.join(location).map_or_else(|_| "nowhere".to_owned(), |url| shown_place(url.as_str()));
         HttpError::Redirected { location }
     }
 }

@@ -11,7 +11,7 @@ mod failure;
 use std::{collections::HashMap, time::Duration};
 
 use futures::future::BoxFuture;
-use goose_extension::shown_address;
+use goose_extension::shown_place;
 use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
 use rmcp::{
     RoleClient,
@@ -70,7 +70,7 @@ impl HttpTarget {
 
     /// The URL as it may be shown.
     pub(super) fn shown(&self) -> String {
-        shown(&self.url)
+        shown_place(self.url.as_str())
     }
 
     pub(super) fn transport(&self) -> HttpTransport {
@@ -142,14 +142,6 @@ fn parse(url: &str) -> Result<Url, HttpError> {
         "http" | "https" => Ok(parsed),
         scheme => Err(HttpError::BadUrl(format!("`{scheme}` is neither http nor https"))),
     }
-}
-
-/// A URL without what may be secret in it, and without its query and fragment, which say nothing about the place.
-pub(super) fn shown(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_query(None);
-    url.set_fragment(None);
-    shown_address(url.as_str())
 }
 
 fn headers(options: &ConnectOptions) -> Result<HashMap<HeaderName, HeaderValue>, HttpError> {

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use goose_extension::shown_address;
+use goose_extension::shown_place;
 use serde::Deserialize;
 use url::Url;
 
@@ -77,8 +77,8 @@ impl Endpoint {
     }
 
     /// The same with a key, and the variable that holds it.
-    pub fn with_key(mut self, key: impl Into<ApiKey>, name: impl Into<String>) -> Self {
-        self.key = Some(key.into());
+    pub fn with_key(mut self, key: impl AsRef<str>, name: impl Into<String>) -> Self {
+        self.key = Some(ApiKey::new(key));
         self.key_name = Some(name.into());
         self
     }
@@ -90,16 +90,8 @@ impl Endpoint {
 
     /// The URL as it may be shown: without user, password, query and fragment, which may be secret.
     pub(crate) fn shown_url(&self) -> String {
-        shown(&self.url)
+        shown_place(self.url.as_str())
     }
-}
-
-/// A URL without what may be secret in it, and without its query and fragment, which say nothing about the place.
-pub(crate) fn shown(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_query(None);
-    url.set_fragment(None);
-    shown_address(url.as_str())
 }
 
 impl fmt::Debug for Endpoint {
@@ -114,7 +106,7 @@ impl fmt::Debug for Endpoint {
             .field("key_header", &self.key_header)
             .field("dialect", &self.dialect)
             .field("timeout", &self.timeout)
-            .field("proxy", &self.proxy.as_ref().map(shown))
+            .field("proxy", &self.proxy.as_ref().map(|proxy| shown_place(proxy.as_str())))
             .finish()
     }
 }
@@ -140,25 +132,7 @@ impl ApiKey {
     }
 }
 
-impl From<&str> for ApiKey {
-    fn from(key: &str) -> Self {
-        Self::new(key)
-    }
-}
-
-impl From<String> for ApiKey {
-    fn from(key: String) -> Self {
-        Self::new(key)
-    }
-}
-
 impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[hidden]")
-    }
-}
-
-impl fmt::Display for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[hidden]")
     }

@@ -3,11 +3,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use goose_extension::shown_place;
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
 use crate::{
-    endpoint::{ApiKey, Endpoint, shown},
+    endpoint::{ApiKey, Endpoint},
     error::ProviderError,
     http::Refusal,
 };
@@ -164,7 +165,7 @@ fn auth(endpoint: &Endpoint, message: String) -> ProviderError {
 fn redirected(status: StatusCode, headers: &HeaderMap) -> ProviderError {
     let location = headers.get(header::LOCATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let location = match url::Url::parse(location) {
-        Ok(url) => shown(&url),
+        Ok(url) => shown_place(url.as_str()),
         Err(_) => clean(location.split(['?', '#']).next().unwrap_or_default()),
     };
     ProviderError::Refused {

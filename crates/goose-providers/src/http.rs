@@ -14,11 +14,12 @@ use std::{
 };
 
 use bytes::Bytes;
+use goose_extension::shown_place;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use tokio::time::Instant;
 
 use crate::{
-    endpoint::{Endpoint, KeyHeader, shown},
+    endpoint::{Endpoint, KeyHeader},
     error::{ProviderError, ProviderResult},
     failure,
 };
@@ -250,7 +251,8 @@ fn bad_header(name: &str, reason: &str) -> ProviderError {
 
 /// Returns the error for a request that got no answer.
 fn unreachable(endpoint: &Endpoint, error: &reqwest::Error) -> ProviderError {
-    let proxy = endpoint.proxy.as_ref().map(|proxy| format!(" through the proxy {}", shown(proxy)));
+    let proxy =
+        endpoint.proxy.as_ref().map(|proxy| format!(" through the proxy {}", shown_place(proxy.as_str())));
     network(format!(
         "cannot reach {} at {}{}: {}",
         endpoint.provider,

@@ -10,8 +10,7 @@ use std::{
 
 use futures::future::join_all;
 use reqwest::{Client, RequestBuilder, redirect::Policy};
-use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use url::Url;
 
 use crate::{
@@ -20,6 +19,7 @@ use crate::{
     registry::{
         Registry,
         address::{self, Usual},
+        served::ServedModel,
     },
 };
 
@@ -81,7 +81,11 @@ impl Registry {
 
     /// The servers that [`choose`](Self::choose) looks for on this machine: what people call them, and where.
     pub fn local_servers(&self, lookup: &dyn Lookup) -> Vec<(String, String)> {
-        looked_for(self, lookup)
+        let places = LOCAL_SERVERS.iter().filter_map(|provider| {
+            let url = address_of(self, lookup, provider)?;
+            Some((self.info(provider)?.display_name.clone(), shown(&url)?))
+        });
+        places.collect()
     }
 
     /// The choice itself, from what is known.
@@ -166,15 +170,6 @@ async fn answering(registry: &Registry, lookup: &dyn Lookup) -> Vec<Choice> {
     join_all(asked).await.into_iter().flatten().collect()
 }
 
-/// Returns the names and addresses of the servers that are looked for.
-fn looked_for(registry: &Registry, lookup: &dyn Lookup) -> Vec<(String, String)> {
-    let places = LOCAL_SERVERS.iter().filter_map(|provider| {
-        let url = address_of(registry, lookup, provider)?;
-        Some((registry.info(provider)?.display_name.clone(), shown(&url)?))
-    });
-    places.collect()
-}
-
 fn shown(url: &Url) -> Option<String> {
     Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
 }
@@ -241,67 +236,39 @@ const MAX_NAME_BYTES: usize = 256;
 /// Words in the names of models that do not talk.
 const MUTE: [&str; 6] = ["embed", "rerank", "whisper", "bge-", "tts", "clip"];
 
-/// The capability of models that can call tools.
-const TOOLS: &str = "tools";
-
-/// Ollama's list.
-#[derive(Deserialize)]
-struct Tags {
-    models: Vec<Tag>,
-}
-
-#[derive(Deserialize)]
-struct Tag {
-    name: String,
-    /// The service that it is really at: what is said to it does not stay here.
-    remote_host: Option<String>,
-}
-
-/// Ollama's description of a model. Older versions do not list its capabilities.
-#[derive(Deserialize)]
-struct Shown {
-    capabilities: Option<Vec<String>>,
-}
-
-/// The list of OpenAI's wire.
-#[derive(Deserialize)]
-struct Listed {
-    data: Vec<Entry>,
-}
-
-#[derive(Deserialize)]
-struct Entry {
-    id: String,
-}
-
 /// The models of Ollama's list that are on this machine, the last one that was changed first.
 fn tagged(body: &[u8]) -> Vec<String> {
-    let models = serde_json::from_slice::<Tags>(body).map(|tags| tags.models).unwrap_or_default();
-    let here = models.into_iter().filter(|tag| tag.remote_host.as_ref().is_none_or(String::is_empty));
-    talking(here.map(|tag| tag.name))
+    let tags: Value = serde_json::from_slice(body).unwrap_or_default();
+    // What is said to a model with a remote host does not stay here.
+    let is_here = |tag: &&Value| tag["remote_host"].is_null() || tag["remote_host"] == "";
+    talking(elements(&tags["models"]).filter(is_here).map(|tag| &tag["name"]))
 }
 
-/// Returns whether a model can call tools, as far as Ollama says.
+/// Returns whether a model can call tools, as far as Ollama says. Older versions do not list the capabilities.
 fn may_call_tools(body: &[u8]) -> bool {
-    let Ok(shown) = serde_json::from_slice::<Shown>(body) else { return false };
-    shown.capabilities.is_none_or(|all| all.iter().any(|it| it == TOOLS))
+    ServedModel::from_ollama(body).is_some_and(|model| model.calls_tools != Some(false))
 }
 
 /// The models of a list of OpenAI's wire, in its order.
 fn listed(body: &[u8]) -> Vec<String> {
-    let entries = serde_json::from_slice::<Listed>(body).map(|listed| listed.data).unwrap_or_default();
-    talking(entries.into_iter().map(|entry| entry.id))
+    let list: Value = serde_json::from_slice(body).unwrap_or_default();
+    talking(elements(&list["data"]).map(|entry| &entry["id"]))
 }
 
-fn talking(names: impl Iterator<Item = String>) -> Vec<String> {
-    let is_name = |name: &String| {
+fn elements(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+fn talking<'v>(names: impl Iterator<Item = &'v Value>) -> Vec<String> {
+    let is_name = |name: &&str| {
         !name.trim().is_empty() && name.len() <= MAX_NAME_BYTES && !name.contains(char::is_control)
     };
-    let talks = |name: &String| {
+    let talks = |name: &&str| {
         let name = name.to_lowercase();
         !MUTE.iter().any(|word| name.contains(word))
     };
-    names.take(MAX_MODELS).filter(is_name).filter(talks).collect()
+    let names = names.take(MAX_MODELS).filter_map(Value::as_str);
+    names.filter(is_name).filter(talks).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

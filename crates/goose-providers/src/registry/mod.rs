@@ -305,12 +305,6 @@ impl Registry {
     }
 }
 
-impl std::fmt::Debug for Registry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Registry").field("custom", &self.custom).finish_non_exhaustive()
-    }
-}
-
 /// `-` and `_` are interchangeable in names.
 fn normal(name: &str) -> String {
     name.trim().to_lowercase().replace('-', "_")

@@ -51,7 +51,7 @@ impl Resolver<'_> {
         endpoint.timeout = self.timeout()?.or(self.spec.timeout);
         endpoint.proxy = address::proxy_for(&endpoint.url, self.lookup)?;
         if let Some((name, key)) = self.key()? {
-            endpoint = endpoint.with_key(key, name);
+            endpoint = endpoint.with_key(key.expose(), name);
         }
         endpoint.key_name =
             endpoint.key_name.or_else(|| self.spec.keys.first().map(|name| (*name).to_owned()));

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_millis(500);
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) struct ServedModel {
     parameters: Option<f64>,
-    calls_tools: Option<bool>,
+    pub(super) calls_tools: Option<bool>,
 }
 
 impl ServedModel {
@@ -53,7 +53,7 @@ impl ServedModel {
             || self.calls_tools == Some(false)
     }
 
-    fn from_ollama(body: &[u8]) -> Option<Self> {
+    pub(super) fn from_ollama(body: &[u8]) -> Option<Self> {
         #[derive(Deserialize)]
         struct Shown {
             #[serde(default)]

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use goose_extension::{Opaque, Reasoning};
+use goose_extension::{Opaque, Reasoning, adapter::json_kind};
 use serde_json::Value;
 
 use crate::{
@@ -316,7 +316,7 @@ fn judge(raw: String, bytes: usize) -> Arguments {
     }
     match serde_json::from_str(&raw) {
         Ok(Value::Object(object)) => Arguments::Object(object),
-        Ok(other) => malformed(raw, format!("the arguments are {}, not a JSON object", kind(&other))),
+        Ok(other) => malformed(raw, format!("the arguments are {}, not a JSON object", json_kind(&other))),
         Err(error) if error.is_eof() => malformed(raw, format!("the arguments are cut off: {error}")),
         Err(error) => malformed(raw, format!("the arguments are not valid JSON: {error}")),
     }
@@ -328,15 +328,4 @@ fn malformed(mut raw: String, why: String) -> Arguments {
         raw.push('…');
     }
     Arguments::Malformed { raw, why }
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
 }

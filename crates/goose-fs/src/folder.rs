@@ -7,7 +7,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fs::{self, File},
-    io,
+    io::{self, Read as _},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::ffi::{OsStrExt as _, OsStringExt as _},
@@ -89,6 +89,22 @@ fn parts(path: &Path) -> io::Result<Vec<OsString>> {
 /// Fails if it cannot be opened, or a part of the path is a link.
 pub fn open_file(path: &Path) -> io::Result<File> {
     Folder::root()?.open_file(path)
+}
+
+/// Reads a regular file that any program may have written: up to a byte more than `limit`, so that callers can refuse a longer
+/// one. Links are followed.
+///
+/// # Errors
+///
+/// Fails if it cannot be read or is not a regular file.
+pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    // Checked before it is opened: opening a pipe would wait for its other end.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Returns whether opening a resolved path failed because a part of it is a link.

@@ -10,8 +10,6 @@
 
 use std::{
     collections::HashSet,
-    fs::File,
-    io::{self, Read as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
@@ -183,8 +181,8 @@ impl Reader {
             return None;
         }
         self.seen.push(resolved.to_path_buf());
-        let text = match read_capped(resolved) {
-            Ok(text) => text,
+        let text = match goose_fs::read_regular(resolved, MAX_FILE_BYTES) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) => {
                 self.problem(shown, &format!("it cannot be read ({error}) and is left out"));
                 return None;
@@ -252,17 +250,6 @@ impl Reader {
 fn imports(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split_whitespace().filter_map(|word| word.strip_prefix('@'));
     words.map(|path| path.trim_end_matches([',', ';', ':', ')', ']', '.'])).filter(|path| !path.is_empty())
-}
-
-/// Reads a regular file, up to a byte more than is allowed.
-fn read_capped(path: &Path) -> io::Result<String> {
-    // Checked before it is opened: opening a pipe would wait for its other end.
-    if !path.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]

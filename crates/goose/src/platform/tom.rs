@@ -5,8 +5,8 @@
 //! the text, and the loop adds it to a request.
 
 use std::{
-    fs::{self, File, Metadata},
-    io::{self, Read as _},
+    fs::{self, Metadata},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
     time::SystemTime,
@@ -165,11 +165,7 @@ fn read_file(path: &Path, known: Option<Version>) -> io::Result<Option<(Version,
     if known == Some(version) {
         return Ok(None);
     }
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    let bytes = goose_fs::read_regular(path, MAX_BYTES as u64)?;
     if bytes.len() > MAX_BYTES {
         return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes; shorten it")));
     }

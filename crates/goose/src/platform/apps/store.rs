@@ -5,8 +5,7 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, File},
-    io::{self, Read as _},
+    fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -410,11 +409,7 @@ fn stem(name: &OsStr) -> Option<&str> {
 /// Reads a regular file that may be written by any program.
 fn read_bounded(path: &Path) -> io::Result<String> {
     let limit = (MAX_APP_BYTES + MAX_HEADER_BYTES) as u64;
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    let bytes = goose_fs::read_regular(path, limit)?;
     if bytes.len() as u64 > limit {
         return Err(io::Error::other(format!("it has more than {limit} bytes")));
     }

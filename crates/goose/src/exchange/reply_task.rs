@@ -315,7 +315,7 @@ impl ReplyTask {
                 self.state.unwritten = steps;
                 Err(error)
             }
-            Err(ended) => Err(StoreError::Other { reason: ended.to_string() }),
+            Err(ended) => Err(StoreError::Other(ended.to_string())),
         }
     }
 

@@ -57,7 +57,7 @@ pub async fn json(store: &SessionStore, id: &SessionId) -> Result<String, StoreE
         steps: steps.steps,
         skipped: steps.skipped,
     };
-    serde_json::to_string_pretty(&document).map_err(|error| StoreError::Other { reason: error.to_string() })
+    serde_json::to_string_pretty(&document).map_err(|error| StoreError::Other(error.to_string()))
 }
 
 /// Returns a session as Markdown.

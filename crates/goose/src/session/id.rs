@@ -13,7 +13,7 @@ const MAX_NUMBER: i64 = 1_000_000_000;
 
 /// A session's id: letters, digits, `_`, `-` and `.`. New ones are the day (UTC) and a number that counts up from 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct SessionId(String);
 
 /// The error for a text that cannot be a session id.
@@ -64,12 +64,6 @@ impl TryFrom<String> for SessionId {
             return Ok(Self(text));
         }
         Err(BadSessionId(text.chars().take(MAX_BYTES).collect()))
-    }
-}
-
-impl From<SessionId> for String {
-    fn from(id: SessionId) -> Self {
-        id.0
     }
 }
 

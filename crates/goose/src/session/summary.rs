@@ -10,7 +10,7 @@ use super::SessionId;
 
 /// The reason a session exists. Only the user's own sessions are listed, searched and resumed unless others are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
+#[serde(rename_all = "snake_case", from = "String")]
 #[non_exhaustive]
 pub enum SessionKind {
     /// A conversation with the user.
@@ -19,6 +19,7 @@ pub enum SessionKind {
     /// A task that another session has delegated.
     Delegate,
     /// A kind that this version does not know. It is kept as it is.
+    #[serde(untagged)]
     Other(String),
 }
 
@@ -40,12 +41,6 @@ impl From<String> for SessionKind {
             "delegate" => Self::Delegate,
             _ => Self::Other(name),
         }
-    }
-}
-
-impl From<SessionKind> for String {
-    fn from(kind: SessionKind) -> Self {
-        kind.as_str().to_owned()
     }
 }
 

@@ -161,7 +161,7 @@ async fn an_empty_session_leaves_nothing() -> anyhow::Result<()> {
     let listed = shelf.store.list(ListOptions::default()).await?;
     assert_eq!(listed.iter().map(|session| &session.id).collect::<Vec<_>>(), [used.id()]);
     let missing = shelf.store.open_session(empty.id()).await.err().context("it is not there")?;
-    assert!(matches!(missing, StoreError::NoSuchSession { .. }), "{missing}");
+    assert!(matches!(missing, StoreError::NoSuchSession(_)), "{missing}");
     assert!(missing.hint().is_some());
     Ok(())
 }
@@ -222,9 +222,9 @@ async fn a_session_is_found_by_id_or_name() -> anyhow::Result<()> {
 
     shelf.store.rename(two.id(), "").await?;
     assert_eq!(shelf.store.summary(two.id()).await?.name(), "fix the bug");
-    assert!(matches!(shelf.store.find("nobody").await, Err(StoreError::NoSuchSession { .. })));
+    assert!(matches!(shelf.store.find("nobody").await, Err(StoreError::NoSuchSession(_))));
     let nobody: SessionId = "20200101_1".parse()?;
-    assert!(matches!(shelf.store.rename(&nobody, "x").await, Err(StoreError::NoSuchSession { .. })));
+    assert!(matches!(shelf.store.rename(&nobody, "x").await, Err(StoreError::NoSuchSession(_))));
     Ok(())
 }
 
@@ -269,7 +269,7 @@ async fn a_fork_goes_its_own_way() -> anyhow::Result<()> {
     assert_eq!(all.summary.usage, shelf.store.summary(session.id()).await?.usage);
     assert_eq!(shelf.store.summary(session.id()).await?.steps, 14);
     let nobody: SessionId = "20200101_1".parse()?;
-    assert!(matches!(shelf.store.fork(&nobody, None).await, Err(StoreError::NoSuchSession { .. })));
+    assert!(matches!(shelf.store.fork(&nobody, None).await, Err(StoreError::NoSuchSession(_))));
     Ok(())
 }
 
@@ -282,11 +282,11 @@ async fn what_is_removed_is_gone_everywhere() -> anyhow::Result<()> {
     shelf.another().remove(gone.id()).await?;
     let found = search_all(&shelf.store, "walrus", 10).await?;
     assert_eq!(found.iter().map(|found| &found.session).collect::<Vec<_>>(), [kept.id()]);
-    assert!(matches!(shelf.store.steps(gone.id()).await, Err(StoreError::NoSuchSession { .. })));
-    assert!(matches!(shelf.store.remove(gone.id()).await, Err(StoreError::NoSuchSession { .. })));
+    assert!(matches!(shelf.store.steps(gone.id()).await, Err(StoreError::NoSuchSession(_))));
+    assert!(matches!(shelf.store.remove(gone.id()).await, Err(StoreError::NoSuchSession(_))));
     // Whoever still writes to it learns of it.
     let late = gone.append(&user("too late")).await.err().context("it is gone")?;
-    assert!(matches!(late, StoreError::NoSuchSession { .. }), "{late}");
+    assert!(matches!(late, StoreError::NoSuchSession(_)), "{late}");
     Ok(())
 }
 

@@ -44,13 +44,13 @@ async fn a_file_that_is_no_store_is_left_alone() -> anyhow::Result<()> {
     let garbage = b"Dear diary, today I was no database. ".repeat(200);
     std::fs::write(&file, &garbage)?;
     let error = refusal(&file).await?;
-    assert_eq!(error, StoreError::NotADatabase { path: file.clone() });
+    assert_eq!(error, StoreError::NotADatabase(file.clone()));
     assert!(error.hint().unwrap_or_default().contains("move"), "{error:?}");
     assert_eq!(std::fs::read(&file)?, garbage);
 
     let foreign = folder.path().join("foreign.db");
     raw(&foreign).await?.execute("CREATE TABLE recipes (name TEXT)").await?;
-    assert_eq!(refusal(&foreign).await?, StoreError::NotOurs { path: foreign.clone() });
+    assert_eq!(refusal(&foreign).await?, StoreError::NotOurs(foreign.clone()));
     let tables = raw(&foreign).await?.fetch_all("SELECT name FROM sqlite_master").await?;
     assert_eq!(tables.len(), 1);
     Ok(())
@@ -130,7 +130,7 @@ async fn a_torn_log_gives_what_came_before() -> anyhow::Result<()> {
                 opened.session.append(&user("on")).await?;
                 opened.steps.len()
             }
-            Err(StoreError::NoSuchSession { .. }) => 0,
+            Err(StoreError::NoSuchSession(_)) => 0,
             Err(error) => return Err(error.into()),
         };
         store.close().await?;
@@ -235,7 +235,7 @@ async fn the_second_writer_of_a_session_is_told() -> anyhow::Result<()> {
     theirs.append(&user("theirs")).await?;
     for _ in 0..2 {
         let error = mine.append(&user("mine")).await.err().context("another has written")?;
-        assert_eq!(error, StoreError::SessionBusy { id: mine.id().clone() });
+        assert_eq!(error, StoreError::SessionBusy(mine.id().clone()));
         assert!(error.hint().unwrap_or_default().contains("--fork"));
     }
     theirs.append(&user("theirs again")).await?;

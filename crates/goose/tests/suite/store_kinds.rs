@@ -51,7 +51,7 @@ async fn a_delegates_session_is_only_found_by_its_id() -> anyhow::Result<()> {
     let found = search_all(&shelf.store, "walrus", 10).await?;
     assert_eq!(found.iter().map(|found| &found.session).collect::<Vec<_>>(), [parent.id()]);
     let by_name = shelf.store.find("the walrus of the delegate").await;
-    assert!(matches!(by_name, Err(StoreError::NoSuchSession { .. })), "{by_name:?}");
+    assert!(matches!(by_name, Err(StoreError::NoSuchSession(_))), "{by_name:?}");
 
     let opened = shelf.another().open_session(child.id()).await?;
     assert_eq!(opened.summary.kind, SessionKind::Delegate);
@@ -96,7 +96,7 @@ async fn delegates_are_removed_with_their_parent() -> anyhow::Result<()> {
     expected.sort();
     assert_eq!(left, expected);
     let steps = shelf.store.steps(grandchild.id()).await;
-    assert!(matches!(steps, Err(StoreError::NoSuchSession { .. })), "{steps:?}");
+    assert!(matches!(steps, Err(StoreError::NoSuchSession(_))), "{steps:?}");
     Ok(())
 }
 

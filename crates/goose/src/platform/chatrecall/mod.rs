@@ -74,7 +74,7 @@ impl ChatRecall {
             ));
         }
         let gist = Gist::read(&self.store, &id).await.map_err(|error| match error {
-            StoreError::NoSuchSession { .. } => ToolError::execution(format!(
+            StoreError::NoSuchSession(_) => ToolError::execution(format!(
                 "There is no session {id}. Search with `query` to find earlier sessions and their ids."
             )),
             other => unreadable(&other),

@@ -65,6 +65,18 @@ impl Database {
         Ok(lease)
     }
 
+    /// Returns the rows of a query, each turned into a value, on a connection of its own.
+    pub(super) async fn rows<T>(
+        &self,
+        query: Statement,
+        read: fn(&dyn Row) -> Result<T, sqlx::Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut lease = self.read().await?;
+        let rows = lease.rows(query, read).await?;
+        lease.give_back();
+        Ok(rows)
+    }
+
     async fn lease(&self, turn: OwnedSemaphorePermit) -> Result<Lease, StoreError> {
         let kept = self.idle.lock().pop();
         let connection = match kept {
@@ -94,7 +106,7 @@ impl Database {
 
 async fn turn(queue: &Arc<Semaphore>, count: u32) -> Result<OwnedSemaphorePermit, StoreError> {
     let turn = Arc::clone(queue).acquire_many_owned(count).await;
-    turn.map_err(|error| StoreError::Other { reason: error.to_string() })
+    turn.map_err(|error| StoreError::Other(error.to_string()))
 }
 
 /// A connection that one task uses.

@@ -17,17 +17,11 @@ pub enum StoreError {
         reason: String,
     },
     /// The file may only be read.
-    #[error("the session store {} is read-only", path.display())]
-    ReadOnly {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("the session store {} is read-only", .0.display())]
+    ReadOnly(PathBuf),
     /// The disk is full.
-    #[error("no space left on the disk for the session store {}", path.display())]
-    Full {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("no space left on the disk for the session store {}", .0.display())]
+    Full(PathBuf),
     /// The disk failed.
     #[error("the session store {} cannot be read or written: {reason}", path.display())]
     Disk {
@@ -37,17 +31,11 @@ pub enum StoreError {
         reason: String,
     },
     /// Some other program's file is where the store should be. It is left as it is.
-    #[error("{} is not a goose session store: it is not a database", path.display())]
-    NotADatabase {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is not a goose session store: it is not a database", .0.display())]
+    NotADatabase(PathBuf),
     /// Some other program's database is where the store should be. It is left as it is.
-    #[error("{} is not a goose session store: it has other tables", path.display())]
-    NotOurs {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is not a goose session store: it has other tables", .0.display())]
+    NotOurs(PathBuf),
     /// The database is damaged. It is left as it is.
     #[error("the session store {} is damaged: {reason}", path.display())]
     Damaged {
@@ -70,23 +58,14 @@ pub enum StoreError {
         known: i64,
     },
     /// Other processes kept the store locked for too long.
-    #[error("the session store {} is locked by another program", path.display())]
-    Locked {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("the session store {} is locked by another program", .0.display())]
+    Locked(PathBuf),
     /// Another writer has appended to the session since it was opened here.
-    #[error("session {id} is being written by another goose")]
-    SessionBusy {
-        /// The session.
-        id: SessionId,
-    },
+    #[error("session {0} is being written by another goose")]
+    SessionBusy(SessionId),
     /// The session does not exist, or was removed.
-    #[error("there is no session '{wanted}'")]
-    NoSuchSession {
-        /// The id or name that was asked for.
-        wanted: String,
-    },
+    #[error("there is no session '{0}'")]
+    NoSuchSession(String),
     /// Several sessions have that name.
     #[error("{} sessions are called '{name}': {}", ids.len(), list(ids))]
     Ambiguous {
@@ -112,26 +91,23 @@ pub enum StoreError {
         reason: String,
     },
     /// Any other error.
-    #[error("the session store failed: {reason}")]
-    Other {
-        /// The database's message.
-        reason: String,
-    },
+    #[error("the session store failed: {0}")]
+    Other(String),
 }
 
 impl StoreError {
     /// Returns what the user can do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::CannotOpen { path, .. } | Self::ReadOnly { path } => format!(
+            Self::CannotOpen { path, .. } | Self::ReadOnly(path) => format!(
                 "check that you may write to {}, set GOOSE_PATH_ROOT to another folder, or use --no-session",
                 folder(path).display()
             ),
-            Self::Full { path } | Self::Disk { path, .. } => format!(
+            Self::Full(path) | Self::Disk { path, .. } => format!(
                 "free some space on the disk that holds {}, then resume the session; or use --no-session",
                 folder(path).display()
             ),
-            Self::NotADatabase { path } | Self::NotOurs { path } => {
+            Self::NotADatabase(path) | Self::NotOurs(path) => {
                 format!("move {} somewhere else; goose then creates a new store in its place", path.display())
             }
             Self::Damaged { path, .. } => format!(
@@ -140,17 +116,15 @@ impl StoreError {
                 path.display()
             ),
             Self::Newer { .. } => "update goose, or set GOOSE_PATH_ROOT to another folder".to_owned(),
-            Self::Locked { .. } => {
-                "close the program that holds it, perhaps a backup, and try again".to_owned()
-            }
-            Self::SessionBusy { id } => {
+            Self::Locked(_) => "close the program that holds it, perhaps a backup, and try again".to_owned(),
+            Self::SessionBusy(id) => {
                 format!(
                     "quit the other one first, or resume a copy: goose session --resume --fork --session-id {id}"
                 )
             }
-            Self::NoSuchSession { .. } => "`goose session list` shows all sessions".to_owned(),
+            Self::NoSuchSession(_) => "`goose session list` shows all sessions".to_owned(),
             Self::Ambiguous { .. } => "use the id instead of the name".to_owned(),
-            Self::StepTooLarge { .. } | Self::NotImportable { .. } | Self::Other { .. } => return None,
+            Self::StepTooLarge { .. } | Self::NotImportable { .. } | Self::Other(_) => return None,
         };
         Some(hint)
     }
@@ -160,7 +134,7 @@ impl StoreError {
     }
 
     pub(super) fn missing(id: &SessionId) -> Self {
-        Self::NoSuchSession { wanted: id.to_string() }
+        Self::NoSuchSession(id.to_string())
     }
 }
 

@@ -121,22 +121,16 @@ impl SessionStore {
 
     /// Returns the state of the index.
     pub(super) async fn index_state(&self) -> Result<IndexState, StoreError> {
-        let mut lease = self.database().read().await?;
         let state = |row: &dyn Row| {
             let number = |column| row.integer(column).map(count);
             Ok(IndexState { steps: number("steps")?, unindexed: number("unindexed")? })
         };
-        let state = lease.rows(Statement::new(STATE), state).await?.pop().unwrap_or_default();
-        lease.give_back();
-        Ok(state)
+        Ok(self.database().rows(Statement::new(STATE), state).await?.pop().unwrap_or_default())
     }
 
     async fn unindexed(&self) -> Result<Vec<SessionId>, StoreError> {
-        let mut lease = self.database().read().await?;
         let query = Statement::new(UNINDEXED).bind(MAX_BATCH_SESSIONS);
-        let ids = lease.rows(query, |row| row.session_id("id")).await?;
-        lease.give_back();
-        Ok(ids)
+        self.database().rows(query, |row| row.session_id("id")).await
     }
 
     /// Indexes some steps of these sessions in one transaction. Returns false if there was none.

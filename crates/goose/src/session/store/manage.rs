@@ -78,7 +78,7 @@ impl PendingSession {
     ///
     /// As [`SessionStore::create`].
     pub async fn created(self) -> Result<Session, StoreError> {
-        self.0.await.map_err(|error| StoreError::Other { reason: error.to_string() })?
+        self.0.await.map_err(|error| StoreError::Other(error.to_string()))?
     }
 }
 
@@ -198,10 +198,9 @@ impl SessionStore {
 
     /// Returns true if a session with this origin was imported before.
     pub(in crate::session) async fn has_origin(&self, origin: &str) -> Result<bool, StoreError> {
-        let mut lease = self.database().read().await?;
-        let found = lease.number(Statement::new(BY_ORIGIN).bind(origin)).await?;
-        lease.give_back();
-        Ok(found > 0)
+        let query = Statement::new(BY_ORIGIN).bind(origin);
+        let found = self.database().rows(query, |row| row.integer("number")).await?;
+        Ok(found.iter().any(|number| *number > 0))
     }
 }
 

@@ -99,10 +99,8 @@ impl SessionStore {
     ///
     /// Fails if the file is damaged or cannot be read.
     pub async fn check(&self) -> Result<(), StoreError> {
-        let mut lease = self.database.read().await?;
-        let query = Statement::new(lease.sql().check);
-        let problems = lease.rows(query, |row| row.text("problem")).await?;
-        lease.give_back();
+        let query = Statement::new(self.database.dialect().sql().check);
+        let problems = self.database.rows(query, |row| row.text("problem")).await?;
         match problems.into_iter().next() {
             None => Ok(()),
             Some(reason) => Err(StoreError::Damaged { path: self.path().to_owned(), reason }),

@@ -58,15 +58,8 @@ impl SessionStore {
     pub async fn list(&self, options: ListOptions) -> Result<Vec<SessionSummary>, StoreError> {
         let folder = options.working_dir.map(|folder| folder.to_string_lossy().into_owned());
         let limit = options.limit.map_or(i64::MAX, i64::from);
-        let mut lease = self.database().read().await?;
-        let found = lease
-            .rows(
-                Statement::new(LIST).bind(folder).bind(limit).bind(i64::from(options.all_kinds)),
-                summary_of,
-            )
-            .await?;
-        lease.give_back();
-        Ok(found)
+        let query = Statement::new(LIST).bind(folder).bind(limit).bind(i64::from(options.all_kinds));
+        self.database().rows(query, summary_of).await
     }
 
     /// Returns the user's session that was used last, in a folder or anywhere.
@@ -86,10 +79,8 @@ impl SessionStore {
     ///
     /// [`StoreError::NoSuchSession`], and errors of the store.
     pub async fn summary(&self, id: &SessionId) -> Result<SessionSummary, StoreError> {
-        let mut lease = self.database().read().await?;
-        let found = summary(&mut lease, id).await?;
-        lease.give_back();
-        found.ok_or_else(|| StoreError::missing(id))
+        let mut found = self.database().rows(Statement::new(BY_ID).bind(id), summary_of).await?;
+        found.pop().ok_or_else(|| StoreError::missing(id))
     }
 
     /// Returns the session with this id, or else the user's session with this name.
@@ -108,7 +99,7 @@ impl SessionStore {
         let query = Statement::new(BY_NAME).bind(name_or_id).bind(MAX_NAMESAKES);
         let mut found = lease.rows(query, summary_of).await?;
         lease.give_back();
-        let only = found.pop().ok_or_else(|| StoreError::NoSuchSession { wanted: name_or_id.to_owned() })?;
+        let only = found.pop().ok_or_else(|| StoreError::NoSuchSession(name_or_id.to_owned()))?;
         if found.is_empty() {
             return Ok(only);
         }

@@ -36,9 +36,8 @@ pub(super) struct CounterDelta {
 
 impl StepRow {
     pub(in crate::session) fn new(step: &Step, at: Timestamp) -> Result<Self, StoreError> {
-        let body = serde_json::to_string(step).map_err(|error| StoreError::Other {
-            reason: format!("a step cannot be written as JSON: {error}"),
-        })?;
+        let body = serde_json::to_string(step)
+            .map_err(|error| StoreError::Other(format!("a step cannot be written as JSON: {error}")))?;
         if body.len() > MAX_STEP_BYTES {
             return Err(StoreError::StepTooLarge { bytes: body.len(), limit: MAX_STEP_BYTES });
         }

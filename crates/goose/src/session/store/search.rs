@@ -167,10 +167,7 @@ impl SessionStore {
     pub async fn search(&self, query: &SearchQuery) -> Result<SearchResults, StoreError> {
         match tokio::time::timeout(MAX_INDEX_WAIT, self.index_newest(INDEX_BUDGET)).await {
             // A store that cannot be written now can still be searched.
-            Ok(
-                Err(StoreError::Locked { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. })
-                | Ok(_),
-            )
+            Ok(Err(StoreError::Locked(_) | StoreError::ReadOnly(_) | StoreError::Full(_)) | Ok(_))
             | Err(_) => self.search_indexed(query).await,
             Ok(Err(error)) => Err(error),
         }

@@ -219,7 +219,7 @@ pub(super) async fn execute(
 ) -> Result<(), StoreError> {
     let Err(error) = lease.try_change_all(statements).await else { return Ok(()) };
     Err(match error.as_database_error() {
-        Some(database) if database.is_unique_violation() => StoreError::SessionBusy { id: id.clone() },
+        Some(database) if database.is_unique_violation() => StoreError::SessionBusy(id.clone()),
         Some(database) if database.is_foreign_key_violation() => StoreError::missing(id),
         _ => lease.explain(&error),
     })

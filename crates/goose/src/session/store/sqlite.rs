@@ -123,8 +123,8 @@ impl SqliteFile {
     fn cannot_open(&self, error: &io::Error) -> StoreError {
         let path = self.path.clone();
         match error.kind() {
-            io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path },
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { path },
+            io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly(path),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full(path),
             _ => StoreError::CannotOpen { path, reason: error.to_string() },
         }
     }
@@ -135,7 +135,7 @@ impl SqliteFile {
         loop {
             let done = self.try_set_up(connection).await;
             // The change to a write-ahead log does not always wait for others; it asks to be tried again.
-            if !matches!(done, Err(StoreError::Locked { .. })) || Instant::now() > deadline {
+            if !matches!(done, Err(StoreError::Locked(_))) || Instant::now() > deadline {
                 return done;
             }
             tokio::time::sleep(SET_UP_PAUSE).await;
@@ -149,7 +149,7 @@ impl SqliteFile {
             return Err(StoreError::Newer { path: self.path.clone(), found: state.version, known: KNOWN });
         }
         if state.version == 0 && has_foreign_tables(connection).await.map_err(explained)? {
-            return Err(StoreError::NotOurs { path: self.path.clone() });
+            return Err(StoreError::NotOurs(self.path.clone()));
         }
         if !state.has_log {
             run(connection, "PRAGMA journal_mode = WAL").await.map_err(explained)?;
@@ -175,17 +175,17 @@ impl Dialect for SqliteFile {
         let reason = error.to_string();
         let code = error.as_database_error().and_then(|error| error.code()?.parse::<i32>().ok());
         if code == Some(code::NO_ROOM_TO_SHARE) {
-            return StoreError::Full { path };
+            return StoreError::Full(path);
         }
         match code.map(|code| code & code::PRIMARY) {
-            Some(code::BUSY | code::LOCKED) => StoreError::Locked { path },
-            Some(code::READONLY) => StoreError::ReadOnly { path },
-            Some(code::FULL) => StoreError::Full { path },
+            Some(code::BUSY | code::LOCKED) => StoreError::Locked(path),
+            Some(code::READONLY) => StoreError::ReadOnly(path),
+            Some(code::FULL) => StoreError::Full(path),
             Some(code::IOERR) => StoreError::Disk { path, reason },
             Some(code::CORRUPT) => StoreError::Damaged { path, reason },
             Some(code::CANTOPEN) => StoreError::CannotOpen { path, reason },
-            Some(code::NOTADB) => StoreError::NotADatabase { path },
-            _ => StoreError::Other { reason },
+            Some(code::NOTADB) => StoreError::NotADatabase(path),
+            _ => StoreError::Other(reason),
         }
     }
 

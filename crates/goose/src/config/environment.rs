@@ -15,6 +15,12 @@ use super::{
     extension::{ExtensionConfig, ExtensionKind, OAuthConfig},
 };
 
+/// The variables of this process that are text, as they are now.
+pub(super) fn text_variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
 /// The environment that every child process begins with: the given one, without variables that
 /// [look like secrets](is_secret_variable), by name or by value.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
@@ -114,7 +120,7 @@ impl ExtensionConfig {
         lookup: impl Fn(&str) -> Result<Option<Secret>, ConfigError>,
     ) -> Result<Secret, ConfigError> {
         let value = substitute(value, lookup).map_err(|error| match error {
-            ConfigError::UnknownVariable { name: variable } => {
+            ConfigError::UnknownVariable(variable) => {
                 self.missing(&variable, &format!("the header '{name}'"))
             }
             other => other,
@@ -155,7 +161,7 @@ pub fn substitute(
         result.push_str(before);
         rest = match name_at(after) {
             Some((name, after)) => {
-                let unknown = || ConfigError::UnknownVariable { name: name.to_owned() };
+                let unknown = || ConfigError::UnknownVariable(name.to_owned());
                 result.push_str(lookup(name)?.ok_or_else(unknown)?.expose());
                 after
             }

@@ -79,17 +79,11 @@ pub enum ConfigError {
         used_for: String,
     },
     /// A text names a variable that is not known.
-    #[error("'${name}' is used but not set; set '{name}' or take it out")]
-    UnknownVariable {
-        /// The name of the variable.
-        name: String,
-    },
+    #[error("'${0}' is used but not set; set '{0}' or take it out")]
+    UnknownVariable(String),
     /// A file that was asked for by name is not there.
-    #[error("there is no file {}; check the name", path.display())]
-    Absent {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("there is no file {}; check the name", .0.display())]
+    Absent(PathBuf),
     /// A value that does not come from a file is not what it should be.
     #[error("'{key}' from {origin}: {message}")]
     Setting {

@@ -8,7 +8,6 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -21,7 +20,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{ConfigError, Secret, Secrets};
+use super::{ConfigError, Secret, Secrets, environment::text_variables};
 
 /// Time limit of a question to the keyring.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -67,6 +66,11 @@ impl Keyring {
         }
         let program = in_path(environment.get("PATH")?, name)?;
         Some(Self { tool, program, environment: environment.clone(), patience: PATIENCE })
+    }
+
+    /// The keyring of this system for this process, as its environment is now. For programs; everything else is told.
+    pub fn of_this_process() -> Option<Self> {
+        Self::of_system(&text_variables().collect())
     }
 
     /// All names and values that goose has there; empty if it has none.
@@ -166,15 +170,8 @@ impl Keyring {
     }
 }
 
-impl fmt::Debug for Keyring {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keyring").field("program", &self.program).finish_non_exhaustive()
-    }
-}
-
 /// Secrets in the keyring. It is asked at most once, when something is first looked up there; one that does not answer
 /// is an error for every name.
-#[derive(Debug)]
 pub struct KeyringSecrets {
     keyring: Option<Keyring>,
     known: Mutex<Option<Result<BTreeMap<String, Secret>, ConfigError>>>,

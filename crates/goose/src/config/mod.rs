@@ -14,8 +14,8 @@
 //! | `paths.rs` | goose's folders |
 //!
 //! Nothing here reads the environment by itself, except the constructors that say so ([`Paths::from_env`],
-//! [`EnvSecrets::from_process`], [`BaseEnvironment::from_process`], [`SettingsSource::of_this_process`]); programs call
-//! them.
+//! [`EnvSecrets::from_process`], [`BaseEnvironment::from_process`], [`SettingsSource::of_this_process`],
+//! [`Keyring::of_this_process`]); programs call them.
 
 mod command_line;
 mod editor;

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    fmt, fs,
+    fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
@@ -151,12 +151,6 @@ fn resolved(folder: &Path) -> Result<PathBuf, ConfigError> {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> ConfigError {
     ConfigError::Unreadable { path: path.to_owned(), reason: error.to_string() }
-}
-
-impl fmt::Debug for ProjectFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProjectFile").field("path", &self.path).finish_non_exhaustive()
-    }
 }
 
 /// The largest list that is read.

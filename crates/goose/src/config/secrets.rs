@@ -12,6 +12,7 @@ use std::{
 
 use super::{
     ConfigError, ConfigFile, KeyringSecrets, Place, SettingsSource,
+    environment::text_variables,
     file::read_capped,
     keyring::Keyring,
     settings::is_no,
@@ -58,10 +59,7 @@ pub struct EnvSecrets(BTreeMap<String, Secret>);
 impl EnvSecrets {
     /// The variables of this process, as they are now. For programs; everything else is told.
     pub fn from_process() -> Self {
-        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
-        std::env::vars_os().filter_map(text).collect()
+        text_variables().collect()
     }
 }
 

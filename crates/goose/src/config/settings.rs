@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use super::{
     ConfigError, ConfigFile, ConfiguredExtension, FileSecrets, Paths, Place, ProjectFile, SecretChain,
     Secrets as _,
+    environment::text_variables,
     secrets::{is_keyring_disabled, secret_chain},
     yaml,
 };
@@ -54,7 +55,7 @@ impl Settings {
     /// Reads the files. A file that is not there is empty, but a `config_file` that was asked for has to be there.
     pub fn load(mut source: SettingsSource) -> Result<Self, ConfigError> {
         if let Some(file) = source.config_file.as_ref().filter(|file| !file.exists()) {
-            return Err(ConfigError::Absent { path: file.clone() });
+            return Err(ConfigError::Absent(file.clone()));
         }
         let user = Arc::new(ConfigFile::load(&source.user_file())?);
         let project = source.project.take().map(|file| file.parse()).transpose()?;
@@ -304,10 +305,7 @@ impl SettingsSource {
 
     /// The user's file and the variables of this process, as they are now. For programs; everything else is told.
     pub fn of_this_process(paths: Paths) -> Self {
-        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
-        Self::new(paths).with_environment(std::env::vars_os().filter_map(text))
+        Self::new(paths).with_environment(text_variables())
     }
 
     /// With these environment variables besides. One that is empty counts as not set.

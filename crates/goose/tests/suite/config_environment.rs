@@ -164,8 +164,8 @@ fn only_names_behind_a_dollar_are_replaced() {
     ] {
         assert_eq!(substitute(text, known).as_deref(), Ok(expected));
     }
-    assert_eq!(substitute("$AB", known), Err(ConfigError::UnknownVariable { name: "AB".into() }));
-    assert_eq!(substitute("${B}", known), Err(ConfigError::UnknownVariable { name: "B".into() }));
+    assert_eq!(substitute("$AB", known), Err(ConfigError::UnknownVariable("AB".into())));
+    assert_eq!(substitute("${B}", known), Err(ConfigError::UnknownVariable("B".into())));
 }
 
 proptest! {

@@ -127,7 +127,7 @@ fn another_file_takes_the_place_of_the_users_and_has_to_be_there() -> Result<()>
     );
     let absent = home.folder.path().join("absent.yaml");
     let error = Settings::load(home.source().with_config_file(Some(absent))).err().context("it is there")?;
-    ensure!(matches!(error, ConfigError::Absent { .. }), "{error}");
+    ensure!(matches!(error, ConfigError::Absent(_)), "{error}");
     Ok(())
 }
 

@@ -16,7 +16,7 @@ mod units;
 
 pub(crate) use summary_message::current_plan;
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use goose_extension::Message;
 use goose_providers::{Provider, RetryPolicy, Usage};
@@ -39,11 +39,6 @@ pub enum Moderator {
     Summarize,
 }
 
-impl Moderator {
-    /// The names in a profile.
-    pub const NAMES: [&'static str; 3] = ["passive", "truncate", "summarize"];
-}
-
 impl fmt::Display for Moderator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -51,19 +46,6 @@ impl fmt::Display for Moderator {
             Self::Truncate => "truncate",
             Self::Summarize => "summarize",
         })
-    }
-}
-
-impl FromStr for Moderator {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        match name {
-            "passive" => Ok(Self::Passive),
-            "truncate" => Ok(Self::Truncate),
-            "summarize" => Ok(Self::Summarize),
-            other => Err(format!("there is no moderator `{other}`: use {}", Self::NAMES.join(", "))),
-        }
     }
 }
 

@@ -222,3 +222,9 @@ impl<T> Drop for Changing<'_, T> {
         }
     }
 }
+
+impl std::fmt::Debug for ChangeFeed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChangeFeed").field("readers", &self.events.receiver_count()).finish_non_exhaustive()
+    }
+}

@@ -365,3 +365,13 @@ fn mismatched(key: &str) -> ToolError {
         "The answer to `{key}` is of another kind than the question. Use one key for one question."
     ))
 }
+
+impl std::fmt::Debug for CallContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallContext")
+            .field("working_dir", &self.0.working_dir)
+            .field("session_id", &self.0.session_id)
+            .field("cancelled", &self.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}

@@ -188,3 +188,9 @@ pub fn unknown_tool(name: &str, tools: &[Tool]) -> ToolError {
     let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     ToolError::NotFound(format!("There is no tool `{name}`. Available tools: {known}."))
 }
+
+impl std::fmt::Debug for ToolRegistry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.tools.iter().map(Tool::name)).finish()
+    }
+}

@@ -306,3 +306,17 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.sort_unstable();
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
+
+impl std::fmt::Debug for Offers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.handles.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+impl std::fmt::Debug for Requirements {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bound: BTreeMap<_, _> =
+            self.bound.iter().map(|(name, provider)| (name, &provider.offers)).collect();
+        f.debug_struct("Requirements").field("extension", &self.extension).field("bound", &bound).finish()
+    }
+}

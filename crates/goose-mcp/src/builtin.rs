@@ -53,15 +53,6 @@ impl Settings {
     }
 }
 
-impl std::fmt::Debug for Settings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Settings")
-            .field("config_dir", &self.config_dir)
-            .field("working_dir", &self.working_dir)
-            .finish_non_exhaustive()
-    }
-}
-
 /// An extension that comes with goose.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -106,4 +97,13 @@ fn memory(settings: &Settings) -> Arc<dyn Extension> {
 
 fn tutorial(_settings: &Settings) -> Arc<dyn Extension> {
     Arc::new(Tutorial::new())
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("config_dir", &self.config_dir)
+            .field("working_dir", &self.working_dir)
+            .finish_non_exhaustive()
+    }
 }

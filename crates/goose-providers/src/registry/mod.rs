@@ -381,5 +381,11 @@ fn below(mut endpoint: Endpoint, path: &str) -> Endpoint {
     endpoint
 }
 
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registry").field("custom", &self.custom).finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests;

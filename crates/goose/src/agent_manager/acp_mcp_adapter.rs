@@ -289,18 +289,18 @@ impl ExternalAgent {
     }
 
     /// An error with what to do next.
-    fn explained(&self, error: AgentError) -> AgentError {
-        let next = match &error {
-            AgentError::Unusable(_) => "Do the task yourself, and tell the user what has to change.",
-            AgentError::Broken(_) => "Do the task yourself or give it to another agent, or try once more.",
-            AgentError::Failed(_) => "Give it a clearer or smaller task, or do it yourself.",
+    fn explained(&self, mut error: AgentError) -> AgentError {
+        let (text, next) = match &mut error {
+            AgentError::Unusable(text) => {
+                (text, "Do the task yourself, and tell the user what has to change.")
+            }
+            AgentError::Broken(text) => {
+                (text, "Do the task yourself or give it to another agent, or try once more.")
+            }
+            AgentError::Failed(text) => (text, "Give it a clearer or smaller task, or do it yourself."),
         };
-        let said = |text: &str| format!("{} {next}", text.trim_end());
-        match &error {
-            AgentError::Unusable(text) => AgentError::Unusable(said(text)),
-            AgentError::Broken(text) => AgentError::Broken(said(text)),
-            AgentError::Failed(text) => AgentError::Failed(said(text)),
-        }
+        *text = format!("{} {next}", text.trim_end());
+        error
     }
 
     /// Ends the connection, if there is one.
@@ -317,12 +317,6 @@ struct Undecided<'a>(&'a CircuitBreaker);
 impl Drop for Undecided<'_> {
     fn drop(&mut self) {
         self.0.undecided();
-    }
-}
-
-impl std::fmt::Debug for ExternalAgent {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ExternalAgent").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -384,4 +378,10 @@ fn request(
         environment,
         services: reached,
     })
+}
+
+impl std::fmt::Debug for ExternalAgent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ExternalAgent").field("name", &self.name).finish_non_exhaustive()
+    }
 }

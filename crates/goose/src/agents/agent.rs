@@ -97,7 +97,7 @@ impl Agent {
 }
 
 /// The agent of a conversation. It can be replaced at any time; calls that run finish with the agent that they began with.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct ActiveAgent(Arc<RwLock<Arc<Agent>>>);
 
 impl ActiveAgent {

@@ -104,7 +104,7 @@ pub struct AgentMode {
 
 /// A service that an agent depends on. It is written as its name, or as `{type, name}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(from = "WrittenDependency", into = "String")]
+#[serde(from = "WrittenDependency")]
 pub struct Dependency(pub String);
 
 impl Dependency {
@@ -117,12 +117,6 @@ impl Dependency {
 impl From<&str> for Dependency {
     fn from(name: &str) -> Self {
         Self(name.to_owned())
-    }
-}
-
-impl From<Dependency> for String {
-    fn from(dependency: Dependency) -> Self {
-        dependency.0
     }
 }
 

@@ -4,7 +4,6 @@
 
 use std::{
     collections::HashMap,
-    fmt,
     path::Path,
     sync::{Arc, OnceLock},
 };
@@ -29,6 +28,7 @@ const MAX_SHOWN_NAME: usize = 128;
 
 /// A tool, resolved: its definition, and the service that runs it. Checks, approvals and the call itself use the same
 /// handle, so that the tool that runs is the one that was checked.
+#[derive(Clone)]
 pub struct ToolHandle {
     /// The tool, under the name that the model sees.
     pub tool: Tool,
@@ -68,16 +68,7 @@ impl ToolHandle {
 
     /// The same tool for some files only.
     pub(super) fn restricted_to(&self, files: Vec<FileRestriction>) -> Self {
-        Self {
-            tool: self.tool.clone(),
-            extension: self.extension.clone(),
-            bare_name: self.bare_name.clone(),
-            origin: self.origin,
-            class: self.class,
-            files,
-            service: Arc::clone(&self.service),
-            fingerprint: self.fingerprint.clone(),
-        }
+        Self { files, ..self.clone() }
     }
 
     /// The tool as the model is told of it. What others say of their tools stays as it is.
@@ -143,16 +134,6 @@ impl ToolHandle {
             arguments,
             working_dir,
         }
-    }
-}
-
-impl fmt::Debug for ToolHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolHandle")
-            .field("tool", &self.tool)
-            .field("extension", &self.extension)
-            .field("origin", &self.origin)
-            .finish_non_exhaustive()
     }
 }
 
@@ -287,5 +268,15 @@ impl ToolIndex {
             names.push(format!("and {left} more"));
         }
         names.join(", ")
+    }
+}
+
+impl std::fmt::Debug for ToolHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolHandle")
+            .field("tool", &self.tool)
+            .field("extension", &self.extension)
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
     }
 }

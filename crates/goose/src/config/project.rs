@@ -252,6 +252,12 @@ impl TrustStore {
     }
 }
 
+impl std::fmt::Debug for ProjectFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProjectFile").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 #[path = "project_tests.rs"]
 mod tests;

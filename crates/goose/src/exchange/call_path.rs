@@ -89,7 +89,7 @@ pub(super) struct Resolved {
 }
 
 /// A call that passed the toolset and the check of its arguments.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Call {
     pub(super) id: CallId,
     pub(super) handle: Arc<ToolHandle>,

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use goose_extension::{JsonObject, Tool};
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::{
@@ -54,7 +55,7 @@ pub struct ModeVerdict {
 }
 
 /// One command of the command line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExplainedSegment {
     /// The words of the command, with `…` for words that are only known at run time.
@@ -65,8 +66,13 @@ pub struct ExplainedSegment {
     pub variables: Vec<String>,
     /// True if the command is known to change nothing.
     pub reads_only: bool,
-    /// The rules that apply to the command.
+    /// The rules that apply to the command. Written as texts.
+    #[serde(serialize_with = "as_texts")]
     pub rules: Vec<Rule>,
+}
+
+fn as_texts<S: Serializer>(rules: &[Rule], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(rules.iter().map(ToString::to_string))
 }
 
 /// A file that a redirection uses.
@@ -109,7 +115,7 @@ impl Permissions {
             let command = segment.forms.first().map(line).unwrap_or_default();
             segment.opaque_reason.map(|reason| format!("`{command}` {reason}"))
         });
-        let doubts = script.doubts.iter().map(|doubt| doubt.reason.clone());
+        let doubts = script.doubts.iter().cloned();
         Explanation {
             verdicts: Mode::ALL.map(|mode| self.in_mode(mode).mode_verdict(&call, &segments)).into(),
             segments,

@@ -91,7 +91,7 @@ impl Judge<'_> {
             self.opinions.ask(format!("commands are run by `{shell}`, whose syntax is not supported"));
         }
         for doubt in &script.doubts {
-            self.opinions.ask(doubt.reason.clone());
+            self.opinions.ask(doubt);
         }
         for name in &script.set {
             if self.default_policy != DefaultPolicy::Everything || shell::is_exec_variable(name) {

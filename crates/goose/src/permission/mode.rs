@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The calls that goose makes without asking. Later modes are stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[serde(rename_all = "snake_case", try_from = "String")]
 pub enum Mode {
     /// Runs every call, except where a rule denies it or asks.
     #[default]
@@ -42,12 +42,6 @@ impl Mode {
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl From<Mode> for String {
-    fn from(mode: Mode) -> Self {
-        mode.as_str().to_owned()
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Launch {
 }
 
 /// The key for sharing a running service: equal keys mean the same launch.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct RunningKey {
     /// The configuration with its secrets, and the folder where that matters.
     fingerprint: String,
@@ -90,7 +90,7 @@ impl Launch {
             Ok(resolved) => {
                 let running_key = RunningKey::new(config, &resolved, context);
                 let what = LaunchKind::new(config, resolved, context);
-                let folder = context.folder();
+                let folder = context.working_dir.as_deref();
                 let listing_key = what.is_elsewhere().then(|| config.listing_fingerprint(folder));
                 Self { what, kind, origin, running_key: Some(running_key), listing_key }
             }
@@ -125,7 +125,7 @@ impl RunningKey {
     /// A server that is reached by URL sees neither folder nor environment, and is shared by all that have the same login.
     fn new(config: &ExtensionConfig, resolved: &Resolved, context: &BindingContext) -> Self {
         let is_reached = matches!(config.kind, ExtensionKind::StreamableHttp { .. });
-        let folder = context.folder().filter(|_| !is_reached);
+        let folder = context.working_dir.as_deref().filter(|_| !is_reached);
         let login = context.oauth.as_ref().filter(|_| is_reached);
         Self {
             fingerprint: config.running_fingerprint(resolved, folder),

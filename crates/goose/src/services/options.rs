@@ -1,11 +1,7 @@
 //! The options of a pool ([`PoolOptions`]), and the context of each binding ([`BindingContext`]): its folder, environment,
 //! secrets and logins. The pool itself looks nothing up.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use goose_extension::{Extension, ToolResult};
 use goose_mcp::Settings;
@@ -95,21 +91,11 @@ impl BindingContext {
         self.oauth = Some(Arc::new(oauth));
         self
     }
-
-    pub(super) fn folder(&self) -> Option<&Path> {
-        self.working_dir.as_deref()
-    }
 }
 
 /// Logs in with what was granted before.
 pub(crate) fn earlier_logins(paths: &Paths) -> OAuth {
     OAuth::new(Arc::new(FileTokenStore::new(paths.logins())))
-}
-
-impl std::fmt::Debug for BindingContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BindingContext").field("working_dir", &self.working_dir).finish_non_exhaustive()
-    }
 }
 
 /// The options of a pool. Everything that differs between sessions is in the [`BindingContext`].
@@ -171,6 +157,12 @@ pub fn builtin_settings(paths: &Paths, context: &BindingContext) -> Settings {
     match &context.working_dir {
         Some(dir) => settings.with_working_dir(dir),
         None => settings,
+    }
+}
+
+impl std::fmt::Debug for BindingContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BindingContext").field("working_dir", &self.working_dir).finish_non_exhaustive()
     }
 }
 

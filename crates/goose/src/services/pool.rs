@@ -32,7 +32,7 @@ pub struct ServicePool {
 }
 
 /// The key of a service: equal keys mean the same service.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     runs: RunningKey,
     name: String,

@@ -372,15 +372,6 @@ fn unavailable(name: &str, reason: &str) -> ToolError {
     ToolError::Disconnected(format!("The extension `{name}` is not available: {reason}"))
 }
 
-impl std::fmt::Debug for Service {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Service")
-            .field("name", &self.name)
-            .field("phase", &self.phase())
-            .finish_non_exhaustive()
-    }
-}
-
 /// Subscribes anew at a server that was started again, in the background.
 pub(super) fn restore(subscriptions: &Subscriptions, extension: &Arc<dyn Extension>) {
     let uris = subscriptions.uris();
@@ -408,5 +399,14 @@ impl Service {
     pub(crate) async fn unsubscribe(self: &Arc<Self>, uri: &str) -> ToolResult<()> {
         let unsubscribe = self.ask(async |extension| extension.unsubscribe(uri).await);
         self.subscriptions.remove(uri, unsubscribe).await
+    }
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Service")
+            .field("name", &self.name)
+            .field("phase", &self.phase())
+            .finish_non_exhaustive()
     }
 }

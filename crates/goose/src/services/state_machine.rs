@@ -3,7 +3,7 @@
 //!
 //! Every start has a number. Reports of a start or an instance count only while it is the current one.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures::{
     FutureExt as _,
@@ -299,12 +299,6 @@ impl Phase {
             Self::Degraded => "degraded",
             Self::Dead => "dead",
         }
-    }
-}
-
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -211,7 +211,8 @@ async fn handles_say_whose_they_are_and_errors_what_is_near() -> anyhow::Result<
         ("user__echo", "user", Origin::Foreign),
     ] {
         let handle = toolset.resolve(name)?;
-        ensure!((handle.extension.as_str(), handle.origin) == (extension, origin), "{name}: {handle:?}");
+        let found = (handle.extension.as_str(), handle.origin);
+        ensure!(found == (extension, origin), "{name}: {found:?}");
     }
     let error = toolset.resolve("developer__looks").err().map(|error| error.to_string()).unwrap_or_default();
     ensure!(error.contains("developer__look"), "{error}");

@@ -2,7 +2,9 @@
 
 use std::{collections::HashMap, pin::pin, sync::Arc};
 
-use goose_extension::{CallContext, CheckedArguments, JsonObject, ToolError, ToolOutput, ToolResult};
+use goose_extension::{
+    CallContext, CheckedArguments, JsonObject, ToolError, ToolOutput, ToolResult, adapter::json_kind,
+};
 use serde_json::Value;
 
 use super::{ExtensionManager, Inner};
@@ -43,19 +45,9 @@ impl Parameters for Value {
             Self::Null => Ok(JsonObject::new()),
             other => Err(ToolError::InvalidParameters(format!(
                 "The arguments of a tool are a JSON object, such as {{\"path\": \"a.txt\"}}; got {}.",
-                kind(&other)
+                json_kind(&other)
             ))),
         }
-    }
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Null | Value::Object(_) => "something else",
     }
 }
 

@@ -8,7 +8,7 @@
 //!   uses; `written_files`: the files that a command writes; `exec_options`: options that make a program run another one;
 //!   `variables`: variables that do.
 //!
-//! Everything that is not understood is a [`Doubt`]. This module decides nothing; the judge does.
+//! Everything that is not understood is a doubt (`Script::doubts`). This module decides nothing; the judge does.
 
 mod awk;
 mod builtins;
@@ -73,7 +73,7 @@ pub(super) fn read(source: &str) -> Script {
     script.files.sort_by_key(|file| file.at);
     if script.segments.len() > MAX_SEGMENTS {
         let reason = format!("it has {} parts, too many to check one by one", script.segments.len());
-        script.doubts.push(Doubt { reason });
+        script.doubts.push(reason);
     }
     script
 }
@@ -90,7 +90,7 @@ pub(super) struct Script {
     /// The variables that are set for all following commands, except those that no program reads.
     pub(super) set: Vec<String>,
     /// The parts that are not understood.
-    pub(super) doubts: Vec<Doubt>,
+    pub(super) doubts: Vec<String>,
     /// The reason why a part was not parsed at all.
     pub(super) unread: Option<&'static str>,
     /// The number of commands and words so far.
@@ -169,10 +169,4 @@ pub(super) struct FileUse {
 pub(super) enum Access {
     Read,
     Write,
-}
-
-/// A part that is not understood and may hide any command.
-#[derive(Debug)]
-pub(super) struct Doubt {
-    pub(super) reason: String,
 }

@@ -5,7 +5,7 @@
 //! once, and nesting is limited.
 
 use super::{
-    Doubt, MAX_COMMAND_BYTES, MAX_NESTING, MAX_PARTS, Script,
+    MAX_COMMAND_BYTES, MAX_NESTING, MAX_PARTS, Script,
     current_folders::{Flow, Folders},
     expansions::Quotes,
     heredoc::Heredoc,
@@ -125,7 +125,7 @@ impl Reader<'_, '_> {
     /// Adds a doubt.
     pub(super) fn doubt(&mut self, reason: impl Into<String>) {
         if self.script.doubts.len() < MAX_DOUBTS {
-            self.script.doubts.push(Doubt { reason: reason.into() });
+            self.script.doubts.push(reason.into());
         }
     }
 

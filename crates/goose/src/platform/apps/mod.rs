@@ -59,12 +59,6 @@ impl Apps {
     }
 }
 
-impl std::fmt::Debug for Apps {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Apps").field("store", self.store()).finish_non_exhaustive()
-    }
-}
-
 #[extension(
     name = "apps",
     description = "Creates and changes small apps with a user interface",
@@ -196,5 +190,11 @@ async fn blocking<T: Send + 'static>(
         Err(error) => {
             Err(ToolError::execution(format!("The apps could not be used ({error}). Tell the user.")))
         }
+    }
+}
+
+impl std::fmt::Debug for Apps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Apps").field("store", self.store()).finish_non_exhaustive()
     }
 }

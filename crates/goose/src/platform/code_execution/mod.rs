@@ -24,10 +24,7 @@ mod output;
 mod run;
 mod typescript;
 
-use std::{
-    fmt,
-    sync::{Arc, LazyLock},
-};
+use std::sync::{Arc, LazyLock};
 
 use goose_extension::{ToolAction, prelude::*};
 
@@ -65,12 +62,6 @@ impl CodeExecution {
 
     fn functions(&self) -> Functions {
         Functions::new(&(self.tools)())
-    }
-}
-
-impl fmt::Debug for CodeExecution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CodeExecution").field("functions", &self.functions().iter().len()).finish()
     }
 }
 
@@ -191,6 +182,12 @@ fn plan(graph: Vec<Value>) -> String {
         format!("{}. {}: {}{after}", index + 1, short(&node.tool), short(&node.description))
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+impl std::fmt::Debug for CodeExecution {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CodeExecution").field("functions", &self.functions().iter().len()).finish()
+    }
 }
 
 #[cfg(test)]

@@ -1,24 +1,15 @@
 //! Escaping of untrusted text: characters that move the cursor, hide or reorder text are shown as escapes.
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::fmt::Write as _;
 
-use goose_extension::{is_misleading, visible, visible_exactly, visible_line};
-
-/// Escapes misleading characters, except line breaks and tabs.
-pub(crate) fn text(text: &str) -> Cow<'_, str> {
-    visible_exactly(text)
-}
-
+use goose_extension::is_misleading;
 /// Escapes prose, in which joiners are legitimate: between letters of Persian or Hindi, or parts of an emoji. Must not be
 /// used for text that the user compares or approves.
-pub(crate) fn prose(text: &str) -> Cow<'_, str> {
-    visible(text)
-}
-
+pub(crate) use goose_extension::visible as prose;
+/// Escapes misleading characters, except line breaks and tabs.
+pub(crate) use goose_extension::visible_exactly as text;
 /// Escapes text for a single line, including line breaks and tabs.
-pub(crate) fn line(text: &str) -> Cow<'_, str> {
-    visible_line(text)
-}
+pub(crate) use goose_extension::visible_line as line;
 
 /// Escapes JSON text with JSON escapes, so that its value is unchanged.
 pub(crate) fn json(json: &str) -> String {

@@ -24,7 +24,7 @@ use goose_extension::ToolGroup;
 use goose_fs::AtomicFile;
 use serde_json::json;
 
-use super::{conversation_setup::with_hint, route};
+use super::{explained, route};
 use crate::{
     args::JsonArgs,
     escape,
@@ -127,7 +127,7 @@ pub(crate) fn run(command: AgentsCommand, config: &ConfigArgs) -> anyhow::Result
                 .with_working_dir(&folder);
             run_to_end(async {
                 let agents = agent_manager(settings);
-                let agent = agents.agent(options).await.map_err(with_hint)?;
+                let agent = agents.agent(options).await.map_err(explained)?;
                 agent.toolset.list().await;
                 let shown = tools(&agent, &form);
                 agents.pool().shutdown().await;

@@ -7,7 +7,7 @@ use std::{env, fs, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use goose::{
-    agent_manager::{AgentManager, OpenError, OpenOptions},
+    agent_manager::{AgentManager, OpenOptions},
     agents::{
         catalog::AgentCatalog,
         manifest::{AgentManifest, AgentMode},
@@ -130,22 +130,13 @@ pub(crate) async fn assemble(
             None => options.with_last_agent(manifest, mode),
         };
     }
-    let exchange = agents.open(said(options, &setup)?).await.map_err(with_hint)?;
+    let exchange = agents.open(said(options, &setup)?).await.map_err(explained)?;
     exchange.set_attended(stderr::can_ask());
     let permissions = Arc::clone(exchange.permissions());
     if let Some(problem) = permissions.problem() {
         stderr::line(format_args!("{}", escape::text(&problem)));
     }
     Ok(Assembled { exchange, permissions, before, agents })
-}
-
-/// Adds to an error what to do about it.
-pub(crate) fn with_hint(error: impl Into<OpenError>) -> anyhow::Error {
-    let error = error.into();
-    match error.hint() {
-        Some(hint) => anyhow!("{error}\n{hint}"),
-        None => error.into(),
-    }
 }
 
 /// The agent that the command line names, else the one that the session was last used with. None is the default one.

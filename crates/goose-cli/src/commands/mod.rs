@@ -20,10 +20,11 @@ pub(crate) mod session;
 use std::fmt::Display;
 
 use anyhow::anyhow;
-use goose::session::StoreError;
+use goose::agent_manager::OpenError;
 
-/// Adds the hint to an error of the session store.
-fn explained(error: StoreError) -> anyhow::Error {
+/// Adds the hint to an error of a session or of the session store.
+fn explained(error: impl Into<OpenError>) -> anyhow::Error {
+    let error = error.into();
     let hint = error.hint();
     hinted(error, hint)
 }

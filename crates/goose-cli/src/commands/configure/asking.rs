@@ -16,49 +16,21 @@ const CTRL_C: u8 = 3;
 const CTRL_D: u8 = 4;
 const BACKSPACES: [u8; 2] = [8, 127];
 
-/// Source of answers.
-pub(super) trait Asking {
+/// The user at this terminal.
+pub(super) struct Terminal;
+
+impl Terminal {
     /// Shows a line.
-    fn tell(&mut self, line: &str);
+    pub(super) fn tell(&self, line: &str) {
+        stderr::line(line);
+    }
 
     /// Asks for a line and trims it. Empty if the user only pressed Enter.
     ///
     /// # Errors
     ///
     /// Fails if the user ends the dialogue.
-    fn ask(&mut self, prompt: &str) -> anyhow::Result<String>;
-
-    /// Asks for a line without echoing it.
-    fn ask_hidden(&mut self, prompt: &str) -> anyhow::Result<Secret>;
-
-    /// Asks for a line; Enter keeps the current value.
-    fn ask_or(&mut self, prompt: &str, present: Option<&str>) -> anyhow::Result<String> {
-        let Some(present) = present else { return self.ask(&format!("{prompt}: ")) };
-        let answer = self.ask(&format!("{prompt} [{present}]: "))?;
-        Ok(if answer.is_empty() { present.to_owned() } else { answer })
-    }
-
-    /// Asks for yes or no; Enter means no.
-    fn agrees(&mut self, prompt: &str) -> anyhow::Result<bool> {
-        loop {
-            match self.ask(&format!("{prompt} (y/N): "))?.to_ascii_lowercase().as_str() {
-                "y" | "yes" => return Ok(true),
-                "" | "n" | "no" => return Ok(false),
-                _ => self.tell("  Type y or n."),
-            }
-        }
-    }
-}
-
-/// The user at this terminal.
-pub(super) struct Terminal;
-
-impl Asking for Terminal {
-    fn tell(&mut self, line: &str) {
-        stderr::line(line);
-    }
-
-    fn ask(&mut self, prompt: &str) -> anyhow::Result<String> {
+    pub(super) fn ask(&self, prompt: &str) -> anyhow::Result<String> {
         stderr::prompt(prompt);
         let mut line = String::new();
         if io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut line)? == 0 {
@@ -68,13 +40,32 @@ impl Asking for Terminal {
         Ok(line.trim().to_owned())
     }
 
-    fn ask_hidden(&mut self, prompt: &str) -> anyhow::Result<Secret> {
+    /// Asks for a line without echoing it.
+    pub(super) fn ask_hidden(&self, prompt: &str) -> anyhow::Result<Secret> {
         stderr::prompt(prompt);
         let typed = Hidden::begin().and_then(|_hidden| read_hidden(&mut io::stdin().lock()));
         stderr::line("");
         match typed? {
             Some(typed) => Ok(Secret::new(typed)),
             None => bail!("Cancelled. The answers so far are saved."),
+        }
+    }
+
+    /// Asks for a line; Enter keeps the current value.
+    pub(super) fn ask_or(&self, prompt: &str, present: Option<&str>) -> anyhow::Result<String> {
+        let Some(present) = present else { return self.ask(&format!("{prompt}: ")) };
+        let answer = self.ask(&format!("{prompt} [{present}]: "))?;
+        Ok(if answer.is_empty() { present.to_owned() } else { answer })
+    }
+
+    /// Asks for yes or no; Enter means no.
+    pub(super) fn agrees(&self, prompt: &str) -> anyhow::Result<bool> {
+        loop {
+            match self.ask(&format!("{prompt} (y/N): "))?.to_ascii_lowercase().as_str() {
+                "y" | "yes" => return Ok(true),
+                "" | "n" | "no" => return Ok(false),
+                _ => self.tell("  Type y or n."),
+            }
         }
     }
 }

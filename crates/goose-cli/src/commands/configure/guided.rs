@@ -14,7 +14,7 @@ use goose_providers::{
 use serde_json::json;
 
 use super::{
-    asking::Asking,
+    asking::Terminal,
     choices::{MODES, find_mode, find_provider},
     keys,
 };
@@ -41,7 +41,7 @@ const SHOWN_CHARACTERS: usize = 200;
 
 /// Asks all questions, in the order in which the answers are needed.
 pub(super) fn run(
-    with: &mut dyn Asking,
+    with: &Terminal,
     editor: &ConfigEditor,
     settings: &Settings,
     registry: &Registry,
@@ -73,7 +73,7 @@ pub(super) fn run(
 }
 
 fn choose_provider<'s>(
-    with: &mut dyn Asking,
+    with: &Terminal,
     settings: &Settings,
     registry: &'s Registry,
     choice: Option<&Choice>,
@@ -97,7 +97,7 @@ fn choose_provider<'s>(
 
 /// Asks for the settings that the provider needs besides a key.
 fn requirements(
-    with: &mut dyn Asking,
+    with: &Terminal,
     editor: &ConfigEditor,
     settings: &Settings,
     provider: &ProviderInfo,
@@ -125,7 +125,7 @@ fn requirements(
     Ok(())
 }
 
-fn key(with: &mut dyn Asking, settings: &Settings, provider: &ProviderInfo) -> anyhow::Result<()> {
+fn key(with: &Terminal, settings: &Settings, provider: &ProviderInfo) -> anyhow::Result<()> {
     let Some(name) = provider.key_variables.first() else { return Ok(()) };
     let secrets = settings.secrets();
     let mut known = None;
@@ -166,7 +166,7 @@ fn key(with: &mut dyn Asking, settings: &Settings, provider: &ProviderInfo) -> a
 }
 
 fn model(
-    with: &mut dyn Asking,
+    with: &Terminal,
     editor: &ConfigEditor,
     settings: &Settings,
     provider: &ProviderInfo,
@@ -197,7 +197,7 @@ fn model(
     Ok(())
 }
 
-fn mode(with: &mut dyn Asking, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<()> {
+fn mode(with: &Terminal, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<()> {
     let present: Option<String> = settings.get("GOOSE_MODE")?;
     with.tell("");
     with.tell("Choose what goose may do without asking:");
@@ -224,7 +224,7 @@ struct Toggle {
     about: String,
 }
 
-fn extensions(with: &mut dyn Asking, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<()> {
+fn extensions(with: &Terminal, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<()> {
     let mut toggles = toggles(settings);
     with.tell("");
     with.tell("Type an extension's name or number to toggle it; press Enter to continue.");

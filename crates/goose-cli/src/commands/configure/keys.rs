@@ -1,7 +1,5 @@
 //! Storage of API keys and other secrets.
 
-use std::{collections::BTreeMap, env};
-
 use goose::config::{ConfigEditor, ConfigFile, FileSecrets, Keyring, Paths, Secret, Secrets as _, Settings};
 
 use super::args::KeyStore;
@@ -104,8 +102,5 @@ fn keyring(settings: &Settings) -> Option<Keyring> {
     if settings.is_keyring_disabled() {
         return None;
     }
-    let environment: BTreeMap<String, String> = env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
-    Keyring::of_system(&environment)
+    Keyring::of_this_process()
 }

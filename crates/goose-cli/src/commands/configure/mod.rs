@@ -74,7 +74,7 @@ fn by_steps(editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCo
     }
     let registry = load_providers(settings);
     let choice = new_runtime()?.block_on(choice::choose_if_unset(settings));
-    guided::run(&mut Terminal, editor, settings, registry, choice.as_ref())?;
+    guided::run(&Terminal, editor, settings, registry, choice.as_ref())?;
     stderr::line(format_args!("Done. The settings are in {}.", editor.path().display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use goose::{
     project_files::{self, ProjectFileKind},
 };
 
-use super::asking::{Asking as _, Terminal};
+use super::asking::Terminal;
 use crate::{
     escape,
     output::{NAME, say},

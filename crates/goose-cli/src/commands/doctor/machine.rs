@@ -1,7 +1,6 @@
 //! Checks of the machine: the shell, programs, the session store, the keyring, the terminal.
 
 use std::{
-    collections::BTreeMap,
     env,
     io::{IsTerminal as _, stdout},
     path::{Path, PathBuf},
@@ -134,10 +133,7 @@ fn keyring(settings: Option<&Settings>) -> Check {
     if settings.is_some_and(Settings::is_keyring_disabled) {
         return Check::skipped(NAME, "disabled by GOOSE_DISABLE_KEYRING; secrets are stored in secrets.yaml");
     }
-    let environment: BTreeMap<String, String> = env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
-    match Keyring::of_system(&environment) {
+    match Keyring::of_this_process() {
         None => Check::skipped(NAME, "not available; secrets are stored in secrets.yaml"),
         Some(keyring) => match keyring.read() {
             Ok(entry) => Check::good(NAME, format!("works; {} secrets of goose", entry.len())),

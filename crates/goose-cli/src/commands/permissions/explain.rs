@@ -37,21 +37,12 @@ const INDENT: usize = MODES + EFFECTS + 4;
 #[derive(Serialize)]
 struct Document<'a> {
     verdicts: Map<String, Value>,
-    segments: Vec<SegmentRow<'a>>,
+    segments: &'a [ExplainedSegment],
     reason: String,
     mode: &'static str,
     reasons: BTreeMap<&'static str, &'a [String]>,
     files: Vec<FileRow<'a>>,
     not_understood: &'a [String],
-}
-
-#[derive(Serialize)]
-struct SegmentRow<'a> {
-    command: &'a str,
-    runs: &'a [String],
-    variables: &'a [String],
-    reads_only: bool,
-    rules: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -145,7 +136,7 @@ fn document<'a>(place: &Place, mode: Option<Mode>, explanation: &'a Explanation)
     let reasons = explanation.verdict(place.mode()).map(|it| it.reasons.join("; ")).unwrap_or_default();
     Document {
         verdicts: shown.iter().map(verdict).collect(),
-        segments: explanation.segments.iter().map(segment_row).collect(),
+        segments: &explanation.segments,
         reason: reasons,
         mode: place.mode().as_str(),
         reasons: shown.iter().map(|it| (it.mode.as_str(), it.reasons.as_slice())).collect(),
@@ -155,16 +146,6 @@ fn document<'a>(place: &Place, mode: Option<Mode>, explanation: &'a Explanation)
             .map(|it| FileRow { path: &it.path, access: if it.is_written { "write" } else { "read" } })
             .collect(),
         not_understood: &explanation.not_understood,
-    }
-}
-
-fn segment_row(segment: &ExplainedSegment) -> SegmentRow<'_> {
-    SegmentRow {
-        command: &segment.command,
-        runs: &segment.runs,
-        variables: &segment.variables,
-        reads_only: segment.reads_only,
-        rules: segment.rules.iter().map(ToString::to_string).collect(),
     }
 }
 

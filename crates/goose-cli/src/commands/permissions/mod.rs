@@ -21,7 +21,7 @@ use goose::{
 };
 
 use self::args::{PermissionsCommand, PlaceArgs};
-use super::conversation_setup::with_hint;
+use super::explained;
 use crate::{
     output::{BAD, GOOD, WARNING},
     settings::{self, ConfigArgs},
@@ -65,7 +65,7 @@ impl Place {
             }
             None => settings.origin(MODE).map(|origin| origin.to_string()),
         };
-        let permissions = AgentManager::new(settings.clone()).permissions(&profile).map_err(with_hint)?;
+        let permissions = AgentManager::new(settings.clone()).permissions(&profile).map_err(explained)?;
         Ok(Self { folder, settings, permissions, mode_from })
     }
 

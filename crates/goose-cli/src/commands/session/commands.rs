@@ -16,7 +16,7 @@ use super::{
     slash::{self, Slash},
 };
 use crate::{
-    commands::conversation_setup::with_hint,
+    commands::explained,
     escape,
     output::{FAINT, NAME},
     signals::ExitSignal,
@@ -105,7 +105,7 @@ impl Chat {
                 self.show_standing();
                 After::Line
             }
-            Ok(Err(error)) => failed(&format!("{:#}", with_hint(error))),
+            Ok(Err(error)) => failed(&format!("{:#}", explained(error))),
             Err(asked) => cancelled(asked),
         })
     }

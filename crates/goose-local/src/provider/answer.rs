@@ -119,19 +119,16 @@ impl Question {
             usage.cached_input = written.usage.cached_input;
             usage.output += written.usage.output;
             match focus {
-                None if reading.is_answer() => return Ok(written.stop_reason()),
-                None => match reading.plain_text() {
-                    Some(text) => {
+                None => {
+                    if let Some(text) = reading.plain_text() {
                         send(ReplyEvent::Text(text.to_owned()));
-                        return Ok(written.stop_reason());
-                    }
-                    None => {
-                        let call = reading.call(&id, written.why_cut());
-                        send_call(call, send);
-                        self.look_around(&situation, goal, send);
+                    } else if !reading.is_answer() {
+                        send_call(reading.call(&id, written.why_cut()), send);
+                        self.look_around(&situation, goal, reading.path(), send);
                         return Ok(StopReason::ToolUse);
                     }
-                },
+                    return Ok(written.stop_reason());
+                }
                 Some(Focus::Answer(turns)) => {
                     let written = backend
                         .write(self.apart(&turns, focus::MAX_ANSWER_TOKENS), &mut hand_out(send))
@@ -156,11 +153,12 @@ impl Question {
         }
     }
 
-    /// In a small folder, the first look for an answer is at all files: small models look at one and guess the rest.
-    fn look_around(&self, situation: &Situation<'_>, goal: Goal, send: &Send<'_>) {
+    /// In a small folder, the first look for an answer is at all files: small models look at one and guess the rest. `own` is the one
+    /// that the model looks at itself.
+    fn look_around(&self, situation: &Situation<'_>, goal: Goal, own: Option<String>, send: &Send<'_>) {
         let few = situation.few_files().filter(|_| goal == Goal::Answer && situation.steps.is_empty());
         let Some((files, tool)) = few.zip(self.tools.that(Does::Read)) else { return };
-        for (index, file) in files.iter().enumerate() {
+        for (index, file) in files.iter().enumerate().filter(|(_, file)| own.as_deref() != Some(**file)) {
             let id = goal.in_id(&format!("{}-{index}", self.id));
             send_call(called(id, tool, json!({ "path": file })), send);
         }
@@ -233,7 +231,8 @@ fn called(id: String, tool: &Offered, arguments: Value) -> ToolCall {
     ToolCall { id, name: tool.name.clone(), arguments, opaque: None }
 }
 
-fn send_call(call: ToolCall, send: &Send<'_>) -> StopReason {
+/// Sends a call.
+pub(super) fn send_call(call: ToolCall, send: &Send<'_>) -> StopReason {
     send(ReplyEvent::CallStarted { id: call.id.clone(), name: call.name.clone() });
     send(ReplyEvent::Call(call));
     StopReason::ToolUse

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::backend::{EngineGuard, sampling};
 
 use super::{
-    answer::{Events, max_tokens},
+    answer::{Events, max_tokens, send_call},
     called,
 };
 
@@ -62,8 +62,7 @@ impl Templated {
         let stop = if calls.is_empty() { written.stop_reason() } else { StopReason::ToolUse };
         for (index, (name, arguments)) in calls.into_iter().enumerate() {
             let id = format!("{}-{index}", self.id);
-            send(ReplyEvent::CallStarted { id: id.clone(), name: name.clone() });
-            send(ReplyEvent::Call(ToolCall { id, name, arguments, opaque: None }));
+            send_call(ToolCall { id, name, arguments, opaque: None }, &send);
         }
         send(ReplyEvent::Usage(written.usage));
         send(ReplyEvent::Finished(stop));

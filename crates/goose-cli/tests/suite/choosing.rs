@@ -127,7 +127,7 @@ fn what_answers_but_is_no_model_server_is_passed_by() -> anyhow::Result<()> {
 #[test]
 fn who_has_chosen_is_not_kept_waiting() -> anyhow::Result<()> {
     let home = Home::new()?;
-    let server = ModelServer::answering(|_| Turn::text("Hello."))?;
+    let server = lists(r#"{"data": []}"#)?;
     let local = Loopback::answering(ollama)?;
     let mut command = goose(&home, &["run", "-t", "Hi"]);
     command.envs([("GOOSE_PROVIDER", "openai"), ("GOOSE_MODEL", "gpt-4"), ("OPENAI_API_KEY", "k")]);
@@ -137,6 +137,9 @@ fn who_has_chosen_is_not_kept_waiting() -> anyhow::Result<()> {
     let run: Run = command.env("OPENAI_HOST", server.url()).output()?.try_into()?;
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
     ensure!(local.asked().is_empty());
+    // A gateway is not asked what everybody knows of a model.
+    let asked = server.asked();
+    ensure!(asked.iter().all(|asked| asked.path == "/v1/chat/completions"), "{asked:?}");
     Ok(())
 }
 

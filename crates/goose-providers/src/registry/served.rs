@@ -11,6 +11,7 @@ use super::{
     address,
     choice::{OLLAMA, body, client},
 };
+use crate::catalogue;
 
 /// The number of parameters below which a model does better in a fixed form than with tools of its own.
 pub const SMALL_MODEL_PARAMETERS: f64 = 4e9;
@@ -26,10 +27,16 @@ pub(super) struct ServedModel {
 }
 
 impl ServedModel {
-    /// Asks the server; what it does not say is taken from the model's name, such as `qwen2.5:0.5b`.
+    /// Asks the server; what it does not say is taken from the model's name, such as `qwen2.5:0.5b`. A model that a
+    /// service sells is large and calls tools: where such a name has no size, a gateway on this machine is not asked.
     pub(super) async fn ask(provider: &str, url: &Url, model: &str) -> Self {
         let named = Self { parameters: parameters_in(model), calls_tools: None };
-        let Some(client) = client().filter(|_| address::is_here(url)) else { return named };
+        let is_sold =
+            provider != OLLAMA && named.parameters.is_none() && catalogue::model_info(model).prices.is_some();
+        if is_sold || !address::is_here(url) {
+            return named;
+        }
+        let Some(client) = client() else { return named };
         let said = match provider {
             OLLAMA => {
                 let show =

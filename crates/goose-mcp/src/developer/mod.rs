@@ -31,9 +31,6 @@ pub use self::plan::checklist_progress;
 use self::{files::SeenFiles, plan::Plans, shell::Shell};
 use crate::{LocalBackend, Settings};
 
-const INSTRUCTIONS: &str = "\
-For work of several steps, write a plan with `plan` and keep it up to date. Search with `rg` in the shell.";
-
 /// All tools, in the order in which the model sees them.
 static TOOLS: LazyLock<ToolRegistry> = LazyLock::new(|| {
     ToolRegistry::new()
@@ -99,7 +96,7 @@ impl Developer {
             true => Ok(backend),
             false => Err(
                 "This tool needs the files on this machine, and this session works on others. Use `shell` \
-                          (`rg`, `ls`) or `read` instead."
+                          (`grep`, `ls`) or `read` instead."
                     .into(),
             ),
         }
@@ -116,8 +113,9 @@ impl Extension for Developer {
         "Works on code: runs commands, reads, searches and changes files, keeps a plan"
     }
 
+    /// What is to be said stands with each tool: a profile may leave some of them out.
     fn instructions(&self) -> &str {
-        INSTRUCTIONS
+        ""
     }
 
     fn tools(&self) -> &[Tool] {

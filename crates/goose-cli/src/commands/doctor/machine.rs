@@ -26,15 +26,7 @@ const STORE_TIME: Duration = Duration::from_secs(5);
 const WORD: &str = "goose-can-run-commands";
 
 pub(super) async fn check(paths: &Paths, settings: Option<&Settings>) -> Vec<Check> {
-    let search = "install ripgrep for faster search in the shell";
-    vec![
-        shell(settings).await,
-        installed("git", "git", "git not found", "install git to review and undo changes"),
-        installed("ripgrep", "rg", "ripgrep (rg) not found", search),
-        store(paths).await,
-        keyring(settings),
-        terminal(),
-    ]
+    vec![shell(settings).await, git(), store(paths).await, keyring(settings), terminal()]
 }
 
 async fn shell(settings: Option<&Settings>) -> Check {
@@ -72,11 +64,11 @@ async fn said(shell: &str) -> Result<String, String> {
     Ok(output.map(|output| output.text()).unwrap_or_default())
 }
 
-/// Checks that a program that goose can do without is installed.
-fn installed(name: &str, program: &str, missing: &str, fix: &str) -> Check {
-    match in_path(program) {
-        Some(path) => Check::good(name, path.display().to_string()),
-        None => Check::warning(name, missing, fix),
+/// goose can do without it.
+fn git() -> Check {
+    match in_path("git") {
+        Some(path) => Check::good("git", path.display().to_string()),
+        None => Check::warning("git", "git not found", "install git to review and undo changes"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -257,12 +258,12 @@ impl Service {
         state.is_remembered && state.listing.is_some()
     }
 
-    /// Its prompt for the model: of an extension in this process as it is now, of a server as it was listed.
-    pub(crate) async fn prompt(&self) -> String {
+    /// Its prompt for the model: of an extension in this process as it is now, of a server as it was listed. It may read
+    /// files. A panic in it leaves the instructions.
+    pub(crate) fn prompt(&self) -> String {
         let in_process = self.state().instance().filter(|it| it.remote.is_none()).map(|it| it.extension());
         if let Some(extension) = in_process
-            // It may read files. A panic in it leaves the instructions.
-            && let Ok(prompt) = tokio::task::spawn_blocking(move || extension.prompt()).await
+            && let Ok(prompt) = catch_unwind(AssertUnwindSafe(|| extension.prompt()))
         {
             return prompt;
         }

@@ -231,9 +231,11 @@ impl ExtensionManager {
     /// The prompts of the extensions, by name: of those in this process as they are now, of servers as they were listed.
     pub async fn prompts(&self) -> Vec<(String, String)> {
         let services = self.inner.services();
-        let prompts =
-            services.iter().map(async |bound| (bound.name().to_owned(), bound.service.prompt().await));
-        join_all(prompts).await.into_iter().filter(|(_, prompt)| !prompt.is_empty()).collect()
+        let prompts = move || {
+            let prompts = services.iter().map(|bound| (bound.name().to_owned(), bound.service.prompt()));
+            prompts.filter(|(_, prompt)| !prompt.is_empty()).collect()
+        };
+        tokio::task::spawn_blocking(prompts).await.unwrap_or_default()
     }
 
     /// Follows the changes of the extensions of this manager from now on.

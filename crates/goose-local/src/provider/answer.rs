@@ -120,14 +120,16 @@ impl Question {
             usage.output += written.usage.output;
             match focus {
                 None => {
-                    if let Some(text) = reading.plain_text() {
+                    if reading.is_answer() {
+                        return Ok(written.stop_reason());
+                    } else if let Some(text) = reading.plain_text() {
                         send(ReplyEvent::Text(text.to_owned()));
-                    } else if !reading.is_answer() {
-                        send_call(reading.call(&id, written.why_cut()), send);
-                        self.look_around(&situation, goal, reading.path(), send);
-                        return Ok(StopReason::ToolUse);
+                        return Ok(written.stop_reason());
                     }
-                    return Ok(written.stop_reason());
+                    let call = reading.call(&id, written.why_cut());
+                    send_call(call.clone(), send);
+                    self.look_around(&situation, goal, &call, send);
+                    return Ok(StopReason::ToolUse);
                 }
                 Some(Focus::Answer(turns)) => {
                     let written = backend
@@ -145,7 +147,7 @@ impl Question {
                     {
                         return Ok(send_call(called(id, tool, arguments), send));
                     }
-                    // It changed nothing, or too much: the change quotes the file instead.
+                    // It changed nothing: the change quotes the file instead.
                     form = page.and_then(|page| Form::edit_of(&self.tools, page)).unwrap_or(form);
                     may_focus = false;
                 }
@@ -153,14 +155,17 @@ impl Question {
         }
     }
 
-    /// In a small folder, the first look for an answer is at all files: small models look at one and guess the rest. `own` is the one
-    /// that the model looks at itself.
-    fn look_around(&self, situation: &Situation<'_>, goal: Goal, own: Option<String>, send: &Send<'_>) {
+    /// In a small folder, the first look for an answer is at all files: small models look at one and guess the rest. `own` is the
+    /// model's own look.
+    fn look_around(&self, situation: &Situation<'_>, goal: Goal, own: &ToolCall, send: &Send<'_>) {
         let few = situation.few_files().filter(|_| goal == Goal::Answer && situation.steps.is_empty());
         let Some((files, tool)) = few.zip(self.tools.that(Does::Read)) else { return };
-        for (index, file) in files.iter().enumerate().filter(|(_, file)| own.as_deref() != Some(**file)) {
+        for (index, file) in files.iter().enumerate() {
             let id = goal.in_id(&format!("{}-{index}", self.id));
-            send_call(called(id, tool, json!({ "path": file })), send);
+            let call = called(id, tool, json!({ "path": file }));
+            if (&call.name, &call.arguments) != (&own.name, &own.arguments) {
+                send_call(call, send);
+            }
         }
     }
 

@@ -1,8 +1,6 @@
 //! Prompts for one thing, without tools and examples, in which a small model is much better than in the whole conversation:
 //! answering from what was found, and writing a small file again with the change that is asked for.
 
-use std::collections::HashSet;
-
 use goose_engine::{Speaker, Turn};
 use serde_json::{Value, json};
 
@@ -88,28 +86,17 @@ pub(super) fn rewriting(page: &Page, task: &str) -> Option<Vec<Turn>> {
     (*is_whole && is_small).then(|| asking("You are a careful programmer.", asked))
 }
 
-/// The call that makes a file as it was written; none without a code block, if nothing is different, or if little of the file is
-/// left.
+/// The call that makes a file as it was written; none without a code block, or if nothing is different.
 pub(super) fn call(path: &str, page: Option<&Page>, answer: &str) -> Option<(Does, Value)> {
     let new = block(answer)?;
     let Some(page) = page else { return Some((Does::Write, json!({ "path": path, "content": new }))) };
     let old: Vec<&str> = page.text.lines().collect();
     let new: Vec<&str> = new.trim_end().lines().collect();
-    if old == new || new.is_empty() || !keeps_half(&page.text, &new.join("\n")) {
+    if old == new || new.is_empty() {
         return None;
     }
     let (before, after) = hunk(&old, &new, &page.text);
     Some((Does::Edit, json!({ "path": path, "before": before, "after": after })))
-}
-
-/// True if half of the old words are still there: a model that answers with something else has not changed the file.
-fn keeps_half(old: &str, new: &str) -> bool {
-    fn words(text: &str) -> impl Iterator<Item = &str> {
-        text.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty())
-    }
-    let new: HashSet<&str> = words(new).collect();
-    let kept = words(old).filter(|word| new.contains(word)).count();
-    kept * 2 >= words(old).count()
 }
 
 /// The text in the first code block of an answer.

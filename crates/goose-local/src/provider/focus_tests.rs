@@ -27,7 +27,6 @@ fn what_is_different_becomes_the_edit() {
     );
     assert_eq!(change("a\nb\nc", "a\nc"), own("a\nb", "a"));
     assert_eq!(change("a = 1\nb = 2\nc = 3", "a = 1\nb = 2\nc = 3"), None);
-    assert_eq!(change("name = anna\ntown = riga", "I cannot do this"), None);
     assert_eq!(call("a.py", Some(&page("a")), "no block"), None);
     let new = json!({ "path": "b.py", "content": "x = 1\n" });
     assert_eq!(call("b.py", None, "```\nx = 1\n```"), Some((Does::Write, new)));

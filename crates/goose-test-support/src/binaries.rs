@@ -7,7 +7,6 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::LazyLock,
-    time::SystemTime,
 };
 
 use anyhow::{Context as _, ensure};
@@ -20,66 +19,56 @@ use parking_lot::Mutex;
 ///
 /// The program does not build; the message has the compiler's output.
 pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
-    static CHECKED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
-    let profile_dir =
-        profile_dir(&std::env::current_exe()?).context("the test runs outside of a target folder")?;
-    let path = profile_dir.join(name).with_extension(std::env::consts::EXE_EXTENSION);
-    let mut checked = CHECKED.lock();
-    if !checked.contains(name) {
-        if !is_fresh(&path)? {
-            build(env!("CARGO_PKG_NAME"), "--bin", name, &profile_dir)?;
-        }
-        checked.insert(name.to_owned());
-    }
-    Ok(path)
+    let profile_dir = profile_dir()?;
+    up_to_date(env!("CARGO_PKG_NAME"), "--bin", name, profile_dir.join(name))
 }
 
-/// The path of an example of a package of this workspace, brought up to date, in the profile of the running test.
+/// The path of an example of a package of this workspace, in the profile of the running test. It is built where it is missing
+/// or older than its sources; `cargo test` has built it already.
 ///
 /// # Errors
 ///
 /// The example does not build; the message has the compiler's output.
 pub fn example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
-    let profile_dir =
-        profile_dir(&std::env::current_exe()?).context("the test runs outside of a target folder")?;
-    build(package, "--example", name, &profile_dir)?;
-    Ok(profile_dir.join("examples").join(name).with_extension(std::env::consts::EXE_EXTENSION))
+    let profile_dir = profile_dir()?;
+    up_to_date(package, "--example", name, profile_dir.join("examples").join(name))
 }
 
-/// Returns whether a program is newer than everything it is made from.
-fn is_fresh(program: &Path) -> anyhow::Result<bool> {
-    let Ok(built) = program.metadata().and_then(|program| program.modified()) else { return Ok(false) };
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the crate lies in a folder")?;
-    for name in ["goose-macros", "goose-process", "goose-extension", "goose-test-support"] {
-        if newest(&crates.join(name).join("src"))? > built {
-            return Ok(false);
+fn up_to_date(package: &str, kind: &str, name: &str, program: PathBuf) -> anyhow::Result<PathBuf> {
+    static CHECKED: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
+    let mut checked = CHECKED.lock();
+    if !checked.contains(&program) {
+        // Built by itself, a package has other features of its dependencies than in the workspace: all of them would be compiled again.
+        if !is_fresh(&program) {
+            build(package, kind, name)?;
         }
+        checked.insert(program.clone());
     }
-    Ok(true)
+    Ok(program.with_extension(std::env::consts::EXE_EXTENSION))
 }
 
-fn newest(dir: &Path) -> anyhow::Result<SystemTime> {
-    let mut newest = SystemTime::UNIX_EPOCH;
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let time = if entry.file_type()?.is_dir() {
-            self::newest(&entry.path())?
-        } else {
-            entry.metadata()?.modified()?
-        };
-        newest = newest.max(time);
-    }
-    Ok(newest)
+/// Returns whether a program is newer than all sources that cargo lists in the file beside it.
+fn is_fresh(program: &Path) -> bool {
+    let modified = |path: &Path| path.metadata().and_then(|file| file.modified());
+    let Ok(built) = modified(&program.with_extension(std::env::consts::EXE_EXTENSION)) else { return false };
+    let Ok(list) = fs::read_to_string(program.with_extension("d")) else { return false };
+    let Some((_, sources)) = list.trim_end().split_once(": ") else { return false };
+    let is_older = |source: &str| modified(Path::new(source)).is_ok_and(|time| time <= built);
+    // A space within a path is escaped.
+    sources.replace("\\ ", "\0").split(' ').all(|source| is_older(&source.replace('\0', " ")))
 }
 
-/// `target/debug` of `target/debug/deps/suite-0123`.
-fn profile_dir(test: &Path) -> Option<PathBuf> {
-    let deps = test.parent()?;
-    let dir = if deps.ends_with("deps") || deps.ends_with("examples") { deps.parent()? } else { deps };
-    Some(dir.to_owned())
+/// `target/debug` of the running test `target/debug/deps/suite-0123`.
+fn profile_dir() -> anyhow::Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let deps = test.parent().context("a program lies in a folder")?;
+    let is_below = deps.ends_with("deps") || deps.ends_with("examples");
+    let dir = if is_below { deps.parent() } else { Some(deps) };
+    Ok(dir.context("the test runs outside of a target folder")?.to_owned())
 }
 
-fn build(package: &str, kind: &str, name: &str, profile_dir: &Path) -> anyhow::Result<()> {
+fn build(package: &str, kind: &str, name: &str) -> anyhow::Result<()> {
+    let profile_dir = profile_dir()?;
     let target_dir = profile_dir.parent().context("a profile folder has a parent")?;
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--package", package, kind, name]);

@@ -63,7 +63,7 @@ async fn nothing_of_a_server_is_left_when_it_dies_by_itself() -> anyhow::Result<
 
 /// Starts a program that owns a manager with stubborn servers. Gives the processes of these.
 async fn start_owner(home: &std::path::Path) -> anyhow::Result<(Child, BTreeSet<u32>)> {
-    let programs = || anyhow::Ok((example("goose", "owner")?, binary("faulty_server")?));
+    let programs = || anyhow::Ok((example("goose", "service_owner")?, binary("faulty_server")?));
     let (owner, faulty_server) = tokio::task::spawn_blocking(programs).await??;
     let mut command = Command::new(owner);
     command.arg(home).arg(faulty_server).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
@@ -96,7 +96,7 @@ async fn nothing_outlives_an_owner_that_is_killed() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_cycles_leave_no_process_no_file_and_no_task() -> anyhow::Result<()> {
     let home = tempfile::tempdir()?;
-    let programs = || anyhow::Ok((example("goose", "owner")?, binary("faulty_server")?));
+    let programs = || anyhow::Ok((example("goose", "service_owner")?, binary("faulty_server")?));
     let (owner, faulty_server) = tokio::task::spawn_blocking(programs).await??;
     let mut command = Command::new(owner);
     command.arg(home.path()).arg(faulty_server).arg("100").kill_on_drop(true);

@@ -158,6 +158,7 @@ fn list(apps: &[AppInfo], form: &JsonArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// Opens a copy of the app that has the policy against network access.
 fn open(store: &AppStore, name: &str, paths: &Paths) -> anyhow::Result<ExitCode> {
     let folder = paths.cache.join("apps");
     goose_fs::create_private_dir(&folder)

@@ -29,6 +29,7 @@ pub(super) unsafe fn super_rows<const BYTES: usize>(
     stride: usize,
     token: QuantizedRow<'_>,
 ) -> [f32; ROWS] {
+    const { assert!(matches!(BYTES, Q4K | Q5K | Q6K | IQ4XS), "a format of blocks of 256") };
     let mut totals = [0.0_f32; ROWS];
     for (block, scale) in token.scales.iter().enumerate() {
         for (row, total) in totals.iter_mut().enumerate() {

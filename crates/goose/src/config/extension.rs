@@ -26,6 +26,9 @@ pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Wire")]
 pub struct ExtensionConfig {
+    /// Its origin.
+    #[serde(flatten)]
+    pub kind: ExtensionKind,
     /// The name that people see.
     pub name: String,
     /// One sentence about it; may be empty.
@@ -42,9 +45,6 @@ pub struct ExtensionConfig {
     /// The tools that may be used; empty means all. [`available_tools`](Self::available_tools) is what is used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub available_tools: Vec<String>,
-    /// Its origin.
-    #[serde(flatten)]
-    pub kind: ExtensionKind,
 }
 
 /// The origin of an extension, with what is needed to reach it.

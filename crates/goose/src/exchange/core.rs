@@ -104,7 +104,7 @@ pub(crate) struct Parts {
     pub(crate) agents: Arc<dyn AgentSource>,
     /// The choice of agents for requests.
     pub(crate) routing: Routing,
-    /// The source of what earlier sessions have about the first request.
+    /// The source of what earlier sessions have about a request.
     pub(crate) recall: Option<Recall>,
     pub(crate) session: Session,
     pub(crate) permissions: Arc<Permissions>,

@@ -88,7 +88,9 @@ pub async fn recall(
     if words.len() < options.min_words {
         return Ok(None);
     }
-    let query = SearchQuery::new(words.join(" "), MAX_FOUND)
+    let known = u32::try_from(options.known.len()).unwrap_or(u32::MAX);
+    let max_found = known.saturating_mul(SNIPPETS_PER_SESSION).saturating_add(MAX_FOUND);
+    let query = SearchQuery::new(words.join(" "), max_found)
         .any_word()
         .per_session(SNIPPETS_PER_SESSION)
         .without(options.current.clone());

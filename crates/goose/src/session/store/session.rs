@@ -141,7 +141,10 @@ impl Session {
         store.sync().await?;
         store.index(&self.id).await?;
         // Sessions that were imported, or not indexed because goose was ended, follow little by little.
-        store.index_newest(Duration::ZERO).await.map(drop)
+        if let Err(error) = store.index_newest(Duration::ZERO).await {
+            tracing::debug!(%error, "earlier sessions could not be indexed");
+        }
+        Ok(())
     }
 }
 

@@ -75,8 +75,8 @@ const INSTRUCTIONS: &str = "\
 Memories outlast this conversation, sorted into categories. The global memory is about the person, in every project; \
 the project memory is about the working folder.
 
-- Before work that earlier conversations may bear on (preferences, conventions, decisions), use search_memories. You \
-see only the names of categories here.
+- Before work that earlier conversations may bear on (preferences, conventions, decisions), use \
+search_memories.
 - Remember what will matter again: a preference, a decision and its reason, a fact that was hard to find; never \
 passwords or keys. One fact per memory, understandable on its own. Offer it when the person did not ask.
 - When a memory is no longer true, remove that one and remember the new fact.
@@ -128,13 +128,13 @@ impl Extension for Memory {
         .await
     }
 
-    /// Show the memories of a category, oldest first, up to 32 KiB.
+    /// Show the memories of a category, oldest first.
     #[tool(title = "Retrieve memories", group = "read", read_only, open_world = false, output = Page)]
     async fn retrieve_memories(
         &self,
         /// Category, or `*` for all
         category: String,
-        /// The person's memory, not the project's
+        /// The person's, not the project's
         is_global: bool,
         /// Entries at most
         #[arg(default = DEFAULT_RETRIEVED, min = 1, max = MAX_RETRIEVED)]
@@ -160,7 +160,7 @@ impl Extension for Memory {
         /// At least one of these tags
         #[arg(default, max_items = MAX_TAGS)]
         tags: Vec<String>,
-        /// Only the person's or only the project's memory
+        /// Only the person's, or only the project's
         is_global: Option<bool>,
         /// Entries at most
         #[arg(default = DEFAULT_HITS, min = 1, max = MAX_HITS)]
@@ -177,13 +177,13 @@ impl Extension for Memory {
         .await
     }
 
-    /// Remove a category with all its memories, for good.
+    /// Remove a category with all its memories.
     #[tool(title = "Remove a category", group = "edit", destructive, open_world = false)]
     async fn remove_memory_category(
         &self,
         /// Category, or `*` for all
         category: String,
-        /// The person's memory, not the project's
+        /// The person's, not the project's
         is_global: bool,
         context: &CallContext,
     ) -> ToolResult<String> {
@@ -191,7 +191,7 @@ impl Extension for Memory {
         blocking(move || store::remove_categories(&folder, &Selection::parse(&category)?)).await
     }
 
-    /// Remove one memory. Where its text is not found exactly, similar ones are shown.
+    /// Remove one memory.
     #[tool(title = "Remove a memory", group = "edit", destructive, open_world = false)]
     async fn remove_specific_memory(
         &self,
@@ -199,7 +199,7 @@ impl Extension for Memory {
         category: String,
         /// Its whole text, as shown in `data`
         memory_content: String,
-        /// The person's memory, not the project's
+        /// The person's, not the project's
         is_global: bool,
         context: &CallContext,
     ) -> ToolResult<String> {

@@ -20,6 +20,7 @@ fn trim_object(schema: &JsonObject) -> JsonObject {
 fn is_needed(key: &str, value: &Value) -> bool {
     match key {
         "$schema" | "title" | "format" | "maximum" | "maxItems" | "maxLength" => false,
+        "minimum" => *value != 0,
         "additionalProperties" | "default" => value.is_object(),
         _ => true,
     }
@@ -63,7 +64,15 @@ mod tests {
             .collect();
         let text = json!(sent).to_string();
         assert!(text.len() < 5_500, "{} bytes: {text}", text.len());
-        for word in ["$schema", "\"title\"", "\"format\"", "additionalProperties", "$ref", "\"null\""] {
+        for word in [
+            "$schema",
+            "\"title\"",
+            "\"format\"",
+            "additionalProperties",
+            "$ref",
+            "\"null\"",
+            "\"minimum\":0",
+        ] {
             assert!(!text.contains(word), "{word} in {text}");
         }
     }

@@ -109,9 +109,9 @@ impl Summon {
     #[tool(read_only, open_world = false)]
     async fn load(
         &self,
-        /// A name from the list, or the id of a background task
+        /// Its name, or the id of a background task
         source: Option<String>,
-        /// Cancel the task instead of waiting
+        /// Cancel it instead
         #[arg(default)]
         cancel: bool,
     ) -> ToolResult<String> {

@@ -62,10 +62,12 @@ fn found(situation: &Situation<'_>, tools: &Tools) -> String {
 
 fn result(step: &Step<'_>, tools: &Tools) -> Option<String> {
     let title = match (step.does, step.page()) {
+        // As the call it was, the next file would be written as a call.
+        (Does::Write, Some(page)) => return Some(format!("File {}:\n{}", page.path, page.text)),
         (Does::Read, Some(page)) if page.is_whole => {
             format!("File {} ({} lines)", page.path, page.text.lines().count())
         }
-        (Does::Read, _) => format!("File {}", step.path()?),
+        (Does::Read | Does::Edit, _) => format!("File {}", step.path()?),
         (Does::Run, _) => {
             format!("The command `{}` was run and printed", step.arguments.get("command")?.as_str()?)
         }

@@ -60,4 +60,9 @@ fn an_answer_is_asked_for_after_what_was_found() {
     assert!(text.contains("Question: Which port?"), "{text}");
     let turns = creating("b.ini", &Situation::new(&messages, &tools()), &tools());
     assert!(turns[1].text.contains("whole content of b.ini"), "{}", turns[1].text);
+    let written = json!({ "path": "b.ini", "content": "port = 90" });
+    let written = [("developer__write", written, ToolOutput::text("Created b.ini"))];
+    let messages = conversation(&[], "Write two files.", &written);
+    let turns = creating("c.ini", &Situation::new(&messages, &tools()), &tools());
+    assert!(turns[1].text.starts_with("File b.ini:\nport = 90\n\nTask: "), "{}", turns[1].text);
 }

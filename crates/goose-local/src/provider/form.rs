@@ -32,6 +32,10 @@ impl Form {
                 }
                 _ => calls.push(call(tool, situation.pages.iter().any(|page| !page.is_whole))),
             }
+            if let (Goal::Answer, Does::Run, Some(call)) = (goal, tool.does, calls.last_mut()) {
+                // What it prints is what is wanted; it goes to no file.
+                call["properties"]["command"]["pattern"] = json!("^[^>]+$");
+            }
         }
         if tools.takes_text && (is_stuck || situation.may_answer(goal)) {
             calls.push(object(FINAL_ANSWER, [(TEXT, json!({ "type": "string", "minLength": 1 }))]));

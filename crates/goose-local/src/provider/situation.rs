@@ -103,10 +103,7 @@ impl<'a> Situation<'a> {
         let path = step.path().unwrap_or_default();
         let page = match step.does {
             _ if !step.is_done() => None,
-            Does::Read => step.page(),
-            Does::Write => {
-                Some(Page { path: path.to_owned(), text: argument("content").to_owned(), is_whole: true })
-            }
+            Does::Read | Does::Write => step.page(),
             Does::Edit => self.page(path).map(|page| {
                 let text = page.text.replace(argument("before"), argument("after"));
                 Page { text, ..page.clone() }
@@ -143,14 +140,15 @@ impl<'a> Situation<'a> {
 
     /// True if an answer can be right: something was done for the goal, or found; or it was tried often enough.
     pub(super) fn may_answer(&self, goal: Goal) -> bool {
-        let has_run = self.steps.iter().any(|step| step.does == Does::Run);
         let is_served = match goal {
             Goal::Answer => !self.steps.last().is_some_and(Step::is_fruitless),
             Goal::Change => self.has_done(&[Does::Edit, Does::Write]),
             Goal::Create => self.has_done(&[Does::Write, Does::Edit, Does::Run]),
-            Goal::Run => has_run,
+            Goal::Run => self.steps.iter().any(|step| step.does == Does::Run),
         };
-        is_served || self.steps.len() > MAX_TRIES
+        // What is read without being asked for was not tried.
+        let tries = self.steps.iter().filter(|step| Goal::from_id(step.id).is_some()).count();
+        is_served || tries > MAX_TRIES
     }
 
     /// True if a step since the request did one of these.
@@ -194,9 +192,12 @@ impl Step<'_> {
         self.arguments.get("path").and_then(Value::as_str).map(|path| path.trim_start_matches("./"))
     }
 
-    /// The lines of a file that were read.
+    /// The lines of a file that were read or written.
     pub(super) fn page(&self) -> Option<Page> {
-        let (text, is_whole) = lines(self.output?)?;
+        let (text, is_whole) = match self.does {
+            Does::Write if self.is_done() => (self.arguments.get("content")?.as_str()?.to_owned(), true),
+            _ => lines(self.output?)?,
+        };
         Some(Page { path: self.path()?.to_owned(), text, is_whole })
     }
 }

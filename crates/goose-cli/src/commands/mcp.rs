@@ -27,7 +27,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     choice, runtime,
     settings::{self, ConfigArgs},
-    signals, stderr,
+    signals::Signals,
+    stderr,
 };
 
 /// Arguments of `goose mcp`.
@@ -94,10 +95,12 @@ fn extension(name: &str, paths: &Paths, folder: &Path) -> anyhow::Result<Arc<dyn
 
 async fn serve(serve: Serve) -> anyhow::Result<ExitCode> {
     let stop = CancellationToken::new();
+    // Before the server listens: a client may end it as soon as it does.
+    let mut signals = Signals::listen()?;
     let mut serving = std::pin::pin!(serve.with_cancellation(stop.clone()).stdio());
     tokio::select! {
         ended = &mut serving => ended.map(|()| ExitCode::SUCCESS),
-        signal = signals::wait_for_exit_signal() => {
+        signal = signals.next() => {
             signal?;
             stop.cancel();
             // The server was asked to stop, so its outcome does not matter.

@@ -14,4 +14,3 @@ mod registry_extension;
 mod requirements;
 mod subscriptions;
 mod tool_macro;
-mod ui;

@@ -4,6 +4,9 @@
 //! The messages in `tests/ui` are the macros' own. Those in `tests/ui_rustc` are the compiler's, whose wording is its
 //! own affair, so they are compared only with the compiler that they were recorded with.
 
+#![expect(clippy::disallowed_methods, reason = "tests run programs by themselves")]
+#![expect(clippy::expect_used, reason = "a test fails by panicking, and so do its helpers")]
+
 use std::process::Command;
 
 /// The compiler of the messages in `tests/ui_rustc`.

@@ -4,18 +4,19 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     fs,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::Arc,
     time::Duration,
 };
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use goose::{
     config::Paths,
     permission::{Mode, PermissionOptions, Permissions},
 };
+use rustix::fs::FileType;
 use tempfile::TempDir;
 
 use super::{
@@ -29,6 +30,10 @@ pub(super) const SECRET: &str = "SECRET-TEXT";
 /// The variable with a secret that goose has and its commands have not.
 pub(super) const TOKEN: &str = "GOOSE_TEST_TOKEN";
 
+/// The files of the home that have two names.
+const HARD_LINKS: [(&str, &str); 2] =
+    [(".ssh/authorized_keys", "work/hard"), ("secret/s", "work/secrethard")];
+
 /// Attempts that go on for longer are killed.
 const LIMIT: Duration = Duration::from_secs(5);
 
@@ -40,6 +45,8 @@ pub(super) struct Home {
     keeper: Child,
     environment: Vec<(OsString, OsString)>,
     new: Snapshot,
+    /// The indexes of repositories.
+    indexes: Vec<PathBuf>,
 }
 
 impl Home {
@@ -47,7 +54,8 @@ impl Home {
     pub(super) fn new(command: &str, rules: &[String]) -> anyhow::Result<Self> {
         let root = tempfile::tempdir()?;
         let keeper = Command::new("sleep").arg("1000").env(TOKEN, SECRET).stdin(Stdio::null()).spawn()?;
-        let mut home = Self { environment: Vec::new(), new: Snapshot::new(), keeper, root };
+        let mut home =
+            Self { environment: Vec::new(), new: Snapshot::new(), indexes: Vec::new(), keeper, root };
         home.environment = home.variables();
         fs::create_dir(home.path())?;
         let status = Command::new("sh")
@@ -64,6 +72,11 @@ impl Home {
         }
         copy(&home.path(), &home.template())?;
         home.new = home.snapshot()?;
+        let repositories = home
+            .new
+            .keys()
+            .filter(|path| path.ends_with(".git") && home.path().join(path).join("index").is_file());
+        home.indexes = repositories.map(|path| path.join("index")).collect();
         Ok(home)
     }
 
@@ -130,12 +143,57 @@ impl Home {
         Ok(snapshot)
     }
 
-    /// Undoes what an attempt did.
-    pub(super) fn renew(&self) -> anyhow::Result<()> {
-        let _ = Command::new("chmod").arg("-R").arg("u+rwx").arg(self.path()).stderr(Stdio::null()).status();
-        fs::remove_dir_all(self.path()).context("the scratch home cannot be removed")?;
-        copy(&self.template(), &self.path())
+    /// Undoes what an attempt did. Everything else stays: file systems are slow where many files were just removed.
+    pub(super) fn renew(&self, after: &Snapshot) -> anyhow::Result<()> {
+        let home = self.path();
+        let changed: Vec<_> = after.iter().filter(|(path, file)| self.new.get(*path) != Some(file)).collect();
+        for (path, (mode, _)) in &changed {
+            if is_folder(*mode) {
+                fs::set_permissions(home.join(path), fs::Permissions::from_mode(0o700))?;
+            }
+        }
+        for (path, (mode, _)) in changed.iter().rev() {
+            match self.new.get(*path) {
+                Some((new_mode, _)) if is_folder(*mode) && is_folder(*new_mode) => {}
+                _ if is_folder(*mode) => fs::remove_dir_all(home.join(path))?,
+                _ => fs::remove_file(home.join(path))?,
+            }
+        }
+        for (path, file) in &self.new {
+            if after.get(path) != Some(file) {
+                self.restore(path)?;
+            }
+        }
+        self.indexes.iter().try_for_each(|index| self.restore(index))
     }
+
+    fn restore(&self, path: &Path) -> anyhow::Result<()> {
+        let (from, to) = (self.template().join(path), self.path().join(path));
+        let metadata = from.symlink_metadata()?;
+        // The other name of a file with two.
+        let twin = HARD_LINKS.iter().find_map(|&(one, other)| match path.to_str() {
+            Some(path) if path == one => Some(other),
+            Some(path) if path == other => Some(one),
+            _ => None,
+        });
+        if metadata.is_symlink() {
+            symlink(fs::read_link(&from)?, &to)?;
+        } else if metadata.is_dir() {
+            fs::create_dir_all(&to)?;
+            fs::set_permissions(&to, metadata.permissions())?;
+        } else {
+            fs::copy(&from, &to)?;
+        }
+        if let Some(twin) = twin.map(|twin| self.path().join(twin)) {
+            let _ = fs::remove_file(&twin);
+            fs::hard_link(&to, &twin)?;
+        }
+        Ok(())
+    }
+}
+
+fn is_folder(mode: u32) -> bool {
+    FileType::from_raw_mode(mode).is_dir()
 }
 
 impl Drop for Home {

@@ -224,7 +224,7 @@ impl Table {
         let after = home.snapshot()?;
         let happened = self.effect.happened(home.as_new(), &after, &output);
         if *home.as_new() != after {
-            home.renew()?;
+            home.renew(&after)?;
         }
         Ok(happened)
     }

@@ -27,6 +27,21 @@ async fn one_place_is_replaced_and_shown() {
 }
 
 #[tokio::test]
+async fn a_renamed_word_is_named_where_it_still_is() {
+    let desk = Desk::new();
+    desk.put("prices.py", "def calc(x):\n    return x\n\nprint(calc(1), recalc)\n");
+    desk.put("main.py", "from prices import calc\n");
+    desk.put("unseen.py", "from prices import calc\n");
+    let edit = |path: &str, line: &str| json!({ "path": path, "before": line, "after": line.replace("calc", "total"), "replace_all": true });
+    desk.ok("read", json!({ "path": "main.py" })).await;
+    let text = desk.ok("edit", edit("prices.py", "def calc(x):")).await;
+    assert!(text.ends_with("\n`calc` is still in main.py:1, prices.py:4"), "{text}");
+    desk.ok("edit", edit("main.py", "import calc")).await;
+    let text = desk.ok("edit", edit("prices.py", "print(calc")).await;
+    assert!(!text.contains("still"), "{text}");
+}
+
+#[tokio::test]
 async fn several_edits_are_all_made_or_none() {
     let desk = Desk::new();
     desk.put("code.rs", CODE);

@@ -11,6 +11,7 @@ use super::{
     explain::explain,
     matching::{Mismatch, Places, Replacement},
     open::{Opened, open, replace},
+    renamed::{renamed, still_in},
 };
 
 /// Maximum number of replacements of one call.
@@ -53,15 +54,21 @@ impl Developer {
         let edits = all_edits(before, after, edits)?;
         let places = if replace_all == Some(true) { Places::All } else { Places::One };
         let (backend, changes) = (self.backend(context), Arc::clone(&self.changes));
-        let (place, change) = blocking(move || {
+        let session = context.session_id().unwrap_or_default();
+        let (mut files, folder) = (self.seen.files(session), context.working_dir().to_owned());
+        files.insert(place.target.path.clone());
+        let (place, change, left) = blocking(move || {
             let _turn = changes.lock();
             let change = edit_file(&*backend, &place, &edits, places)?;
-            Ok((place, change))
+            let renamed = edits.iter().find_map(|edit| renamed(&edit.before, &edit.after));
+            let left = renamed.and_then(|word| still_in(&*backend, word, &files, &folder));
+            Ok((place, change, left))
         })
         .await?;
-        self.seen.note(context.session_id().unwrap_or_default(), &place.target.path);
+        self.seen.note(session, &place.target.path);
         change.show(&place.given, context);
-        Ok(format!("Edited {} ({})\n{}", place.given, change.counts(), change.brief()))
+        let left = left.map(|left| format!("\n{left}")).unwrap_or_default();
+        Ok(format!("Edited {} ({})\n{}{left}", place.given, change.counts(), change.brief()))
     }
 }
 

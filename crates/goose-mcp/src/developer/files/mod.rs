@@ -8,6 +8,7 @@
 //! | `change.rs` | the difference, for the person and for the model |
 //! | `matching.rs` | the place of the text to be changed, whatever its line ends |
 //! | `explain.rs` | the closest text where it is missing |
+//! | `renamed.rs` | where a word that an edit replaces still is |
 //! | `seen.rs` | the files that a session has looked at |
 //!
 //! Everything below the tools blocks; each call runs as one blocking task. Changes take turns (`Developer::changes`), so
@@ -21,6 +22,7 @@ mod explain;
 mod matching;
 mod open;
 mod read;
+mod renamed;
 mod seen;
 mod write;
 

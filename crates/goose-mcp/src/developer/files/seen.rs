@@ -4,7 +4,7 @@
 //! which it was is not known for certain, and reading the file again costs little.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{BTreeSet, HashSet, VecDeque},
     path::{Path, PathBuf},
 };
 
@@ -35,6 +35,13 @@ impl SeenFiles {
         if sessions.len() > MAX_SESSIONS {
             sessions.pop_front();
         }
+    }
+
+    /// The files of a session, by name.
+    pub(super) fn files(&self, session: &str) -> BTreeSet<PathBuf> {
+        let sessions = self.0.lock();
+        let seen = sessions.iter().find(|(owner, _)| owner == session);
+        seen.map_or_else(BTreeSet::new, |(_, files)| files.iter().cloned().collect())
     }
 
     pub(super) fn has(&self, session: &str, path: &Path) -> bool {

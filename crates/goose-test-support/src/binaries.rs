@@ -39,7 +39,7 @@ fn up_to_date(package: &str, kind: &str, name: &str, program: PathBuf) -> anyhow
     let mut checked = CHECKED.lock();
     if !checked.contains(&program) {
         // Built by itself, a package has other features of its dependencies than in the workspace: all of them would be compiled again.
-        if !is_fresh(&program) {
+        if !is_fresh(package, &program) {
             build(package, kind, name)?;
         }
         checked.insert(program.clone());
@@ -47,15 +47,39 @@ fn up_to_date(package: &str, kind: &str, name: &str, program: PathBuf) -> anyhow
     Ok(program.with_extension(std::env::consts::EXE_EXTENSION))
 }
 
-/// Returns whether a program is newer than all sources that cargo lists in the file beside it.
-fn is_fresh(program: &Path) -> bool {
+/// Returns whether a program is newer than all sources of its package and of the packages that it needs.
+fn is_fresh(package: &str, program: &Path) -> bool {
     let modified = |path: &Path| path.metadata().and_then(|file| file.modified());
     let Ok(built) = modified(&program.with_extension(std::env::consts::EXE_EXTENSION)) else { return false };
-    let Ok(list) = fs::read_to_string(program.with_extension("d")) else { return false };
-    let Some((_, sources)) = list.trim_end().split_once(": ") else { return false };
-    let is_older = |source: &str| modified(Path::new(source)).is_ok_and(|time| time <= built);
-    // A space within a path is escaped.
-    sources.replace("\\ ", "\0").split(' ').all(|source| is_older(&source.replace('\0', " ")))
+    let Some(crates) = Path::new(env!("CARGO_MANIFEST_DIR")).parent() else { return false };
+    let mut needed = vec![package.to_owned()];
+    let mut next = 0;
+    while let Some(name) = needed.get(next).cloned() {
+        let Ok(manifest) = fs::read_to_string(crates.join(&name).join("Cargo.toml")) else { return false };
+        // Only its own examples need what is for development.
+        let end = manifest.find("[dev-dependencies]").filter(|_| next > 0).unwrap_or(manifest.len());
+        let lines = manifest[..end].lines().filter(|line| line.contains("workspace = true"));
+        for name in
+            lines.filter_map(|line| line.split(['.', ' ']).next()).filter(|it| it.starts_with("goose"))
+        {
+            if !needed.iter().any(|known| known == name) {
+                needed.push(name.to_owned());
+            }
+        }
+        next += 1;
+    }
+    let sources = needed.iter().map(|name| crates.join(name).join("src"));
+    let mut folders: Vec<PathBuf> = sources.chain([crates.join(package).join("examples")]).collect();
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if modified(&path).is_ok_and(|time| time > built) {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// `target/debug` of the running test `target/debug/deps/suite-0123`.

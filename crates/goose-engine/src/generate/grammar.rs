@@ -85,8 +85,9 @@ fn trie(model: &Model) -> TokTrie {
             false => tokenizer.bytes(token).to_vec(),
         })
         .collect();
-    let end = tokenizer.end_of_turn().first().copied().unwrap_or_default();
-    TokTrie::from(&TokRxInfo::new(count, end), &words)
+    let ends = tokenizer.end_of_turn();
+    let trie = TokTrie::from(&TokRxInfo::new(count, ends.first().copied().unwrap_or_default()), &words);
+    if ends.is_empty() { trie } else { trie.with_eos_tokens(ends) }
 }
 
 /// The library tells special tokens from text by their first byte, which no text has.

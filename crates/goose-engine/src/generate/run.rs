@@ -93,7 +93,8 @@ impl Writing<'_> {
                 return Err(GenerateError::Grammar("no token may come next".to_owned()));
             };
             next = vec![token];
-            if self.grammar.is_none() && self.model.tokenizer().end_of_turn().contains(&token) {
+            // A grammar lets it come only where its document may end.
+            if self.model.tokenizer().end_of_turn().contains(&token) {
                 return Ok((Ended::Complete, written.len()));
             }
             written.push(token);

@@ -21,7 +21,7 @@ fn names(form: &Form) -> Vec<String> {
 fn a_request_for_an_answer_changes_nothing() {
     let page = || read("a.txt", "one\ntwo");
     assert_eq!(names(&form(Goal::Answer, &[page()])), ["read", "search", "tree", "shell", "final_answer"]);
-    assert_eq!(names(&form(Goal::Change, &[page()])), ["read", "search", "tree", "edit", "write"]);
+    assert_eq!(names(&form(Goal::Change, &[page()])), ["read", "search", "tree", "edit", "write", "shell"]);
     let command = |goal| form(goal, &[]).schema().to_string().contains("^[^>]+$");
     assert!(command(Goal::Answer) && !command(Goal::Run), "an answer needs no file");
     let changed = [page(), edit("a.txt", "one", "1")];

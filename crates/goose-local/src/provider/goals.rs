@@ -7,7 +7,7 @@ use super::{history::shorten, tools::Does};
 
 const HOW: &str = "You sort requests by what the user wants. Reply with one word: \"answer\" (to be told or shown something; all \
                    files stay as they are), \"change\" (other content in a file that is there), \"create\" (a new file) or \"run\" (a \
-                   command: run, move, rename, copy, delete).";
+                   command: run a program, or move, rename, copy or delete files).";
 
 /// Requests with their goals, one in each line.
 const EXAMPLES: &str = include_str!("goals.txt");
@@ -52,13 +52,9 @@ impl Goal {
         Self::ALL.into_iter().find(|(_, name)| *name == last).map(|(goal, _)| goal)
     }
 
-    /// True if a tool serves it. To look helps with all of them; changes go through the tool that says whether it made one.
+    /// True if a tool serves it: to look and to run something helps with all of them.
     pub(super) fn allows(self, does: Does) -> bool {
-        match does {
-            Does::Read | Does::Search | Does::Other => true,
-            Does::Edit | Does::Write => matches!(self, Self::Change | Self::Create),
-            Does::Run => self != Self::Change,
-        }
+        !matches!(does, Does::Edit | Does::Write) || matches!(self, Self::Change | Self::Create)
     }
 }
 

@@ -142,8 +142,7 @@ impl<'a> Situation<'a> {
     pub(super) fn may_answer(&self, goal: Goal) -> bool {
         let is_served = match goal {
             Goal::Answer => !self.steps.last().is_some_and(Step::is_fruitless),
-            Goal::Change => self.has_done(&[Does::Edit, Does::Write]),
-            Goal::Create => self.has_done(&[Does::Write, Does::Edit, Does::Run]),
+            Goal::Change | Goal::Create => self.has_done(&[Does::Write, Does::Edit, Does::Run]),
             Goal::Run => self.steps.iter().any(|step| step.does == Does::Run),
         };
         // What is read without being asked for was not tried.

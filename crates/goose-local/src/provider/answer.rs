@@ -26,9 +26,8 @@ use super::{
 /// The longest answer if the request sets no limit, in tokens.
 const DEFAULT_ANSWER_TOKENS: usize = 2_048;
 
-/// The room for events of one answer that are not read yet.
-const MIN_EVENTS: usize = 1_000;
-const MAX_EVENTS: usize = 1_000_000;
+/// The room for events of one answer that are not read yet: more than an answer has tokens, so nobody waits for their reader.
+pub(super) const MAX_EVENTS: usize = 1_000_000;
 
 pub(super) type Events = Sender<ProviderResult<ReplyEvent>>;
 
@@ -115,9 +114,7 @@ impl Question {
                 if focus.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             let written = backend.write(self.conversation(Some(&form)), &mut read).await?;
-            usage.input = written.usage.input;
-            usage.cached_input = written.usage.cached_input;
-            usage.output += written.usage.output;
+            *usage = Usage { output: usage.output + written.usage.output, ..written.usage };
             match focus {
                 None => {
                     if reading.is_answer() {
@@ -140,7 +137,7 @@ impl Question {
                 }
                 Some(Focus::File(path, turns)) => {
                     send(ReplyEvent::Status(format!("writing {path}")));
-                    let answer = write_all(backend, self.apart(&turns, usize::MAX), usage).await?;
+                    let answer = collect(backend, self.apart(&turns, usize::MAX), usage).await?;
                     let page = situation.page(&path);
                     if let Some((does, arguments)) = focus::call(&path, page, &answer)
                         && let Some(tool) = self.tools.that(does)
@@ -185,7 +182,7 @@ impl Question {
             favoured: Some(goals::FAVOUR),
             ..self.apart(&turns, goals::MAX_TOKENS)
         };
-        Ok(Goal::from_reply(&write_all(backend, prompt, usage).await?))
+        Ok(Goal::from_reply(&collect(backend, prompt, usage).await?))
     }
 
     /// The prompt of its own in which this goes on, as soon as that is clear.
@@ -199,7 +196,7 @@ impl Question {
         let changes = reading.tool().is_some_and(|tool| matches!(tool.does, Does::Edit | Does::Write));
         let path = reading.path().filter(|_| changes)?;
         let turns = match situation.page(&path) {
-            Some(page) => focus::rewriting(page, &situation.task)?,
+            Some(page) => focus::rewriting(page, situation, &self.tools)?,
             None => focus::creating(&path, situation, &self.tools),
         };
         Some(Focus::File(path, turns))
@@ -244,11 +241,7 @@ pub(super) fn send_call(call: ToolCall, send: &Send<'_>) -> StopReason {
 }
 
 /// Writes a text that is used as a whole, apart from the conversation: only its output counts, as its input fills no context.
-async fn write_all(
-    backend: &mut dyn Backend,
-    prompt: Prompt<'_>,
-    usage: &mut Usage,
-) -> ProviderResult<String> {
+async fn collect(backend: &mut dyn Backend, prompt: Prompt<'_>, usage: &mut Usage) -> ProviderResult<String> {
     let mut all = String::new();
     let mut keep = |text: &str| {
         all.push_str(text);
@@ -261,9 +254,4 @@ async fn write_all(
 /// The longest answer, in tokens.
 pub(super) fn max_tokens(options: &RequestOptions) -> usize {
     options.max_tokens.map_or(DEFAULT_ANSWER_TOKENS, |most| usize::try_from(most).unwrap_or(usize::MAX))
-}
-
-/// The most events of an answer: one for each token of a call and of what is written apart, and some about its progress.
-pub(super) fn max_events(options: &RequestOptions) -> usize {
-    max_tokens(options).saturating_mul(2).clamp(MIN_EVENTS, MAX_EVENTS)
 }

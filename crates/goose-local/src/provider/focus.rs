@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     history::shown,
     situation::{Page, Situation, Step},
-    tools::{Does, Tools},
+    tools::{COMMAND, Does, Tools},
 };
 
 /// The most that is shown of all results, in characters; the last ones count most.
@@ -26,7 +26,7 @@ pub(super) fn answering(situation: &Situation<'_>, tools: &Tools) -> Vec<Turn> {
     let text = format!(
         "{}\n\nQuestion: {}\nThink step by step: look at each line above that matters, then give the answer in one sentence, \
          with the names and numbers from above.",
-        found(situation, tools),
+        found(situation, tools, ""),
         situation.task.trim()
     );
     asking("You are a careful assistant.", text)
@@ -36,17 +36,17 @@ pub(super) fn answering(situation: &Situation<'_>, tools: &Tools) -> Vec<Turn> {
 pub(super) fn creating(path: &str, situation: &Situation<'_>, tools: &Tools) -> Vec<Turn> {
     let text = format!(
         "{}\n\nTask: {}\nWrite the whole content of {path} in one code block, and nothing else.",
-        found(situation, tools),
+        found(situation, tools, path),
         situation.task.trim()
     );
     asking("You are a careful programmer.", text.trim_start().to_owned())
 }
 
-/// The results since the request, each with its call.
-fn found(situation: &Situation<'_>, tools: &Tools) -> String {
+/// The results since the request, each with its call, but for those about one path.
+fn found(situation: &Situation<'_>, tools: &Tools, but: &str) -> String {
     let mut found: Vec<String> = Vec::new();
     let mut chars = 0;
-    for step in situation.steps.iter().rev() {
+    for step in situation.steps.iter().rev().filter(|step| step.path() != Some(but)) {
         let Some(result) = result(step, tools) else { continue };
         chars += result.chars().count();
         if chars > MAX_FOUND_CHARS && !found.is_empty() {
@@ -69,23 +69,24 @@ fn result(step: &Step<'_>, tools: &Tools) -> Option<String> {
         }
         (Does::Read | Does::Edit, _) => format!("File {}", step.path()?),
         (Does::Run, _) => {
-            format!("The command `{}` was run and printed", step.arguments.get("command")?.as_str()?)
+            format!("The command `{}` was run and printed", step.arguments.get(COMMAND)?.as_str()?)
         }
         _ => tools.literal(step.tool, step.arguments.as_object()?),
     };
     Some(format!("{title}:\n{}", shown(step.output?)))
 }
 
-/// The file and the request, for a file that can be written again.
-pub(super) fn rewriting(page: &Page, task: &str) -> Option<Vec<Turn>> {
+/// The file and the request after what else was found, for a file that can be written again.
+pub(super) fn rewriting(page: &Page, situation: &Situation<'_>, tools: &Tools) -> Option<Vec<Turn>> {
     let Page { path, text, is_whole } = page;
     let is_small = text.chars().count() <= MAX_FILE_CHARS && !text.contains(FENCE) && !text.trim().is_empty();
     let asked = format!(
-        "File {path}:\n{FENCE}\n{text}\n{FENCE}\n\nTask: {}\nWrite the whole new content of {path} in one code block. Change only \
-         what the task asks for and keep everything else exactly as it is.",
-        task.trim()
+        "{}\n\nFile {path}:\n{FENCE}\n{text}\n{FENCE}\n\nTask: {}\nWrite the whole new content of {path} in one code block. Change \
+         only what the task asks for and keep everything else exactly as it is.",
+        found(situation, tools, path),
+        situation.task.trim()
     );
-    (*is_whole && is_small).then(|| asking("You are a careful programmer.", asked))
+    (*is_whole && is_small).then(|| asking("You are a careful programmer.", asked.trim_start().to_owned()))
 }
 
 /// The call that makes a file as it was written; none without a code block, or if nothing is different.

@@ -34,11 +34,16 @@ fn what_is_different_becomes_the_edit() {
 
 #[test]
 fn only_small_files_that_were_seen_whole_are_written_again() {
-    assert!(rewriting(&page("a = 1"), "Go.").is_some());
-    assert!(rewriting(&page(""), "Go.").is_none());
-    assert!(rewriting(&page("```\n"), "Go.").is_none());
-    assert!(rewriting(&page(&"x".repeat(MAX_FILE_CHARS + 1)), "Go.").is_none());
-    assert!(rewriting(&Page { is_whole: false, ..page("a = 1") }, "Go.").is_none());
+    let messages = conversation(&[], "Go.", &[read("a.py", "a = 1"), read("VERSION", "1.2")]);
+    let situation = Situation::new(&messages, &tools());
+    let rewriting = |page: &Page| rewriting(page, &situation, &tools());
+    let turns = rewriting(&page("a = 1")).unwrap();
+    let before = "File VERSION (1 lines):\n1.2\n\nFile a.py:\n```\na = 1\n```\n\nTask: Go.";
+    assert!(turns[1].text.starts_with(before), "{}", turns[1].text);
+    assert!(rewriting(&page("")).is_none());
+    assert!(rewriting(&page("```\n")).is_none());
+    assert!(rewriting(&page(&"x".repeat(MAX_FILE_CHARS + 1))).is_none());
+    assert!(rewriting(&Page { is_whole: false, ..page("a = 1") }).is_none());
 }
 
 #[test]

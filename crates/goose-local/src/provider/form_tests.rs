@@ -24,6 +24,8 @@ fn a_request_for_an_answer_changes_nothing() {
     assert_eq!(names(&form(Goal::Change, &[page()])), ["read", "search", "tree", "edit", "write", "shell"]);
     let command = |goal| form(goal, &[]).schema().to_string().contains("^[^>]+$");
     assert!(command(Goal::Answer) && !command(Goal::Run), "an answer needs no file");
+    let rule = r#""{" "\"tool\"" ":" "\"shell\"" "," "\"command\"" ":" /"[^\x00-\x1f>]+"\}/"#;
+    assert!(form(Goal::Answer, &[]).grammar().contains(rule), "{}", form(Goal::Answer, &[]).grammar());
     let changed = [page(), edit("a.txt", "one", "1")];
     assert!(names(&form(Goal::Change, &changed)).contains(&FINAL_ANSWER.to_owned()));
 }

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use crate::backend::Engine;
 
 use super::{
-    answer::{Events, Question, max_events},
+    answer::{Events, MAX_EVENTS, Question},
     called,
     templated::Templated,
 };
@@ -72,18 +72,13 @@ impl Provider for LocalProvider {
     }
 
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
-        let (id, max_events) = (next_id(), max_events(request.options));
-        if self.is_templated {
-            let question = Templated::new(request, &self.info, id);
-            let mut engine = self.engine.enter().await;
-            return Ok(streaming(
-                max_events,
-                |events| async move { question.answer(&mut engine, &events).await },
-            ));
-        }
-        let question = Question::new(request, id);
         let mut engine = self.engine.enter().await;
-        Ok(streaming(max_events, |events| async move { question.answer(&mut engine, &events).await }))
+        if self.is_templated {
+            let question = Templated::new(request, &self.info, next_id());
+            return Ok(streaming(|events| async move { question.answer(&mut engine, &events).await }));
+        }
+        let question = Question::new(request, next_id());
+        Ok(streaming(|events| async move { question.answer(&mut engine, &events).await }))
     }
 }
 
@@ -95,11 +90,11 @@ fn calls_tools(parameters: u64, template: Option<&str>) -> bool {
 }
 
 /// Answers on a task of its own, which ends when the stream is dropped.
-pub(super) fn streaming<F>(max_events: usize, answer: impl FnOnce(Events) -> F) -> ReplyStream
+pub(super) fn streaming<F>(answer: impl FnOnce(Events) -> F) -> ReplyStream
 where
     F: Future<Output = ProviderResult<()>> + Send + 'static,
 {
-    let (events, mut incoming) = mpsc::channel(max_events);
+    let (events, mut incoming) = mpsc::channel(MAX_EVENTS);
     let answering = answer(events.clone());
     tokio::spawn(async move {
         let failed = tokio::select! {

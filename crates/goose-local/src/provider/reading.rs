@@ -5,7 +5,7 @@ use goose_providers::{Arguments, ToolCall};
 
 use super::{
     called,
-    tools::{FINAL_ANSWER, Offered, TEXT, Tools},
+    tools::{COMMAND, Does, FINAL_ANSWER, Offered, TEXT, Tools},
 };
 
 /// The longest part of an unusable call that is kept, in characters.
@@ -65,7 +65,7 @@ impl<'a> Reading<'a> {
 
     /// The call. One that is cut off or unusable is handed over as such, with the reason: nothing is made up.
     pub(super) fn call(&self, id: &str, why_cut: Option<&str>) -> ToolCall {
-        let parsed = serde_json::from_str::<JsonObject>(&self.raw).ok();
+        let parsed = self.command().or_else(|| serde_json::from_str::<JsonObject>(&self.raw).ok());
         let (name, arguments) = match (why_cut, parsed, self.tool()) {
             (Some(why), ..) => (self.name(), self.malformed(why)),
             (None, _, None) => self
@@ -78,6 +78,14 @@ impl<'a> Reading<'a> {
             }
         };
         ToolCall { id: id.to_owned(), name, arguments, opaque: None }
+    }
+
+    /// A whole command, in which not everything may be escaped.
+    fn command(&self) -> Option<JsonObject> {
+        self.tool().filter(|tool| tool.does == Does::Run)?;
+        let body = self.raw.trim_end().strip_suffix('}')?.trim_end().strip_suffix('"')?;
+        let command = unescaped(body.get(self.value(COMMAND)? + 1..)?)?;
+        Some(JsonObject::from_iter([(COMMAND.to_owned(), command.into())]))
     }
 
     /// A call in a shape of the model's own: some servers do not keep it to the form.
@@ -96,15 +104,12 @@ impl<'a> Reading<'a> {
     }
 
     fn name(&self) -> String {
-        let given = self.string("tool").unwrap_or_default();
-        self.tool().map_or(given, |tool| tool.name.clone())
+        self.tool().map_or_else(|| self.string("tool").unwrap_or_default(), |tool| tool.name.clone())
     }
 
     fn malformed(&self, why: &str) -> Arguments {
-        Arguments::Malformed {
-            raw: goose_fs::head_chars(&self.raw, MAX_RAW_CHARS).to_owned(),
-            why: why.to_owned(),
-        }
+        let raw = goose_fs::head_chars(&self.raw, MAX_RAW_CHARS).to_owned();
+        Arguments::Malformed { raw, why: why.to_owned() }
     }
 
     /// The string value of a key, if it is complete.
@@ -122,6 +127,19 @@ impl<'a> Reading<'a> {
         let rest = self.raw[at + quoted.len()..].trim_start().strip_prefix(':')?.trim_start();
         (!rest.is_empty()).then(|| self.raw.len() - rest.len())
     }
+}
+
+/// The command in a string; a quotation mark or a backslash in it that is not escaped stands for itself.
+fn unescaped(text: &str) -> Option<String> {
+    let mut json = String::new();
+    let mut signs = text.chars().peekable();
+    while let Some(sign) = signs.next() {
+        let is_escape = sign == '\\' && signs.peek().is_none_or(|next| r#"nrtu\""#.contains(*next));
+        json.extend((matches!(sign, '\\' | '"') && !is_escape).then_some('\\'));
+        json.push(sign);
+        json.extend(signs.next_if(|_| is_escape));
+    }
+    serde_json::from_str(&format!("\"{json}\"")).ok()
 }
 
 #[cfg(test)]

@@ -31,6 +31,27 @@ fn the_text_of_an_answer_comes_in_whole_characters() {
 }
 
 #[test]
+fn what_is_not_escaped_stands_for_itself() {
+    let command = |raw: &str| {
+        let tools = tools();
+        let mut reading = Reading::new(&tools);
+        reading.push(raw);
+        reading.call("7", None).arguments
+    };
+    for (written, meant) in [
+        (r#"awk -F, '$3 == "up" {print "x"}' a.csv"#, r#"awk -F, '$3 == "up" {print "x"}' a.csv"#),
+        (r"find . -name '*.o' -exec rm {} \;", r"find . -name '*.o' -exec rm {} \;"),
+        (r"sed 's/a\/b/c/' x", r"sed 's/a\/b/c/' x"),
+        (r#"echo \"a\" > b\necho 'c'"#, "echo \"a\" > b\necho 'c'"),
+    ] {
+        let expected = JsonObject::from_iter([("command".to_owned(), meant.into())]);
+        let raw = format!(r#"{{"tool":"shell","command":"{written}"}}"#);
+        assert_eq!(command(&raw), Arguments::Object(expected), "{raw}");
+    }
+    assert!(matches!(command(r#"{"tool":"shell","command":"rm -r "a"#), Arguments::Malformed { .. }));
+}
+
+#[test]
 fn a_call_is_known_as_soon_as_it_is_named() {
     let tools = tools();
     let mut reading = Reading::new(&tools);

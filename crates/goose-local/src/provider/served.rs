@@ -9,7 +9,7 @@ use goose_providers::{ModelInfo, PromptStyle, Provider, ProviderResult, ReplyStr
 use crate::backend::Server;
 
 use super::{
-    answer::{Question, max_events},
+    answer::Question,
     local::{MAX_TOOL_TOKENS, next_id, streaming},
 };
 
@@ -44,9 +44,8 @@ impl Provider for ServedProvider {
     }
 
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
-        let max_events = max_events(request.options);
         let question = Question::new(request, next_id());
         let mut server = Server(Arc::clone(&self.server));
-        Ok(streaming(max_events, |events| async move { question.answer(&mut server, &events).await }))
+        Ok(streaming(|events| async move { question.answer(&mut server, &events).await }))
     }
 }

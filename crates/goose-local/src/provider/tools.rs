@@ -10,13 +10,16 @@ use serde_json::{Value, json};
 const MAX_TOOLS: usize = 8;
 
 /// The tool through which the loop takes answers of a given form. It takes the place of the final answer.
-const FINAL_OUTPUT: &str = "recipe__final_output";
+pub(super) const FINAL_OUTPUT: &str = "recipe__final_output";
 
 /// The name of the final answer among the calls.
 pub(super) const FINAL_ANSWER: &str = "final_answer";
 
 /// The argument of the final answer.
 pub(super) const TEXT: &str = "text";
+
+/// The argument of the tool that runs commands.
+pub(super) const COMMAND: &str = "command";
 
 /// The longest description that is shown, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 80;
@@ -34,7 +37,7 @@ pub(super) enum Does {
 }
 
 /// A tool of `developer` as a small model sees it.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 struct Known {
     name: String,
     does: Does,
@@ -114,14 +117,15 @@ impl Offered {
         let (name, short) = (tool.name().to_owned(), short(tool.name(), all));
         let schema = tool.input_schema();
         let Some(known) = KNOWN.iter().find(|known| known.name == name) else {
+            let (does, fixed, schema) = (Does::Other, JsonObject::new(), schema.clone());
             return Self {
-                does: Does::Other,
+                does,
                 short,
                 name,
                 description: description(tool),
-                example: example(schema),
-                schema: schema.clone(),
-                fixed: JsonObject::new(),
+                example: example(&schema),
+                schema,
+                fixed,
             };
         };
         let own = |name: &str| schema.get("properties").and_then(|own| own.get(name)).cloned();
@@ -129,20 +133,9 @@ impl Offered {
         let properties: JsonObject = known.example.keys().chain(&known.optional).map(shown).collect();
         let required: Vec<&String> = known.example.keys().collect();
         let schema = json!({ "type": "object", "properties": properties, "required": required });
-        Self {
-            does: known.does,
-            short,
-            name,
-            description: known.description.clone(),
-            example: known.example.clone(),
-            schema: schema.as_object().cloned().unwrap_or_default(),
-            fixed: known.fixed.clone(),
-        }
-    }
-
-    /// True if it is offered where only the final output is left.
-    pub(super) fn is_final(&self) -> bool {
-        self.name == FINAL_OUTPUT
+        let schema = schema.as_object().cloned().unwrap_or_default();
+        let Known { does, description, example, fixed, .. } = known.clone();
+        Self { does, short, name, description, example, schema, fixed }
     }
 
     /// The arguments as the tool gets them.

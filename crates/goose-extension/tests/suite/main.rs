@@ -1,12 +1,7 @@
 //! Integration tests, through the public door.
 
 #![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails by panicking, and so do its helpers"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, and so do its helpers")]
 
 mod properties;
 mod questions;

@@ -26,7 +26,7 @@ use super::{
 /// The longest answer if the request sets no limit, in tokens.
 const DEFAULT_ANSWER_TOKENS: usize = 2_048;
 
-/// The room for events of one answer that are not read yet: more than an answer has tokens, so nobody waits for their reader.
+/// The room for events of one answer that are not read yet: more than an answer has tokens, so sending never waits.
 pub(super) const MAX_EVENTS: usize = 1_000_000;
 
 pub(super) type Events = Sender<ProviderResult<ReplyEvent>>;

@@ -129,12 +129,13 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The command in a string; a quotation mark or a backslash in it that is not escaped stands for itself.
+/// The command in a string; a quotation mark or a backslash in it that is not escaped stands for itself. Letters are not escaped: the form
+/// may forbid them.
 fn unescaped(text: &str) -> Option<String> {
     let mut json = String::new();
     let mut signs = text.chars().peekable();
     while let Some(sign) = signs.next() {
-        let is_escape = sign == '\\' && signs.peek().is_none_or(|next| r#"nrtu\""#.contains(*next));
+        let is_escape = sign == '\\' && signs.peek().is_none_or(|next| r#"nrt\""#.contains(*next));
         json.extend((matches!(sign, '\\' | '"') && !is_escape).then_some('\\'));
         json.push(sign);
         json.extend(signs.next_if(|_| is_escape));

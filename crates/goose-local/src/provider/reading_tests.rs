@@ -41,6 +41,7 @@ fn what_is_not_escaped_stands_for_itself() {
     for (written, meant) in [
         (r#"awk -F, '$3 == "up" {print "x"}' a.csv"#, r#"awk -F, '$3 == "up" {print "x"}' a.csv"#),
         (r"find . -name '*.o' -exec rm {} \;", r"find . -name '*.o' -exec rm {} \;"),
+        (r"echo a \u003e b", r"echo a \u003e b"),
         (r"sed 's/a\/b/c/' x", r"sed 's/a\/b/c/' x"),
         (r#"echo \"a\" > b\necho 'c'"#, "echo \"a\" > b\necho 'c'"),
     ] {

@@ -80,13 +80,14 @@ fn result(step: &Step<'_>, tools: &Tools) -> Option<String> {
 pub(super) fn rewriting(page: &Page, situation: &Situation<'_>, tools: &Tools) -> Option<Vec<Turn>> {
     let Page { path, text, is_whole } = page;
     let is_small = text.chars().count() <= MAX_FILE_CHARS && !text.contains(FENCE) && !text.trim().is_empty();
+    let task = situation.task.trim();
+    // What is asked for is known when the file is read, and repeated after it.
     let asked = format!(
-        "{}\n\nFile {path}:\n{FENCE}\n{text}\n{FENCE}\n\nTask: {}\nWrite the whole new content of {path} in one code block. Change \
-         only what the task asks for and keep everything else exactly as it is.",
+        "Task: {task}\n\n{}\n\nFile {path}:\n{FENCE}\n{text}\n{FENCE}\n\nTask: {task}\nWrite {path} again, with this change, in one \
+         code block: every line of it, the changed ones and all others exactly as they are.",
         found(situation, tools, path),
-        situation.task.trim()
     );
-    (*is_whole && is_small).then(|| asking("You are a careful programmer.", asked.trim_start().to_owned()))
+    (*is_whole && is_small).then(|| asking("You are a careful editor of files.", asked))
 }
 
 /// The call that makes a file as it was written; none without a code block, or if nothing is different.

@@ -38,7 +38,7 @@ fn only_small_files_that_were_seen_whole_are_written_again() {
     let situation = Situation::new(&messages, &tools());
     let rewriting = |page: &Page| rewriting(page, &situation, &tools());
     let turns = rewriting(&page("a = 1")).unwrap();
-    let before = "File VERSION (1 lines):\n1.2\n\nFile a.py:\n```\na = 1\n```\n\nTask: Go.";
+    let before = "Task: Go.\n\nFile VERSION (1 lines):\n1.2\n\nFile a.py:\n```\na = 1\n```\n\nTask: Go.\n";
     assert!(turns[1].text.starts_with(before), "{}", turns[1].text);
     assert!(rewriting(&page("")).is_none());
     assert!(rewriting(&page("```\n")).is_none());

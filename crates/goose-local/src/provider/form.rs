@@ -26,8 +26,7 @@ impl Form {
         let (is_stuck, exhausted) = (situation.is_stuck(), situation.exhausted());
         let is_allowed = |tool: &&Offered| {
             goal.allows(tool.does)
-                && exhausted != Some(tool.name.as_str())
-                && (!is_stuck || tool.name == FINAL_OUTPUT)
+                && (tool.name == FINAL_OUTPUT || !is_stuck && exhausted != Some(tool.name.as_str()))
         };
         for tool in tools.offered.iter().filter(is_allowed) {
             let mut call = call(tool, situation.pages.iter().any(|page| !page.is_whole));
@@ -44,7 +43,7 @@ impl Form {
                 _ => calls.push((call, None)),
             }
         }
-        if tools.takes_text && (is_stuck || situation.may_answer(goal)) {
+        if tools.takes_text && (is_stuck || calls.is_empty() || situation.may_answer(goal)) {
             let answer = object(FINAL_ANSWER, [(TEXT, json!({ "type": "string", "minLength": 1 }))]);
             calls.push((answer, None));
         }

@@ -33,8 +33,13 @@ fn a_request_for_an_answer_changes_nothing() {
 #[test]
 fn who_repeats_a_call_can_only_answer() {
     let ls = || shell("ls", ToolOutput::text("a"));
-    assert_eq!(names(&form(Goal::Run, &[ls(), ls()])), ["read", "search", "tree", FINAL_ANSWER]);
+    let others = ["read", "search", "tree", "write", FINAL_ANSWER];
+    assert_eq!(names(&form(Goal::Run, &[ls(), ls()])), others);
     assert_eq!(names(&form(Goal::Run, &[ls(), ls(), ls()])), [FINAL_ANSWER]);
+    let tools = Tools::new(&[Tool::new("developer__read", "", JsonObject::new())], &[]);
+    let messages = conversation(&[], "Go.", &[read("a.txt", "one"), read("a.txt", "one")]);
+    let only = Form::new(&tools, &Situation::new(&messages, &tools), Goal::Change);
+    assert_eq!(names(&only), [FINAL_ANSWER], "no other call is left");
 }
 
 #[test]

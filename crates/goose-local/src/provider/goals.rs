@@ -19,7 +19,7 @@ const MAX_CHARS: usize = 1_000;
 pub(super) const MAX_TOKENS: usize = 4;
 
 /// The bonus of an answer, added to its logit: in doubt all files stay as they are. Models lean towards doing something.
-pub(super) const FAVOUR: (&str, f32) = ("answer", 0.8);
+pub(super) const FAVOUR: (&str, f32) = ("answer", 1.5);
 
 /// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Goal {
 
     /// True if a tool serves it: to look and to run something helps with all of them.
     pub(super) fn allows(self, does: Does) -> bool {
-        !matches!(does, Does::Edit | Does::Write) || matches!(self, Self::Change | Self::Create)
+        self != Self::Answer || !matches!(does, Does::Edit | Does::Write)
     }
 }
 

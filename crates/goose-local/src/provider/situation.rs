@@ -143,7 +143,10 @@ impl<'a> Situation<'a> {
         let is_served = match goal {
             Goal::Answer => !self.steps.last().is_some_and(Step::is_fruitless),
             Goal::Change | Goal::Create => self.has_done(&[Does::Write, Does::Edit, Does::Run]),
-            Goal::Run => self.steps.iter().any(|step| step.does == Does::Run),
+            Goal::Run => {
+                self.has_done(&[Does::Write, Does::Edit])
+                    || self.steps.iter().any(|step| step.does == Does::Run)
+            }
         };
         // What is read without being asked for was not tried.
         let tries = self.steps.iter().filter(|step| Goal::from_id(step.id).is_some()).count();

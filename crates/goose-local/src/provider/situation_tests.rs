@@ -81,6 +81,7 @@ fn an_answer_comes_after_something_was_done_for_the_goal() {
     assert!(!may(Goal::Change, &[a()]) && may(Goal::Change, &[a(), edit("a.txt", "one", "two")]));
     assert!(!may(Goal::Create, &[failed()]));
     assert!(!may(Goal::Run, &[a()]) && may(Goal::Run, &[failed()]));
+    assert!(may(Goal::Run, &[a(), edit("a.txt", "one", "two")]), "it was a change");
     let mut calls = conversation(&[], "Go.", &[a(), a(), a(), a()]);
     assert!(!Situation::new(&calls, &tools()).may_answer(Goal::Change), "nothing was tried, only read ahead");
     for part in calls.iter_mut().flat_map(|message| &mut Arc::make_mut(message).content) {

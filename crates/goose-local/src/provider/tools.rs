@@ -118,15 +118,8 @@ impl Offered {
         let schema = tool.input_schema();
         let Some(known) = KNOWN.iter().find(|known| known.name == name) else {
             let (does, fixed, schema) = (Does::Other, JsonObject::new(), schema.clone());
-            return Self {
-                does,
-                short,
-                name,
-                description: description(tool),
-                example: example(&schema),
-                schema,
-                fixed,
-            };
+            let (description, example) = (description(tool), example(&schema));
+            return Self { does, short, name, description, example, schema, fixed };
         };
         let own = |name: &str| schema.get("properties").and_then(|own| own.get(name)).cloned();
         let shown = |name: &String| (name.clone(), own(name).unwrap_or(json!({ "type": "string" })));

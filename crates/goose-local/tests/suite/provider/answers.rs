@@ -132,7 +132,7 @@ async fn what_can_never_fit_is_refused_and_what_is_too_long_can_be_made_shorter(
     );
 
     let mut question = Question::new("Look.");
-    for _ in 0..40 {
+    for _ in 0..80 {
         question
             .messages
             .push(Arc::new(Message::assistant("I looked at this and that and found nothing much.")));

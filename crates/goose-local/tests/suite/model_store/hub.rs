@@ -213,7 +213,7 @@ async fn too_little_room_is_said_before_anything_comes() -> anyhow::Result<()> {
         context: 64,
         sources: vec![hub_source()],
     };
-    let bench = Bench::of(&entry)?.with_hub(&server)?;
+    let bench = Bench::from_entry(&entry)?.with_hub(&server)?;
     let error = bench.pull().await.err().context("it cannot fit")?;
     ensure!(matches!(error, ModelStoreError::NoSpace { .. }), "{error}");
     ensure!(error.hint().is_some_and(|hint| hint.contains("Free some space")));

@@ -56,10 +56,10 @@ impl Bench {
             context: 64,
             sources,
         };
-        Self::of(&entry)
+        Self::from_entry(&entry)
     }
 
-    fn of(entry: &CatalogueEntry) -> anyhow::Result<Self> {
+    fn from_entry(entry: &CatalogueEntry) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let own = folder.path().join("models.json");
         std::fs::write(&own, serde_json::to_vec(&[entry])?)?;

@@ -113,7 +113,7 @@ impl Extension for Developer {
         "Works on code: runs commands, reads, searches and changes files, keeps a plan"
     }
 
-    /// What is to be said stands with each tool: a profile may leave some of them out.
+    /// Empty: the description of each tool has its own, since a profile may leave some of them out.
     fn instructions(&self) -> &str {
         ""
     }

@@ -11,13 +11,14 @@ use goose_providers::{
 use serde_json::{Value, json};
 use tokio::sync::mpsc::Sender;
 
-use crate::backend::{Backend, Prompt, Report};
+use crate::backend::{Backend, Prompt, Report, Written};
 
 use super::{
     focus,
     form::Form,
-    goals::{self, Goal},
-    history, prompt,
+    history,
+    plan::{self, Goal, Plan},
+    prompt,
     reading::Reading,
     situation::{Situation, asked},
     tools::{Does, Offered, Tools},
@@ -94,38 +95,35 @@ impl Question {
     ) -> ProviderResult<StopReason> {
         let situation = Situation::new(&self.messages, &self.tools);
         if let Some((path, tool)) = situation.unread().zip(self.tools.that(Does::Read)) {
-            return Ok(send_call(called(self.id.clone(), tool, json!({ "path": path })), send));
+            return Ok(send_call(called(&self.id, tool, json!({ "path": path }), None), send));
         }
-        let goal = self.goal(backend, &situation, usage).await?;
-        let id = goal.in_id(&self.id);
-        let mut form = Form::new(&self.tools, &situation, goal);
+        let plan = self.plan(backend, &situation, usage).await?;
+        let mut form = Form::new(&self.tools, &situation, plan.goal());
         let mut may_focus = true;
         loop {
             let mut reading = Reading::new(&self.tools);
             let mut focus = None;
             let mut read = |text: &str| {
                 reading.push(text);
-                focus = self.focus(&reading, &situation).filter(|_| may_focus);
-                reading
-                    .new_text()
-                    .filter(|_| focus.is_none())
-                    .into_iter()
-                    .for_each(|text| send(ReplyEvent::Text(text)));
+                focus = may_focus.then(|| self.focus(&reading, &situation, &plan)).flatten();
+                if let Some(text) = reading.new_text().filter(|_| focus.is_none()) {
+                    send(ReplyEvent::Text(text));
+                }
                 if focus.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             let written = backend.write(self.conversation(Some(&form)), &mut read).await?;
             *usage = Usage { output: usage.output + written.usage.output, ..written.usage };
             match focus {
                 None => {
-                    if reading.is_answer() {
-                        return Ok(written.stop_reason());
-                    } else if let Some(text) = reading.plain_text() {
-                        send(ReplyEvent::Text(text.to_owned()));
+                    let text = reading.plain_text();
+                    text.into_iter().for_each(|text| send(ReplyEvent::Text(text.to_owned())));
+                    if text.is_some() || reading.is_answer() {
                         return Ok(written.stop_reason());
                     }
-                    let call = reading.call(&id, written.why_cut());
+                    let mut call = reading.call(&self.id, written.why_cut());
+                    call.opaque = plan.in_call();
                     send_call(call.clone(), send);
-                    self.look_around(&situation, goal, &call, send);
+                    self.look_around(&situation, &plan, &call, send);
                     return Ok(StopReason::ToolUse);
                 }
                 Some(Focus::Answer(turns)) => {
@@ -137,15 +135,18 @@ impl Question {
                 }
                 Some(Focus::File(path, turns)) => {
                     send(ReplyEvent::Status(format!("writing {path}")));
-                    let answer = collect(backend, self.apart(&turns, usize::MAX), usage).await?;
+                    let (answer, written) = collect(backend, self.apart(&turns, usize::MAX)).await?;
+                    usage.output += written.usage.output;
                     let page = situation.page(&path);
-                    if let Some((does, arguments)) = focus::call(&path, page, &answer)
+                    if written.why_cut().is_none()
+                        && let Some((does, arguments)) = focus::call(&path, page, &answer)
                         && let Some(tool) = self.tools.that(does)
                     {
-                        return Ok(send_call(called(id, tool, arguments), send));
+                        return Ok(send_call(called(&self.id, tool, arguments, Some(&plan)), send));
                     }
-                    // It changed nothing: the change quotes the file instead.
-                    form = page.and_then(|page| Form::edit_of(&self.tools, page)).unwrap_or(form);
+                    // It changed nothing: the change quotes the file instead, unless all was done.
+                    let quoted = page.filter(|_| !reading.is_answer());
+                    form = quoted.and_then(|page| Form::edit_of(&self.tools, page)).unwrap_or(form);
                     may_focus = false;
                 }
             }
@@ -154,52 +155,54 @@ impl Question {
 
     /// In a small folder, the first look for an answer is at all files: small models look at one and guess the rest. `own` is the
     /// model's own look.
-    fn look_around(&self, situation: &Situation<'_>, goal: Goal, own: &ToolCall, send: &Send<'_>) {
-        let few = situation.few_files().filter(|_| goal == Goal::Answer && situation.steps.is_empty());
+    fn look_around(&self, situation: &Situation<'_>, plan: &Plan, own: &ToolCall, send: &Send<'_>) {
+        let few = situation.few_files().filter(|_| plan.goal() == Goal::Answer && situation.steps.is_empty());
         let Some((files, tool)) = few.zip(self.tools.that(Does::Read)) else { return };
         for (index, file) in files.iter().enumerate() {
-            let id = goal.in_id(&format!("{}-{index}", self.id));
-            let call = called(id, tool, json!({ "path": file }));
+            let call = called(&format!("{}-{index}", self.id), tool, json!({ "path": file }), Some(plan));
             if (&call.name, &call.arguments) != (&own.name, &own.arguments) {
                 send_call(call, send);
             }
         }
     }
 
-    /// The goal of the request: as stated before, or else as the model says now.
-    async fn goal(
+    /// The plan for the request: as stated before, or else as the model says now.
+    async fn plan(
         &self,
         backend: &mut dyn Backend,
         situation: &Situation<'_>,
         usage: &mut Usage,
-    ) -> ProviderResult<Goal> {
-        if let Some(goal) = situation.steps.iter().find_map(|step| Goal::from_id(step.id)) {
-            return Ok(goal);
+    ) -> ProviderResult<Plan> {
+        if let Some(plan) = situation.steps.iter().find_map(|step| Plan::from_call(step.plan)) {
+            return Ok(plan);
         }
-        let (opening, turns) = (goals::opening(), [goals::question(&situation.task)]);
+        let (opening, turns) = (plan::opening(), [plan::question(&situation.task)]);
         let prompt = Prompt {
             opening: &opening,
-            favoured: Some(goals::FAVOUR),
-            ..self.apart(&turns, goals::MAX_TOKENS)
+            favoured: Some(plan::FAVOUR),
+            ..self.apart(&turns, plan::MAX_TOKENS)
         };
-        Ok(Goal::from_reply(&collect(backend, prompt, usage).await?))
+        let (reply, written) = collect(backend, prompt).await?;
+        usage.output += written.usage.output;
+        Ok(Plan::new(&reply))
     }
 
     /// The prompt of its own in which this goes on, as soon as that is clear.
-    fn focus(&self, reading: &Reading<'_>, situation: &Situation<'_>) -> Option<Focus> {
-        if reading.is_answer() {
-            // What a command printed is short, and the examples show how to tell it.
-            let has_found = situation.steps.last().is_some_and(|step| step.does != Does::Run)
-                && !situation.has_done(&[Does::Edit, Does::Write]);
-            return has_found.then(|| Focus::Answer(focus::answering(situation, &self.tools)));
-        }
+    fn focus(&self, reading: &Reading<'_>, situation: &Situation<'_>, plan: &Plan) -> Option<Focus> {
         let changes = reading.tool().is_some_and(|tool| matches!(tool.does, Does::Edit | Does::Write));
-        let path = reading.path().filter(|_| changes)?;
-        let turns = match situation.page(&path) {
-            Some(page) => focus::rewriting(page, situation, &self.tools)?,
-            None => focus::creating(&path, situation, &self.tools),
-        };
-        Some(Focus::File(path, turns))
+        // The rest of the plan comes before the answer.
+        let rest = situation.unwritten(plan).filter(|_| reading.is_answer() && plan.goal() != Goal::Answer);
+        if let Some(path) = rest.map(str::to_owned).or_else(|| reading.path().filter(|_| changes)) {
+            let turns = match situation.page(&path) {
+                Some(page) => focus::rewriting(page, situation)?,
+                None => focus::creating(&path, situation),
+            };
+            return Some(Focus::File(path, turns));
+        }
+        // What a command printed is short, and the examples show how to tell it.
+        let has_found = situation.steps.last().is_some_and(|step| step.does != Does::Run)
+            && !situation.has_done(&[Does::Edit, Does::Write]);
+        (has_found && reading.is_answer()).then(|| Focus::Answer(focus::answering(situation)))
     }
 
     /// The conversation, to be continued within a form.
@@ -228,9 +231,9 @@ fn hand_out<'a>(send: &'a Send<'_>) -> impl FnMut(&str) -> ControlFlow<()> + 'a 
     }
 }
 
-fn called(id: String, tool: &Offered, arguments: Value) -> ToolCall {
+fn called(id: &str, tool: &Offered, arguments: Value, plan: Option<&Plan>) -> ToolCall {
     let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
-    ToolCall { id, name: tool.name.clone(), arguments, opaque: None }
+    ToolCall { id: id.to_owned(), name: tool.name.clone(), arguments, opaque: plan.and_then(Plan::in_call) }
 }
 
 /// Sends a call.
@@ -240,18 +243,22 @@ pub(super) fn send_call(call: ToolCall, send: &Send<'_>) -> StopReason {
     StopReason::ToolUse
 }
 
-/// Writes a text that is used as a whole, apart from the conversation: only its output counts, as its input fills no context.
-async fn collect(backend: &mut dyn Backend, prompt: Prompt<'_>, usage: &mut Usage) -> ProviderResult<String> {
+/// Writes a text that is used as a whole, apart from the conversation.
+async fn collect(backend: &mut dyn Backend, prompt: Prompt<'_>) -> ProviderResult<(String, Written)> {
     let mut all = String::new();
     let mut keep = |text: &str| {
         all.push_str(text);
         ControlFlow::Continue(())
     };
-    usage.output += backend.write(prompt, &mut keep).await?.usage.output;
-    Ok(all)
+    let written = backend.write(prompt, &mut keep).await?;
+    Ok((all, written))
 }
 
 /// The longest answer, in tokens.
 pub(super) fn max_tokens(options: &RequestOptions) -> usize {
     options.max_tokens.map_or(DEFAULT_ANSWER_TOKENS, |most| usize::try_from(most).unwrap_or(usize::MAX))
 }
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

@@ -1,5 +1,5 @@
 //! Prompts for one thing, without tools and examples, in which a small model is much better than in the whole conversation:
-//! answering from what was found, and writing a small file again with the change that is asked for.
+//! answering from what was found, writing a new file, and writing a small file again with the change that is asked for.
 
 use goose_engine::{Speaker, Turn};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     history::shown,
     situation::{Page, Situation, Step},
-    tools::{COMMAND, Does, Tools},
+    tools::{COMMAND, Does},
 };
 
 /// The most that is shown of all results, in characters; the last ones count most.
@@ -22,32 +22,29 @@ const MAX_FILE_CHARS: usize = 1_600;
 const FENCE: &str = "```";
 
 /// The question after what was found.
-pub(super) fn answering(situation: &Situation<'_>, tools: &Tools) -> Vec<Turn> {
+pub(super) fn answering(situation: &Situation<'_>) -> Vec<Turn> {
     let text = format!(
         "{}\n\nQuestion: {}\nThink step by step: look at each line above that matters, then give the answer in one sentence, \
          with the names and numbers from above.",
-        found(situation, tools, ""),
+        found(situation, ""),
         situation.task.trim()
     );
     asking("You are a careful assistant.", text)
 }
 
 /// The request for a new file, after what was found.
-pub(super) fn creating(path: &str, situation: &Situation<'_>, tools: &Tools) -> Vec<Turn> {
-    let text = format!(
-        "{}\n\nTask: {}\nWrite the whole content of {path} in one code block, and nothing else.",
-        found(situation, tools, path),
-        situation.task.trim()
-    );
-    asking("You are a careful programmer.", text.trim_start().to_owned())
+pub(super) fn creating(path: &str, situation: &Situation<'_>) -> Vec<Turn> {
+    let (task, found) = (situation.task.trim(), found(situation, path));
+    let end = format!("Write the whole content of {path} in one code block, and nothing else.");
+    asking("You are a careful programmer.", format!("Task: {task}\n\n{found}\n\nTask: {task}\n{end}"))
 }
 
 /// The results since the request, each with its call, but for those about one path.
-fn found(situation: &Situation<'_>, tools: &Tools, but: &str) -> String {
+fn found(situation: &Situation<'_>, but: &str) -> String {
     let mut found: Vec<String> = Vec::new();
     let mut chars = 0;
     for step in situation.steps.iter().rev().filter(|step| step.path() != Some(but)) {
-        let Some(result) = result(step, tools) else { continue };
+        let Some(result) = result(step) else { continue };
         chars += result.chars().count();
         if chars > MAX_FOUND_CHARS && !found.is_empty() {
             break;
@@ -60,9 +57,9 @@ fn found(situation: &Situation<'_>, tools: &Tools, but: &str) -> String {
     found.join("\n\n")
 }
 
-fn result(step: &Step<'_>, tools: &Tools) -> Option<String> {
+fn result(step: &Step<'_>) -> Option<String> {
     let title = match (step.does, step.page()) {
-        // As the call it was, the next file would be written as a call.
+        // As the calls they were, the next file would be written as a call.
         (Does::Write, Some(page)) => return Some(format!("File {}:\n{}", page.path, page.text)),
         (Does::Read, Some(page)) if page.is_whole => {
             format!("File {} ({} lines)", page.path, page.text.lines().count())
@@ -71,13 +68,13 @@ fn result(step: &Step<'_>, tools: &Tools) -> Option<String> {
         (Does::Run, _) => {
             format!("The command `{}` was run and printed", step.arguments.get(COMMAND)?.as_str()?)
         }
-        _ => tools.literal(step.tool, step.arguments.as_object()?),
+        _ => format!("Result of {}", step.tool),
     };
     Some(format!("{title}:\n{}", shown(step.output?)))
 }
 
 /// The file and the request after what else was found, for a file that can be written again.
-pub(super) fn rewriting(page: &Page, situation: &Situation<'_>, tools: &Tools) -> Option<Vec<Turn>> {
+pub(super) fn rewriting(page: &Page, situation: &Situation<'_>) -> Option<Vec<Turn>> {
     let Page { path, text, is_whole } = page;
     let is_small = text.chars().count() <= MAX_FILE_CHARS && !text.contains(FENCE) && !text.trim().is_empty();
     let task = situation.task.trim();
@@ -85,15 +82,20 @@ pub(super) fn rewriting(page: &Page, situation: &Situation<'_>, tools: &Tools) -
     let asked = format!(
         "Task: {task}\n\n{}\n\nFile {path}:\n{FENCE}\n{text}\n{FENCE}\n\nTask: {task}\nWrite {path} again, with this change, in one \
          code block: every line of it, the changed ones and all others exactly as they are.",
-        found(situation, tools, path),
+        found(situation, path),
     );
     (*is_whole && is_small).then(|| asking("You are a careful editor of files.", asked))
 }
 
-/// The call that makes a file as it was written; none without a code block, or if nothing is different.
+/// The call that makes a file as it was written; none if nothing is different, or if a file that is there comes without a code block.
 pub(super) fn call(path: &str, page: Option<&Page>, answer: &str) -> Option<(Does, Value)> {
+    let Some(page) = page else {
+        // Short texts come without a block.
+        let new = block(answer).map_or_else(|| format!("{}\n", answer.trim()), str::to_owned);
+        let is_text = !new.trim().is_empty() && !new.contains(FENCE);
+        return is_text.then(|| (Does::Write, json!({ "path": path, "content": new })));
+    };
     let new = block(answer)?;
-    let Some(page) = page else { return Some((Does::Write, json!({ "path": path, "content": new }))) };
     let old: Vec<&str> = page.text.lines().collect();
     let new: Vec<&str> = new.trim_end().lines().collect();
     if old == new || new.is_empty() {

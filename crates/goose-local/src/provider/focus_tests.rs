@@ -29,14 +29,16 @@ fn what_is_different_becomes_the_edit() {
     assert_eq!(change("a = 1\nb = 2\nc = 3", "a = 1\nb = 2\nc = 3"), None);
     assert_eq!(call("a.py", Some(&page("a")), "no block"), None);
     let new = json!({ "path": "b.py", "content": "x = 1\n" });
-    assert_eq!(call("b.py", None, "```\nx = 1\n```"), Some((Does::Write, new)));
+    assert_eq!(call("b.py", None, "```\nx = 1\n```"), Some((Does::Write, new.clone())));
+    assert_eq!(call("b.py", None, "x = 1"), Some((Does::Write, new)), "a short text comes without a block");
+    assert_eq!(call("b.py", None, "```\nx = 1"), None, "it was cut off");
 }
 
 #[test]
 fn only_small_files_that_were_seen_whole_are_written_again() {
     let messages = conversation(&[], "Go.", &[read("a.py", "a = 1"), read("VERSION", "1.2")]);
     let situation = Situation::new(&messages, &tools());
-    let rewriting = |page: &Page| rewriting(page, &situation, &tools());
+    let rewriting = |page: &Page| rewriting(page, &situation);
     let turns = rewriting(&page("a = 1")).unwrap();
     let before = "Task: Go.\n\nFile VERSION (1 lines):\n1.2\n\nFile a.py:\n```\na = 1\n```\n\nTask: Go.\n";
     assert!(turns[1].text.starts_with(before), "{}", turns[1].text);
@@ -54,7 +56,7 @@ fn an_answer_is_asked_for_after_what_was_found() {
         edited("a.ini", "80", "81"),
     ];
     let messages = conversation(&[], "Which port?", &calls);
-    let turns = answering(&Situation::new(&messages, &tools()), &tools());
+    let turns = answering(&Situation::new(&messages, &tools()));
     let text = &turns[1].text;
     assert!(
         text.starts_with(
@@ -63,11 +65,15 @@ fn an_answer_is_asked_for_after_what_was_found() {
         "{text}"
     );
     assert!(text.contains("Question: Which port?"), "{text}");
-    let turns = creating("b.ini", &Situation::new(&messages, &tools()), &tools());
+    let turns = creating("b.ini", &Situation::new(&messages, &tools()));
     assert!(turns[1].text.contains("whole content of b.ini"), "{}", turns[1].text);
     let written = json!({ "path": "b.ini", "content": "port = 90" });
     let written = [("developer__write", written, ToolOutput::text("Created b.ini"))];
     let messages = conversation(&[], "Write two files.", &written);
-    let turns = creating("c.ini", &Situation::new(&messages, &tools()), &tools());
-    assert!(turns[1].text.starts_with("File b.ini:\nport = 90\n\nTask: "), "{}", turns[1].text);
+    let turns = creating("c.ini", &Situation::new(&messages, &tools()));
+    assert!(
+        turns[1].text.starts_with("Task: Write two files.\n\nFile b.ini:\nport = 90\n\nTask: "),
+        "{}",
+        turns[1].text
+    );
 }

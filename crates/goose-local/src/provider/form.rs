@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    goals::Goal,
+    plan::Goal,
     situation::{Page, Situation},
     tools::{COMMAND, Does, FINAL_ANSWER, FINAL_OUTPUT, Offered, TEXT, Tools},
 };
@@ -25,7 +25,8 @@ impl Form {
         let mut calls = Vec::new();
         let (is_stuck, exhausted) = (situation.is_stuck(), situation.exhausted());
         let is_allowed = |tool: &&Offered| {
-            goal.allows(tool.does)
+            // To look and to run something helps with every goal.
+            (goal != Goal::Answer || !matches!(tool.does, Does::Edit | Does::Write))
                 && (tool.name == FINAL_OUTPUT || !is_stuck && exhausted != Some(tool.name.as_str()))
         };
         for tool in tools.offered.iter().filter(is_allowed) {

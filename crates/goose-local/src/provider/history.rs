@@ -8,7 +8,7 @@ use goose_extension::{ContentBlock, JsonObject, Message, MessageContent, Role, T
 use serde_json::{Value, json};
 
 use super::{
-    situation::{asked, lines},
+    situation::lines,
     tools::{FINAL_ANSWER, TEXT, Tools},
 };
 
@@ -18,22 +18,14 @@ const MAX_RESULT_CHARS: usize = 2_000;
 /// The longest message of the user, in characters; beyond it can only be a mistake for a model of this size.
 const MAX_MESSAGE_CHARS: usize = 200_000;
 
-/// The longest part of the request that is repeated with each result, in characters.
-const MAX_TASK_CHARS: usize = 300;
-
 const UNSEEN: &str = "[an image or a file, which this model cannot see]";
 
 /// The conversation after the opening. `before` goes before the first text of the user.
 pub(super) fn turns(tools: &Tools, before: &str, messages: &[Arc<Message>]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     let mut before = Some(before.trim()).filter(|text| !text.is_empty());
-    let mut task = String::new();
     for message in messages {
         let speaker = if message.role == Role::Assistant { Speaker::Model } else { Speaker::User };
-        let request = asked(message);
-        if !request.trim().is_empty() {
-            task = shorten(request.trim(), MAX_TASK_CHARS);
-        }
         let mut texts: Vec<String> = Vec::new();
         if speaker == Speaker::User {
             texts.extend(before.take().map(|text| format!("{text}\n")));
@@ -46,7 +38,7 @@ pub(super) fn turns(tools: &Tools, before: &str, messages: &[Arc<Message>]) -> V
                 }
                 MessageContent::ToolResult { output, .. } => {
                     let title = if output.is_error { "Error: " } else { "Result:\n" };
-                    texts.push(format!("{title}{}{}", shown(output), reminder(&task)));
+                    texts.push(format!("{title}{}", shown(output)));
                 }
                 _ => {}
             }
@@ -58,11 +50,6 @@ pub(super) fn turns(tools: &Tools, before: &str, messages: &[Arc<Message>]) -> V
         }
     }
     turns
-}
-
-/// The request, after a result: what came long ago is easily forgotten.
-pub(super) fn reminder(task: &str) -> String {
-    if task.is_empty() { String::new() } else { format!("\n\nTask: {task}") }
 }
 
 /// A result, without line numbers if it shows a file.

@@ -12,7 +12,7 @@ fn calls_are_what_the_model_wrote_and_results_are_short() {
     assert_eq!(texts[0], "Be brief.\n\nFiles here: a.ini\nWhich port?");
     assert_eq!(texts[1], r#"{"tool":"search","pattern":"port"}"#);
     assert_eq!(texts[3], r#"{"tool":"read","path":"a.ini"}"#);
-    assert_eq!(texts[4], "Result:\nport = 80\n\nTask: Which port?");
+    assert_eq!(texts[4], "Result:\nport = 80");
     assert!(
         texts[6].starts_with("Error: xxx") && texts[6].chars().count() < 2 * MAX_RESULT_CHARS,
         "{}",

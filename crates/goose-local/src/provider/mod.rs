@@ -11,7 +11,7 @@
 //! history.rs    the conversation as turns
 //! situation.rs  the request, the steps since, and what was read of files
 //! form.rs       what may be written next: a call, with changes quoted from what was read, or the final answer
-//! goals.rs      what the request asks for, which the model says first
+//! plan.rs       what the request asks for and which files it writes, which the model says first
 //! reading.rs    the text of an answer as it comes
 //! focus.rs      prompts for one thing: answering from what was found, writing a small file again
 //! templated.rs  a larger model that was made to call tools, asked as its own template says
@@ -25,9 +25,9 @@ mod called;
 mod conversations;
 mod focus;
 mod form;
-mod goals;
 mod history;
 mod local;
+mod plan;
 mod prompt;
 mod reading;
 mod served;

@@ -3,10 +3,7 @@
 
 use goose_engine::{Speaker, Turn};
 
-use super::{
-    history::reminder,
-    tools::{Does, FINAL_ANSWER, Offered, TEXT, Tools},
-};
+use super::tools::{Does, FINAL_ANSWER, Offered, TEXT, Tools};
 
 const HOW: &str = "You are goose. You do tasks in a folder on the user's computer, one step at a time. Each of your messages is \
                    one JSON object: one of these tool calls, or the final answer.";
@@ -14,9 +11,6 @@ const HOW: &str = "You are goose. You do tasks in a folder on the user's compute
 const RULES: &str = "As soon as a result has what the user wants, give the final answer. The user does not see the results: \
                      repeat in the answer what they say. If a result does not have it, go on: read another file, search for \
                      another word. Never guess. Change files only if the user asks for it; then do it, do not only explain it.";
-
-/// The start of a request among the examples.
-const TASK: &str = "Files here: ";
 
 /// Small tasks, one for each way in which a task can go. They show when to go on and when to stop, which small models learn from
 /// nothing else.
@@ -36,18 +30,10 @@ pub(super) fn opening(tools: &Tools, system: &str) -> (Vec<Turn>, String) {
     if !tools.takes_text || USED_IN_EXAMPLES.iter().any(|name| tools.by_short(name).is_none()) {
         return (turns, system.to_owned());
     }
-    let mut task = "";
-    for text in EXAMPLES.trim_end().split("\n----\n") {
-        let (speaker, text) = match (text.starts_with('{'), text.strip_prefix(TASK)) {
-            (true, _) => (Speaker::Model, text.to_owned()),
-            (false, Some(rest)) => {
-                task = rest.split_once('\n').map_or("", |(_, asked)| asked);
-                (Speaker::User, text.to_owned())
-            }
-            (false, None) => (Speaker::User, format!("{text}{}", reminder(task))),
-        };
-        turns.push(Turn { speaker, text });
-    }
+    turns.extend(EXAMPLES.trim_end().split("\n----\n").map(|text| {
+        let speaker = if text.starts_with('{') { Speaker::Model } else { Speaker::User };
+        Turn { speaker, text: text.to_owned() }
+    }));
     (turns, format!("{EXAMPLES_END}\n{system}").trim_end().to_owned())
 }
 

@@ -13,7 +13,7 @@ fn the_opening_with_the_developers_tools() {
         system.contains(r#"To run: {"tool":"shell","command":"cp -r docs backup"} runs any command"#),
         "{system}"
     );
-    assert!(turns[3].text.ends_with("\n\nTask: When does the shop open?"), "{}", turns[3].text);
+    assert_eq!((turns[2].speaker, turns[3].speaker), (Speaker::Model, Speaker::User));
 }
 
 #[test]

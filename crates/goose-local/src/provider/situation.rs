@@ -3,12 +3,12 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use goose_extension::{Message, MessageContent, Role, ToolOutput};
+use goose_extension::{Message, MessageContent, Opaque, Role, ToolOutput};
 use serde_json::Value;
 
 use super::{
-    goals::Goal,
-    tools::{Does, Tools},
+    plan::{Goal, Plan},
+    tools::{COMMAND, Does, Tools},
 };
 
 /// The key of the list of files in the metadata of the block that shows it.
@@ -38,7 +38,8 @@ const MAX_REPEATED: usize = 2;
 /// One call and its result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step<'a> {
-    pub(super) id: &'a str,
+    /// The plan that it carries; what was read ahead has none.
+    pub(super) plan: Option<&'a Opaque>,
     pub(super) tool: &'a str,
     pub(super) does: Does,
     pub(super) arguments: &'a Value,
@@ -87,10 +88,10 @@ impl<'a> Situation<'a> {
                 if let Some(files) = listed(part) {
                     situation.files = files;
                 }
-                if let MessageContent::ToolCall { id, name, arguments, .. } = part {
+                if let MessageContent::ToolCall { id, name, arguments, opaque } = part {
                     let does = tools.by_name(name).map_or(Does::Other, |tool| tool.does);
                     let output = outputs.get(id.as_str()).copied();
-                    situation.take(Step { id, tool: name, does, arguments, output });
+                    situation.take(Step { plan: opaque.as_ref(), tool: name, does, arguments, output });
                 }
             }
         }
@@ -100,15 +101,13 @@ impl<'a> Situation<'a> {
     /// Adds a step, with what it shows of a file.
     fn take(&mut self, step: Step<'a>) {
         let argument = |name: &str| step.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-        let path = step.path().unwrap_or_default();
         let page = match step.does {
-            _ if !step.is_done() => None,
-            Does::Read | Does::Write => step.page(),
-            Does::Edit => self.page(path).map(|page| {
+            Does::Read | Does::Write if step.is_done() => step.page(),
+            Does::Edit if step.is_done() => self.page(step.path().unwrap_or_default()).map(|page| {
                 let text = page.text.replace(argument("before"), argument("after"));
                 Page { text, ..page.clone() }
             }),
-            Does::Search | Does::Run | Does::Other => None,
+            _ => None,
         };
         if let Some(page) = page {
             self.pages.retain(|known| known.path != page.path);
@@ -142,15 +141,36 @@ impl<'a> Situation<'a> {
     pub(super) fn may_answer(&self, goal: Goal) -> bool {
         let is_served = match goal {
             Goal::Answer => !self.steps.last().is_some_and(Step::is_fruitless),
-            Goal::Change | Goal::Create => self.has_done(&[Does::Write, Does::Edit, Does::Run]),
-            Goal::Run => {
-                self.has_done(&[Does::Write, Does::Edit])
-                    || self.steps.iter().any(|step| step.does == Does::Run)
-            }
+            Goal::Run if self.steps.iter().any(|step| step.does == Does::Run) => true,
+            _ => self.has_done(&[Does::Write, Does::Edit, Does::Run]),
         };
-        // What is read without being asked for was not tried.
-        let tries = self.steps.iter().filter(|step| Goal::from_id(step.id).is_some()).count();
+        let tries = self.steps.iter().filter(|step| Plan::from_call(step.plan).is_some()).count();
         is_served || tries > MAX_TRIES
+    }
+
+    /// A file of the plan that was not written yet, if it is new or was read. A command may have changed what was read.
+    pub(super) fn unwritten<'b>(&'b self, plan: &'b Plan) -> Option<&'b str> {
+        let is_tried = |step: &Step<'_>, file: &str| match step.does {
+            Does::Edit | Does::Write => step.path() == Some(file),
+            Does::Run if step.is_done() && self.page(file).is_some() => true,
+            Does::Run => words(step.arguments[COMMAND].as_str().unwrap_or_default()).any(|word| word == file),
+            _ => false,
+        };
+        // For a new file, the others are where its text comes from.
+        let is_ready = |file: &str| match self.page(file) {
+            Some(_) => plan.goal() != Goal::Create,
+            None => self.files.iter().all(|other| other != file),
+        };
+        let mut planned = plan.files().filter_map(|name| self.planned(name));
+        planned.find(|file| is_ready(file) && !self.steps.iter().any(|step| is_tried(step, file)))
+    }
+
+    /// The file of a plan in the folder, or a new one with an ending that the request names: others were not meant.
+    fn planned<'b>(&'b self, name: &'b str) -> Option<&'b str> {
+        let same = |file: &&str| file.rsplit('/').next() == Some(name);
+        let mut files = self.files.iter().map(String::as_str).filter(|file| !file.ends_with('/'));
+        let listed = files.clone().find(|file| *file == name).or_else(|| files.find(same));
+        listed.or_else(|| words(&self.task).find(|word| *word == name && word.contains('.')))
     }
 
     /// True if a step since the request did one of these.

@@ -85,11 +85,34 @@ fn an_answer_comes_after_something_was_done_for_the_goal() {
     let mut calls = conversation(&[], "Go.", &[a(), a(), a(), a()]);
     assert!(!Situation::new(&calls, &tools()).may_answer(Goal::Change), "nothing was tried, only read ahead");
     for part in calls.iter_mut().flat_map(|message| &mut Arc::make_mut(message).content) {
-        if let MessageContent::ToolCall { id, .. } | MessageContent::ToolResult { id, .. } = part {
-            *id = Goal::Change.in_id(id);
+        if let MessageContent::ToolCall { opaque, .. } = part {
+            *opaque = Plan::new("change").in_call();
         }
     }
     assert!(Situation::new(&calls, &tools()).may_answer(Goal::Change), "it was tried often enough");
+}
+
+#[test]
+fn the_rest_of_a_plan_is_known() {
+    let unwritten = |reply: &str, calls: &[Done]| {
+        let messages = conversation(&["a.txt", "docs/", "docs/b.txt", "c.txt"], "Make d.txt.", calls);
+        Situation::new(&messages, &tools()).unwritten(&Plan::new(reply)).map(str::to_owned)
+    };
+    let both = || vec![read("a.txt", "one"), read("docs/b.txt", "two")];
+    let and = |call: Done| [both(), vec![call]].concat();
+    assert_eq!(unwritten("change a.txt b.txt", &both()).as_deref(), Some("a.txt"));
+    let first = || edit("a.txt", "one", "1");
+    assert_eq!(unwritten("change a.txt b.txt", &and(first())).as_deref(), Some("docs/b.txt"));
+    assert_eq!(unwritten("change a.txt, b.txt\nMake d.txt.", &and(first())).as_deref(), Some("docs/b.txt"));
+    let sed = shell("sed -i s/o/a/ *.txt", ToolOutput::text(""));
+    assert_eq!(unwritten("change a.txt b.txt", &and(sed)), None, "what was read may be old");
+    assert_eq!(unwritten("change c.txt", &[]), None, "it was not read");
+    assert_eq!(unwritten("create d.txt a.txt", &[read("a.txt", "one")]).as_deref(), Some("d.txt"));
+    assert_eq!(unwritten("create a.txt", &[read("a.txt", "one")]), None, "its text comes from there");
+    assert_eq!(unwritten("create d.txt", &[shell("ls > d.txt", ToolOutput::text(""))]), None);
+    for other in ["create e.txt", "create Make", "change docs", "change docs/"] {
+        assert_eq!(unwritten(other, &[]), None, "{other}");
+    }
 }
 
 #[test]

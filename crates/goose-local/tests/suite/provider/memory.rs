@@ -82,7 +82,7 @@ async fn a_new_conversation_shares_its_beginning_and_nothing_is_kept_of_one_that
     assert!(second.usage.cached_input > second.usage.input / 2, "{:?}", second.usage);
     let states =
         stage.cache().iter().filter(|path| path.extension().is_some_and(|kind| kind == "state")).count();
-    assert_eq!(states, 2, "the beginnings of conversations and of questions about their goals");
+    assert_eq!(states, 2, "the beginnings of conversations and of questions about plans");
     Ok(())
 }
 

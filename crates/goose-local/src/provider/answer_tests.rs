@@ -1,0 +1,98 @@
+use async_trait::async_trait;
+use goose_engine::Ended;
+use goose_extension::{JsonObject, MessageContent, Role, Tool, ToolOutput};
+use goose_providers::Reply;
+
+use super::{
+    super::conversations::{conversation, read},
+    *,
+};
+use crate::backend::{Read, Written};
+
+/// The end of a text that is cut off.
+const CUT: char = '…';
+
+/// A model that writes these texts, one for each prompt.
+struct Scripted(Vec<&'static str>);
+
+#[async_trait]
+impl Backend for Scripted {
+    async fn write(&mut self, _prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Written> {
+        assert!(!self.0.is_empty(), "it was asked once more");
+        let text = self.0.remove(0);
+        let mut signs = text.chars().filter(|sign| *sign != CUT);
+        let is_enough = signs.any(|sign| read(&sign.to_string()) == ControlFlow::Break(()));
+        let ended = match text.ends_with(CUT) {
+            _ if is_enough => Ended::Cancelled,
+            true => Ended::TooLong,
+            false => Ended::Complete,
+        };
+        Ok(Written { ended, usage: Usage::default() })
+    }
+}
+
+/// The reply of a model that writes these texts.
+async fn reply(messages: &[Arc<Message>], texts: &[&'static str]) -> anyhow::Result<Message> {
+    let tools = ["read", "search", "edit", "write", "shell"]
+        .map(|name| Tool::new(format!("developer__{name}"), "", JsonObject::new()));
+    let options = RequestOptions::default();
+    let request = Request { system: "", messages, tools: &tools, options: &options };
+    let question = Question::new(request, "id".to_owned());
+    let mut backend = Scripted(texts.to_vec());
+    let (events, mut incoming) = tokio::sync::mpsc::channel(MAX_EVENTS);
+    question.answer(&mut backend, &events).await?;
+    drop(events);
+    assert!(backend.0.is_empty(), "left: {:?}", backend.0);
+    let incoming = futures::stream::poll_fn(move |context| incoming.poll_recv(context));
+    Ok(Reply::collect(Box::pin(incoming)).await?.message)
+}
+
+/// The call in a message, as text.
+fn call(message: &Message) -> String {
+    let calls = message.content.iter().filter_map(|part| match part {
+        MessageContent::ToolCall { name, arguments, .. } => Some(format!("{name} {arguments}")),
+        _ => None,
+    });
+    calls.collect::<Vec<_>>().join("; ")
+}
+
+fn done(messages: &mut Vec<Arc<Message>>, reply: Message) {
+    messages.push(Arc::new(reply));
+    let result = MessageContent::tool_result("id", ToolOutput::text("Edited"));
+    messages.push(Arc::new(Message::new(Role::User, [result])));
+}
+
+#[tokio::test]
+async fn all_files_of_a_plan_are_written_before_the_answer() -> anyhow::Result<()> {
+    let files = [read("a.txt", "one"), read("b.txt", "one")];
+    let mut messages = conversation(&["a.txt", "b.txt"], "Write two in a.txt and b.txt.", &files);
+    let first = ["change a.txt b.txt", r#"{"tool":"edit","path":"a.txt","#, "```\ntwo\n```"];
+    let said = reply(&messages, &first).await?;
+    assert_eq!(call(&said), r#"developer__edit {"path":"a.txt","before":"one","after":"two"}"#);
+    done(&mut messages, said);
+    // The plan is in the call: it is not asked for again.
+    let answer = r#"{"tool":"final_answer","text":"Done."}"#;
+    let said = reply(&messages, &[answer, "```\ntwo\n```"]).await?;
+    assert_eq!(call(&said), r#"developer__edit {"path":"b.txt","before":"one","after":"two"}"#);
+    let unchanged = reply(&messages, &[answer, "```\none\n```", answer]).await?;
+    assert_eq!(unchanged.text(), "Done.", "the model says that it is right as it is");
+    done(&mut messages, said);
+    assert_eq!(reply(&messages, &[answer]).await?.text(), "Done.");
+    // Another request has another plan.
+    messages.push(Arc::new(Message::assistant("Done.")));
+    messages.push(Arc::new(Message::user("Thank you!")));
+    assert_eq!(reply(&messages, &["answer", answer]).await?.text(), "Done.");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_new_file_that_is_cut_off_is_not_written() -> anyhow::Result<()> {
+    let messages = conversation(&[], "Write a poem to p.txt.", &[]);
+    let begin = ["create p.txt", r#"{"tool":"write","path":"p.txt","#];
+    let whole = reply(&messages, &[begin[0], begin[1], "The goose"]).await?;
+    assert_eq!(call(&whole), r#"developer__write {"path":"p.txt","content":"The goose\n"}"#);
+    let again = r#"{"tool":"write","path":"p.txt","content":"A goose"}"#;
+    let other = reply(&messages, &[begin[0], begin[1], "The goo…", again]).await?;
+    assert_eq!(call(&other), r#"developer__write {"path":"p.txt","content":"A goose"}"#);
+    Ok(())
+}

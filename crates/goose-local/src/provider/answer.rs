@@ -121,7 +121,7 @@ impl Question {
                         return Ok(written.stop_reason());
                     }
                     let mut call = reading.call(&self.id, written.why_cut());
-                    call.opaque = plan.in_call();
+                    call.opaque = Some(plan.in_call());
                     send_call(call.clone(), send);
                     self.look_around(&situation, &plan, &call, send);
                     return Ok(StopReason::ToolUse);
@@ -191,7 +191,8 @@ impl Question {
     fn focus(&self, reading: &Reading<'_>, situation: &Situation<'_>, plan: &Plan) -> Option<Focus> {
         let changes = reading.tool().is_some_and(|tool| matches!(tool.does, Does::Edit | Does::Write));
         // The rest of the plan comes before the answer.
-        let rest = situation.unwritten(plan).filter(|_| reading.is_answer() && plan.goal() != Goal::Answer);
+        let is_end = reading.is_answer() && plan.goal() != Goal::Answer;
+        let rest = is_end.then(|| situation.unwritten(plan)).flatten();
         if let Some(path) = rest.map(str::to_owned).or_else(|| reading.path().filter(|_| changes)) {
             let turns = match situation.page(&path) {
                 Some(page) => focus::rewriting(page, situation)?,
@@ -233,7 +234,7 @@ fn hand_out<'a>(send: &'a Send<'_>) -> impl FnMut(&str) -> ControlFlow<()> + 'a 
 
 fn called(id: &str, tool: &Offered, arguments: Value, plan: Option<&Plan>) -> ToolCall {
     let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
-    ToolCall { id: id.to_owned(), name: tool.name.clone(), arguments, opaque: plan.and_then(Plan::in_call) }
+    ToolCall { id: id.to_owned(), name: tool.name.clone(), arguments, opaque: plan.map(Plan::in_call) }
 }
 
 /// Sends a call.

@@ -40,6 +40,10 @@ pub(super) enum Goal {
     Run,
 }
 
+/// The goals, as the model calls them.
+const GOALS: [(Goal, &str); 4] =
+    [(Goal::Answer, "answer"), (Goal::Change, "change"), (Goal::Create, "create"), (Goal::Run, "run")];
+
 impl Plan {
     pub(super) fn new(reply: &str) -> Self {
         Self(reply.trim().to_owned())
@@ -56,18 +60,16 @@ impl Plan {
         self.0.lines().take(1).flat_map(|line| line.split([' ', ',']).skip(1)).filter(|name| !name.is_empty())
     }
 
-    /// As a call carries it: so the model is asked once for each request, also if another process goes on with it.
-    pub(super) fn in_call(&self) -> Option<Opaque> {
-        Some(Opaque { wire: WIRE.to_owned(), data: self.0.as_str().into() })
+    /// Returns it as a call carries it: so the model is asked once for each request, also if another process goes on with it.
+    pub(super) fn in_call(&self) -> Opaque {
+        Opaque { wire: WIRE.to_owned(), data: self.0.as_str().into() }
     }
 
+    /// Reads it from a call.
     pub(super) fn from_call(kept: Option<&Opaque>) -> Option<Self> {
         kept.filter(|kept| kept.wire == WIRE)?.data.as_str().map(Self::new)
     }
 }
-
-const GOALS: [(Goal, &str); 4] =
-    [(Goal::Answer, "answer"), (Goal::Change, "change"), (Goal::Create, "create"), (Goal::Run, "run")];
 
 /// The turns before the request, which are always the same.
 pub(super) fn opening() -> Vec<Turn> {

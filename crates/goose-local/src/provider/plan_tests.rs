@@ -27,7 +27,7 @@ fn every_goal_has_examples_and_every_example_a_goal() {
 fn a_call_carries_the_plan() {
     let plan = Plan::new("change a.md, docs/b.md\n");
     assert_eq!(plan.files().collect::<Vec<_>>(), ["a.md", "docs/b.md"]);
-    assert_eq!(Plan::from_call(plan.in_call().as_ref()), Some(plan));
+    assert_eq!(Plan::from_call(Some(&plan.in_call())), Some(plan));
     let other = Opaque { wire: "anthropic".to_owned(), data: "change".into() };
     assert_eq!(Plan::from_call(Some(&other)), None);
     assert_eq!(Plan::from_call(None), None);

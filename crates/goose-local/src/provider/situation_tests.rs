@@ -86,7 +86,7 @@ fn an_answer_comes_after_something_was_done_for_the_goal() {
     assert!(!Situation::new(&calls, &tools()).may_answer(Goal::Change), "nothing was tried, only read ahead");
     for part in calls.iter_mut().flat_map(|message| &mut Arc::make_mut(message).content) {
         if let MessageContent::ToolCall { opaque, .. } = part {
-            *opaque = Plan::new("change").in_call();
+            *opaque = Some(Plan::new("change").in_call());
         }
     }
     assert!(Situation::new(&calls, &tools()).may_answer(Goal::Change), "it was tried often enough");

@@ -26,6 +26,9 @@ const SIGNALS: [(i32, &str); 11] = [
     (15, "TERM"),
 ];
 
+/// The exit code of a shell that found a command but could not execute it.
+const NOT_EXECUTABLE: i32 = 126;
+
 /// The field with the exit code in the result of a command that failed. One that succeeded has none: its value is its text.
 const EXIT_CODE: &str = "exit_code";
 
@@ -142,6 +145,11 @@ fn exit_code(status: ExitStatus) -> Option<i32> {
 
 fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
+        (Some(code @ NOT_EXECUTABLE), _) => {
+            format!(
+                "exit code {code}: a file could not be executed. Run a script with its interpreter, such as `sh FILE`"
+            )
+        }
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => {
             let name = SIGNALS.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name);

@@ -203,10 +203,12 @@ impl Conversation {
     fn replace(&mut self, messages: Vec<Message>) {
         self.open = None;
         self.messages.clear();
-        self.ids.clear();
+        let used = std::mem::take(&mut self.ids);
         self.history.replace([]);
         messages.into_iter().for_each(|message| self.say(message));
         self.close();
+        // The log has the calls from before: a new one must not be taken for one of them.
+        self.ids.extend(used);
     }
 }
 

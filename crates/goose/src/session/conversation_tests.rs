@@ -182,6 +182,15 @@ fn compaction_takes_the_place_of_everything_before() {
     );
 }
 
+#[test]
+fn a_call_after_compaction_has_no_id_from_before() {
+    let compacted = Step::Compacted { messages: vec![Message::user("so far: one call")] };
+    let steps =
+        [said("go".into()), asked(&["a"]), result("a", "one"), compacted, asked(&["a"]), result("a", "two")];
+    let conversation = Conversation::from_steps(steps);
+    assert_eq!(lines(&conversation), ["User: so far: one call", "Assistant: call a_2", "User: a_2 = two"]);
+}
+
 fn any_id() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), "[ab]", "[ab]_2"]
 }

@@ -20,7 +20,7 @@ use super::{
     plan::{self, Goal, Plan},
     prompt,
     reading::Reading,
-    situation::{Situation, asked},
+    situation::{MAX_AT_ONCE, Situation, asked},
     tools::{Does, Offered, Tools},
 };
 
@@ -30,13 +30,15 @@ const DEFAULT_ANSWER_TOKENS: usize = 2_048;
 /// The room for events of one answer that are not read yet: more than an answer has tokens, so sending never waits.
 pub(super) const MAX_EVENTS: usize = 1_000_000;
 
+/// The id of a call, which the conversation makes unique.
+pub(super) const CALL_ID: &str = "local";
+
 pub(super) type Events = Sender<ProviderResult<ReplyEvent>>;
 
 type Send<'a> = dyn Fn(ReplyEvent) + Sync + 'a;
 
 /// A request, made small.
 pub(super) struct Question {
-    id: String,
     tools: Tools,
     messages: Vec<Arc<Message>>,
     options: RequestOptions,
@@ -46,20 +48,23 @@ pub(super) struct Question {
     turns: Vec<Turn>,
 }
 
-/// A prompt of its own in which the answer goes on.
+/// What comes next where that is not left to the conversation, mostly a prompt of its own.
 enum Focus {
+    /// First the files of a small folder are read.
+    Look,
     Answer(Vec<Turn>),
-    File(String, Vec<Turn>),
+    /// For the content of a file, or else for a command.
+    Call(Option<String>, Vec<Turn>),
 }
 
 impl Question {
-    pub(super) fn new(request: Request<'_>, id: String) -> Self {
+    pub(super) fn new(request: Request<'_>) -> Self {
         let requests: Vec<String> = request.messages.iter().map(|message| asked(message)).collect();
         let tools = Tools::new(request.tools, &requests);
         let (opening, before) = prompt::opening(&tools, request.system);
         let turns = history::turns(&tools, &before, request.messages);
         let (messages, options) = (request.messages.to_vec(), request.options.clone());
-        Self { id, tools, messages, options, opening, turns }
+        Self { tools, messages, options, opening, turns }
     }
 
     /// Answers with events.
@@ -71,16 +76,16 @@ impl Question {
         backend.prepare(self.conversation(None), &report).await?;
         let mut usage = Usage::default();
         let stop = if self.tools.offered.is_empty() {
-            let written = backend.write(self.conversation(None), &mut hand_out(&send)).await?;
+            let say = |text: &str| send(ReplyEvent::Text(text.to_owned()));
+            let (_, written) = collect(backend, self.conversation(None), &say).await?;
             usage = written.usage;
             written.stop_reason()
         } else {
             self.next_step(backend, &send, &mut usage).await?
         };
         send(ReplyEvent::Usage(usage));
-        if let (StopReason::EndTurn, false, Some(conversation)) =
-            (&stop, self.options.is_ephemeral, &self.options.conversation)
-        {
+        let is_kept = stop == StopReason::EndTurn && !self.options.is_ephemeral;
+        if let Some(conversation) = self.options.conversation.as_ref().filter(|_| is_kept) {
             backend.remember(conversation);
         }
         send(ReplyEvent::Finished(stop));
@@ -94,11 +99,12 @@ impl Question {
         usage: &mut Usage,
     ) -> ProviderResult<StopReason> {
         let situation = Situation::new(&self.messages, &self.tools);
-        if let Some((path, tool)) = situation.unread().zip(self.tools.that(Does::Read)) {
-            return Ok(send_call(called(&self.id, tool, json!({ "path": path }), None), send));
-        }
         let plan = self.plan(backend, &situation, usage).await?;
-        let mut form = Form::new(&self.tools, &situation, plan.goal());
+        let unread = situation.unread(plan.goal() == Goal::Answer);
+        if !unread.is_empty() && self.tools.that(Does::Read).is_some() {
+            return Ok(self.read(unread.into_iter(), &plan, send));
+        }
+        let form = Form::new(&self.tools, &situation, &plan);
         let mut may_focus = true;
         loop {
             let mut reading = Reading::new(&self.tools);
@@ -120,50 +126,44 @@ impl Question {
                     if text.is_some() || reading.is_answer() {
                         return Ok(written.stop_reason());
                     }
-                    let mut call = reading.call(&self.id, written.why_cut());
+                    let mut call = reading.call(CALL_ID, written.why_cut());
                     call.opaque = Some(plan.in_call());
-                    send_call(call.clone(), send);
-                    self.look_around(&situation, &plan, &call, send);
-                    return Ok(StopReason::ToolUse);
+                    return Ok(send_call(call, send));
                 }
+                Some(Focus::Look) => return Ok(self.read(situation.names(), &plan, send)),
                 Some(Focus::Answer(turns)) => {
-                    let written = backend
-                        .write(self.apart(&turns, focus::MAX_ANSWER_TOKENS), &mut hand_out(send))
-                        .await?;
+                    let say = |text: &str| send(ReplyEvent::Text(text.to_owned()));
+                    let prompt = self.apart(&turns, focus::MAX_ANSWER_TOKENS);
+                    let (_, written) = collect(backend, prompt, &say).await?;
                     usage.output += written.usage.output;
                     return Ok(written.stop_reason());
                 }
-                Some(Focus::File(path, turns)) => {
-                    send(ReplyEvent::Status(format!("writing {path}")));
-                    let (answer, written) = collect(backend, self.apart(&turns, usize::MAX)).await?;
+                Some(Focus::Call(path, turns)) => {
+                    let path = path.as_deref();
+                    send(ReplyEvent::Status(format!("writing {}", path.unwrap_or("a command"))));
+                    let most = path.map_or(focus::MAX_ANSWER_TOKENS, |_| usize::MAX);
+                    let (answer, written) = collect(backend, self.apart(&turns, most), &|_| ()).await?;
                     usage.output += written.usage.output;
-                    let page = situation.page(&path);
                     if written.why_cut().is_none()
-                        && let Some((does, arguments)) = focus::call(&path, page, &answer)
+                        && let Some((does, arguments)) = focus::call(path, &situation, plan.goal(), &answer)
                         && let Some(tool) = self.tools.that(does)
                     {
-                        return Ok(send_call(called(&self.id, tool, arguments, Some(&plan)), send));
+                        return Ok(send_call(called(CALL_ID, tool, arguments, &plan), send));
                     }
-                    // It changed nothing: the change quotes the file instead, unless all was done.
-                    let quoted = page.filter(|_| !reading.is_answer());
-                    form = quoted.and_then(|page| Form::edit_of(&self.tools, page)).unwrap_or(form);
+                    // It is of no use: the model goes on by itself, and quotes the file.
                     may_focus = false;
                 }
             }
         }
     }
 
-    /// In a small folder, the first look for an answer is at all files: small models look at one and guess the rest. `own` is the
-    /// model's own look.
-    fn look_around(&self, situation: &Situation<'_>, plan: &Plan, own: &ToolCall, send: &Send<'_>) {
-        let few = situation.few_files().filter(|_| plan.goal() == Goal::Answer && situation.steps.is_empty());
-        let Some((files, tool)) = few.zip(self.tools.that(Does::Read)) else { return };
-        for (index, file) in files.iter().enumerate() {
-            let call = called(&format!("{}-{index}", self.id), tool, json!({ "path": file }), Some(plan));
-            if (&call.name, &call.arguments) != (&own.name, &own.arguments) {
-                send_call(call, send);
-            }
+    /// Reads files without the model's doing.
+    fn read<'a>(&self, files: impl Iterator<Item = &'a str>, plan: &Plan, send: &Send<'_>) -> StopReason {
+        let tool = self.tools.that(Does::Read);
+        for (index, (tool, path)) in files.filter_map(|path| Some((tool?, path))).enumerate() {
+            send_call(called(&format!("{CALL_ID}-{index}"), tool, json!({ "path": path }), plan), send);
         }
+        StopReason::ToolUse
     }
 
     /// The plan for the request: as stated before, or else as the model says now.
@@ -182,23 +182,34 @@ impl Question {
             favoured: Some(plan::FAVOUR),
             ..self.apart(&turns, plan::MAX_TOKENS)
         };
-        let (reply, written) = collect(backend, prompt).await?;
+        let (reply, written) = collect(backend, prompt, &|_| ()).await?;
         usage.output += written.usage.output;
         Ok(Plan::new(&reply))
     }
 
     /// The prompt of its own in which this goes on, as soon as that is clear.
     fn focus(&self, reading: &Reading<'_>, situation: &Situation<'_>, plan: &Plan) -> Option<Focus> {
-        let changes = reading.tool().is_some_and(|tool| matches!(tool.does, Does::Edit | Does::Write));
+        let does = reading.tool().map(|tool| tool.does);
+        let is_question = plan.goal() == Goal::Answer;
+        let changes = matches!(does, Some(Does::Edit | Does::Write));
         // The rest of the plan comes before the answer.
-        let is_end = reading.is_answer() && plan.goal() != Goal::Answer;
+        let is_end = reading.is_answer() && !is_question;
         let rest = is_end.then(|| situation.unwritten(plan)).flatten();
         if let Some(path) = rest.map(str::to_owned).or_else(|| reading.path().filter(|_| changes)) {
             let turns = match situation.page(&path) {
                 Some(page) => focus::rewriting(page, situation)?,
                 None => focus::creating(&path, situation),
             };
-            return Some(Focus::File(path, turns));
+            return Some(Focus::Call(Some(path), turns));
+        }
+        // Small models look at one file of a folder and guess the rest.
+        let is_small = (1..=MAX_AT_ONCE).contains(&situation.names().count());
+        let is_look = does.is_some_and(|does| does != Does::Other) && situation.steps.is_empty();
+        if is_question && is_look && is_small && self.tools.that(Does::Read).is_some() {
+            return Some(Focus::Look);
+        }
+        if does == Some(Does::Run) {
+            return Some(Focus::Call(None, focus::running(situation, plan.goal())));
         }
         // What a command printed is short, and the examples show how to tell it.
         let has_found = situation.steps.last().is_some_and(|step| step.does != Does::Run)
@@ -225,16 +236,9 @@ impl Question {
     }
 }
 
-fn hand_out<'a>(send: &'a Send<'_>) -> impl FnMut(&str) -> ControlFlow<()> + 'a {
-    |text| {
-        send(ReplyEvent::Text(text.to_owned()));
-        ControlFlow::Continue(())
-    }
-}
-
-fn called(id: &str, tool: &Offered, arguments: Value, plan: Option<&Plan>) -> ToolCall {
+fn called(id: &str, tool: &Offered, arguments: Value, plan: &Plan) -> ToolCall {
     let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
-    ToolCall { id: id.to_owned(), name: tool.name.clone(), arguments, opaque: plan.map(Plan::in_call) }
+    ToolCall { id: id.to_owned(), name: tool.name.clone(), arguments, opaque: Some(plan.in_call()) }
 }
 
 /// Sends a call.
@@ -244,10 +248,15 @@ pub(super) fn send_call(call: ToolCall, send: &Send<'_>) -> StopReason {
     StopReason::ToolUse
 }
 
-/// Writes a text that is used as a whole, apart from the conversation.
-async fn collect(backend: &mut dyn Backend, prompt: Prompt<'_>) -> ProviderResult<(String, Written)> {
+/// Writes a text without a form, handed out as it comes, and returns the whole.
+async fn collect(
+    backend: &mut dyn Backend,
+    prompt: Prompt<'_>,
+    hand_out: &(dyn Fn(&str) + Sync),
+) -> ProviderResult<(String, Written)> {
     let mut all = String::new();
     let mut keep = |text: &str| {
+        hand_out(text);
         all.push_str(text);
         ControlFlow::Continue(())
     };

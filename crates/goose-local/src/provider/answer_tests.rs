@@ -4,7 +4,7 @@ use goose_extension::{JsonObject, MessageContent, Role, Tool, ToolOutput};
 use goose_providers::Reply;
 
 use super::{
-    super::conversations::{conversation, read},
+    super::conversation_tests::{conversation, read},
     *,
 };
 use crate::backend::{Read, Written};
@@ -37,7 +37,7 @@ async fn reply(messages: &[Arc<Message>], texts: &[&'static str]) -> anyhow::Res
         .map(|name| Tool::new(format!("developer__{name}"), "", JsonObject::new()));
     let options = RequestOptions::default();
     let request = Request { system: "", messages, tools: &tools, options: &options };
-    let question = Question::new(request, "id".to_owned());
+    let question = Question::new(request);
     let mut backend = Scripted(texts.to_vec());
     let (events, mut incoming) = tokio::sync::mpsc::channel(MAX_EVENTS);
     question.answer(&mut backend, &events).await?;
@@ -58,7 +58,7 @@ fn call(message: &Message) -> String {
 
 fn done(messages: &mut Vec<Arc<Message>>, reply: Message) {
     messages.push(Arc::new(reply));
-    let result = MessageContent::tool_result("id", ToolOutput::text("Edited"));
+    let result = MessageContent::tool_result(CALL_ID, ToolOutput::text("Edited"));
     messages.push(Arc::new(Message::new(Role::User, [result])));
 }
 
@@ -82,6 +82,44 @@ async fn all_files_of_a_plan_are_written_before_the_answer() -> anyhow::Result<(
     messages.push(Arc::new(Message::assistant("Done.")));
     messages.push(Arc::new(Message::user("Thank you!")));
     assert_eq!(reply(&messages, &["answer", answer]).await?.text(), "Done.");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_command_is_written_in_a_prompt_of_its_own() -> anyhow::Result<()> {
+    let messages = conversation(&["a.txt"], "Rename it to b.txt.", &[]);
+    let begun = r#"{"tool":"shell","#;
+    let said = reply(&messages, &["run", begun, "```\nmv a.txt b.txt\n```"]).await?;
+    assert_eq!(call(&said), r#"developer__shell {"command":"mv a.txt b.txt"}"#);
+    let again = r#"{"tool":"shell","command":"mv \"a.txt\" b.txt"}"#;
+    let said = reply(&messages, &["run", begun, "I cannot do that.", again]).await?;
+    assert_eq!(call(&said), r#"developer__shell {"command":"mv \"a.txt\" b.txt"}"#, "it goes on by itself");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_small_folder_is_looked_at_as_a_whole() -> anyhow::Result<()> {
+    let all = r#"developer__read {"path":"a"}; developer__read {"path":"b"}"#;
+    for look in [r#"{"tool":"search","#, r#"{"tool":"read","#, r#"{"tool":"shell","#] {
+        let said = reply(&conversation(&["a", "b"], "Is there tea?", &[]), &["answer", look]).await?;
+        assert_eq!(call(&said), all);
+    }
+    let search = r#"{"tool":"search","pattern":"tea"}"#;
+    for files in [&["a", "b", "c", "d", "e", "f", "g"] as &[&str], &[]] {
+        let said = reply(&conversation(files, "Is there tea?", &[]), &["answer", search]).await?;
+        assert!(call(&said).starts_with("developer__search"), "{said:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_request_names_is_read_before_the_model_is_asked_for_a_step() -> anyhow::Result<()> {
+    let files = ["conf/a", "conf/b", "c"];
+    let named = reply(&conversation(&files, "What is in conf and in c?", &[]), &["answer"]).await?;
+    let all = ["conf/a", "conf/b", "c"].map(|path| format!(r#"developer__read {{"path":"{path}"}}"#));
+    assert_eq!(call(&named), all.join("; "));
+    let change = reply(&conversation(&files, "Change c as conf says.", &[]), &["change c"]).await?;
+    assert_eq!(call(&change), all[2], "a folder is not read for a change");
     Ok(())
 }
 

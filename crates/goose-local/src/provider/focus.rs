@@ -1,11 +1,12 @@
 //! Prompts for one thing, without tools and examples, in which a small model is much better than in the whole conversation:
-//! answering from what was found, writing a new file, and writing a small file again with the change that is asked for.
+//! answering from what was found, writing a command or a new file, and writing a small file again with the change that is asked for.
 
 use goose_engine::{Speaker, Turn};
 use serde_json::{Value, json};
 
 use super::{
     history::shown,
+    plan::Goal,
     situation::{Page, Situation, Step},
     tools::{COMMAND, Does},
 };
@@ -20,6 +21,21 @@ pub(super) const MAX_ANSWER_TOKENS: usize = 600;
 const MAX_FILE_CHARS: usize = 1_600;
 
 const FENCE: &str = "```";
+
+/// The request for commands, after what was found.
+pub(super) fn running(situation: &Situation<'_>, goal: Goal) -> Vec<Turn> {
+    let (files, found, task) = (situation.files.join(", "), found(situation, ""), situation.task.trim());
+    let commands = match goal {
+        Goal::Answer => "the shell commands that show it and change no file",
+        _ if situation.has_done(&[Does::Edit, Does::Write, Does::Run]) => {
+            "the shell commands for what is left of this"
+        }
+        _ => "the shell commands that do this",
+    };
+    let end = format!("Write {commands}, in one code block, and nothing else.");
+    let text = format!("Files here: {files}\n\n{found}\n\nTask: {task}\n{end}");
+    asking("You are a careful programmer.", text)
+}
 
 /// The question after what was found.
 pub(super) fn answering(situation: &Situation<'_>) -> Vec<Turn> {
@@ -87,9 +103,19 @@ pub(super) fn rewriting(page: &Page, situation: &Situation<'_>) -> Option<Vec<Tu
     (*is_whole && is_small).then(|| asking("You are a careful editor of files.", asked))
 }
 
-/// The call that makes a file as it was written; none if nothing is different, or if a file that is there comes without a code block.
-pub(super) fn call(path: &str, page: Option<&Page>, answer: &str) -> Option<(Does, Value)> {
-    let Some(page) = page else {
+/// The call with what was written for a path, or as a command; none if nothing is different, if anything but a new file comes without
+/// a code block, or if a command for a question would write a file.
+pub(super) fn call(
+    path: Option<&str>,
+    situation: &Situation<'_>,
+    goal: Goal,
+    answer: &str,
+) -> Option<(Does, Value)> {
+    let Some(path) = path else {
+        let command = block(answer).filter(|text| goal != Goal::Answer || !text.contains('>'))?;
+        return Some((Does::Run, json!({ COMMAND: command.trim() })));
+    };
+    let Some(page) = situation.page(path) else {
         // Short texts come without a block.
         let new = block(answer).map_or_else(|| format!("{}\n", answer.trim()), str::to_owned);
         let is_text = !new.trim().is_empty() && !new.contains(FENCE);
@@ -105,11 +131,11 @@ pub(super) fn call(path: &str, page: Option<&Page>, answer: &str) -> Option<(Doe
     Some((Does::Edit, json!({ "path": path, "before": before, "after": after })))
 }
 
-/// The text in the first code block of an answer.
+/// The text in the first code block of an answer, if there is any.
 fn block(answer: &str) -> Option<&str> {
     let (_, block) = answer.split_once(FENCE)?;
     let (_, block) = block.split_once('\n')?;
-    block.split_once(FENCE).map(|(text, _)| text)
+    block.split_once(FENCE).map(|(text, _)| text).filter(|text| !text.trim().is_empty())
 }
 
 /// The lines that differ, with as many around them as it takes to be found once.

@@ -1,7 +1,7 @@
 use goose_extension::ToolOutput;
 
 use super::{
-    super::conversations::{conversation, edit as edited, read, shell, tools},
+    super::conversation_tests::{conversation, edit as edited, read, shell, tools},
     *,
 };
 
@@ -9,9 +9,15 @@ fn page(text: &str) -> Page {
     Page { path: "a.py".to_owned(), text: text.to_owned(), is_whole: true }
 }
 
+/// The call for a request after a.py was read with this text.
+fn called(text: &str, path: Option<&str>, goal: Goal, answer: &str) -> Option<(Does, Value)> {
+    let messages = conversation(&[], "Go.", &[read("a.py", text)]);
+    call(path, &Situation::new(&messages, &tools()), goal, answer)
+}
+
 fn change(old: &str, new: &str) -> Option<(String, String)> {
-    let (_, arguments) =
-        call("a.py", Some(&page(old)), &format!("Here it is:\n```python\n{new}\n```\nDone."))?;
+    let answer = format!("Here it is:\n```python\n{new}\n```\nDone.");
+    let (_, arguments) = called(old, Some("a.py"), Goal::Change, &answer)?;
     Some((arguments["before"].as_str()?.to_owned(), arguments["after"].as_str()?.to_owned()))
 }
 
@@ -27,11 +33,28 @@ fn what_is_different_becomes_the_edit() {
     );
     assert_eq!(change("a\nb\nc", "a\nc"), own("a\nb", "a"));
     assert_eq!(change("a = 1\nb = 2\nc = 3", "a = 1\nb = 2\nc = 3"), None);
-    assert_eq!(call("a.py", Some(&page("a")), "no block"), None);
-    let new = json!({ "path": "b.py", "content": "x = 1\n" });
-    assert_eq!(call("b.py", None, "```\nx = 1\n```"), Some((Does::Write, new.clone())));
-    assert_eq!(call("b.py", None, "x = 1"), Some((Does::Write, new)), "a short text comes without a block");
-    assert_eq!(call("b.py", None, "```\nx = 1"), None, "it was cut off");
+    assert_eq!(called("a", Some("a.py"), Goal::Change, "no block"), None);
+    let new = |answer| called("a", Some("b.py"), Goal::Create, answer);
+    let written = json!({ "path": "b.py", "content": "x = 1\n" });
+    assert_eq!(new("```\nx = 1\n```"), Some((Does::Write, written.clone())));
+    assert_eq!(new("x = 1"), Some((Does::Write, written)), "a short text comes without a block");
+    assert_eq!(new("```\nx = 1"), None, "it was cut off");
+}
+
+#[test]
+fn a_command_is_what_is_in_the_block_and_writes_no_file_for_a_question() {
+    let command = |goal, text: &str| called("a", None, goal, text).map(|(_, arguments)| arguments);
+    let both = "```sh\nmkdir x\nmv a.py x/\n```";
+    assert_eq!(command(Goal::Run, both), Some(json!({ COMMAND: "mkdir x\nmv a.py x/" })));
+    let writes = "```\nsort a.py > b.py\n```";
+    assert!(command(Goal::Run, writes).is_some() && command(Goal::Answer, writes).is_none());
+    assert_eq!(command(Goal::Run, "mv a.py b.py"), None, "no block");
+    assert_eq!(command(Goal::Run, "```\n\n```"), None, "nothing in it");
+    let messages = conversation(&["a.py", "b.py"], "Move it.", &[read("a.py", "x")]);
+    let prompt = |goal| running(&Situation::new(&messages, &tools()), goal)[1].text.clone();
+    let expected = "Files here: a.py, b.py\n\nFile a.py (1 lines):\nx\n\nTask: Move it.\nWrite the shell commands that do this";
+    assert!(prompt(Goal::Run).starts_with(expected), "{}", prompt(Goal::Run));
+    assert!(prompt(Goal::Answer).contains("change no file"), "{}", prompt(Goal::Answer));
 }
 
 #[test]

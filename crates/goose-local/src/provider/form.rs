@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    plan::Goal,
+    plan::{Goal, Plan},
     situation::{Page, Situation},
     tools::{COMMAND, Does, FINAL_ANSWER, FINAL_OUTPUT, Offered, TEXT, Tools},
 };
@@ -15,72 +15,60 @@ const MAX_LINES: usize = 300;
 /// The argument with which a file is read on.
 const OFFSET: &str = "offset";
 
-/// The schemas of the calls that may be made, and of the final answer; that of a command with a rule of its own for the engine.
+/// The schemas of the calls that may be made, and of the final answer.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Form(Vec<(Value, Option<String>)>);
+pub(crate) struct Form(Vec<Value>);
 
 impl Form {
-    /// The calls that may come next for a goal. A model that repeats itself can only answer.
-    pub(super) fn new(tools: &Tools, situation: &Situation<'_>, goal: Goal) -> Self {
+    /// The calls that may come next by a plan. A model that repeats itself can only answer.
+    pub(super) fn new(tools: &Tools, situation: &Situation<'_>, plan: &Plan) -> Self {
         let mut calls = Vec::new();
-        let (is_stuck, exhausted) = (situation.is_stuck(), situation.exhausted());
+        let (goal, is_stuck, exhausted) = (plan.goal(), situation.is_stuck(), situation.exhausted());
+        // Where no file is to be written it begins with a command: to rename a file is not to change its text.
+        let is_command = goal == Goal::Run && plan.files().next().is_none() && !situation.has_run();
+        let may_write = goal != Goal::Answer && !(is_command && tools.that(Does::Run).is_some());
         let is_allowed = |tool: &&Offered| {
             // To look and to run something helps with every goal.
-            (goal != Goal::Answer || !matches!(tool.does, Does::Edit | Does::Write))
+            (may_write || !matches!(tool.does, Does::Edit | Does::Write))
                 && (tool.name == FINAL_OUTPUT || !is_stuck && exhausted != Some(tool.name.as_str()))
         };
         for tool in tools.offered.iter().filter(is_allowed) {
             let mut call = call(tool, situation.pages.iter().any(|page| !page.is_whole));
+            if tool.does == Does::Run && goal == Goal::Answer {
+                // What it prints is what is wanted; it goes to no file.
+                call["properties"][COMMAND]["pattern"] = json!("^[^>]+$");
+            }
             match tool.does {
                 Does::Edit if tools.that(Does::Read).is_some() => {
-                    calls.extend(situation.pages.iter().filter_map(|page| Some((edit(tool, page)?, None))));
+                    calls.extend(situation.pages.iter().filter_map(|page| edit(tool, page)));
                 }
-                Does::Run if goal == Goal::Answer => {
-                    // What it prints is what is wanted; it goes to no file.
-                    call["properties"][COMMAND]["pattern"] = json!("^[^>]+$");
-                    calls.push((call, Some(command(&tool.short, ">"))));
-                }
-                Does::Run => calls.push((call, Some(command(&tool.short, "")))),
-                _ => calls.push((call, None)),
+                _ => calls.push(call),
             }
         }
         if tools.takes_text && (is_stuck || calls.is_empty() || situation.may_answer(goal)) {
             let answer = object(FINAL_ANSWER, [(TEXT, json!({ "type": "string", "minLength": 1 }))]);
-            calls.push((answer, None));
+            calls.push(answer);
         }
         Self(calls)
-    }
-
-    /// Only changes of this file.
-    pub(super) fn edit_of(tools: &Tools, page: &Page) -> Option<Self> {
-        edit(tools.that(Does::Edit)?, page).map(|edit| Self(vec![(edit, None)]))
     }
 
     /// As a grammar in the notation of Lark, with nothing between the parts of a document.
     pub(crate) fn grammar(&self) -> String {
         let names: Vec<String> = (0..self.0.len()).map(|index| format!("call_{index}")).collect();
         let mut grammar = format!("start: {}\n", names.join(" | "));
-        for (name, (call, rule)) in names.iter().zip(&self.0) {
+        for (name, call) in names.iter().zip(&self.0) {
             let mut call = call.clone();
             call["x-guidance"] =
                 json!({ "whitespace_flexible": false, "lenient": true, "json_allowed_escapes": "nrt\\\"" });
-            let rule = rule.clone().unwrap_or_else(|| format!("%json {call}"));
-            grammar.push_str(&format!("{name}: {rule}\n"));
+            grammar.push_str(&format!("{name}: %json {call}\n"));
         }
         grammar
     }
 
     /// As a JSON Schema.
     pub(crate) fn schema(&self) -> Value {
-        json!({ "anyOf": self.0.iter().map(|(call, _)| call).collect::<Vec<_>>() })
+        json!({ "anyOf": self.0 })
     }
-}
-
-/// The rule of a command, whose text ends with the call and needs no escapes: small models forget them, and it would end at its
-/// first quotation mark. Its words are those of the other calls: the longest one that fits would rule them out.
-fn command(tool: &str, unwanted: &str) -> String {
-    let [key, tool, name] = ["tool", tool, COMMAND].map(|word| json!(json!(word).to_string()));
-    format!(r#""{{" {key} ":" {tool} "," {name} ":" /"[^\x00-\x1f{unwanted}]+"\}}/"#)
 }
 
 /// A change of a file that replaces one of its lines: small models quote inexactly, and what is not there cannot be replaced.

@@ -1,13 +1,13 @@
 use goose_extension::{JsonObject, Tool, ToolOutput};
 
 use super::{
-    super::conversations::{Done, conversation, edit, read, shell, tools},
+    super::conversation_tests::{Done, conversation, edit, read, shell, tools},
     *,
 };
 
-fn form(goal: Goal, calls: &[Done]) -> Form {
+fn form(plan: &str, calls: &[Done]) -> Form {
     let messages = conversation(&[], "Go.", calls);
-    Form::new(&tools(), &Situation::new(&messages, &tools()), goal)
+    Form::new(&tools(), &Situation::new(&messages, &tools()), &Plan::new(plan))
 }
 
 /// The tools that may be called.
@@ -20,31 +20,42 @@ fn names(form: &Form) -> Vec<String> {
 #[test]
 fn a_request_for_an_answer_changes_nothing() {
     let page = || read("a.txt", "one\ntwo");
-    assert_eq!(names(&form(Goal::Answer, &[page()])), ["read", "search", "tree", "shell", "final_answer"]);
-    assert_eq!(names(&form(Goal::Change, &[page()])), ["read", "search", "tree", "edit", "write", "shell"]);
-    let command = |goal| form(goal, &[]).schema().to_string().contains("^[^>]+$");
-    assert!(command(Goal::Answer) && !command(Goal::Run), "an answer needs no file");
-    let rule = r#""{" "\"tool\"" ":" "\"shell\"" "," "\"command\"" ":" /"[^\x00-\x1f>]+"\}/"#;
-    assert!(form(Goal::Answer, &[]).grammar().contains(rule), "{}", form(Goal::Answer, &[]).grammar());
+    assert_eq!(names(&form("answer", &[page()])), ["read", "search", "tree", "shell", "final_answer"]);
+    assert_eq!(names(&form("change", &[page()])), ["read", "search", "tree", "edit", "write", "shell"]);
+    let command = |plan| form(plan, &[]).schema().to_string().contains("^[^>]+$");
+    assert!(command("answer") && !command("run"), "an answer needs no file");
     let changed = [page(), edit("a.txt", "one", "1")];
-    assert!(names(&form(Goal::Change, &changed)).contains(&FINAL_ANSWER.to_owned()));
+    assert!(names(&form("change", &changed)).contains(&FINAL_ANSWER.to_owned()));
+}
+
+#[test]
+fn what_a_command_does_is_not_tried_by_changing_a_file() {
+    let ls = || shell("ls", ToolOutput::text("a"));
+    assert_eq!(names(&form("run", &[read("a.txt", "one")])), ["read", "search", "tree", "shell"]);
+    for form in [form("run a.txt", &[read("a.txt", "one")]), form("run", &[read("a.txt", "one"), ls()])] {
+        assert!(names(&form).contains(&"edit".to_owned()), "{form:?}");
+    }
+    let tools = Tools::new(&[Tool::new("developer__write", "", JsonObject::new())], &[]);
+    let messages = conversation(&[], "Go.", &[]);
+    let form = Form::new(&tools, &Situation::new(&messages, &tools), &Plan::new("run"));
+    assert_eq!(names(&form), ["write"], "there is no shell");
 }
 
 #[test]
 fn who_repeats_a_call_can_only_answer() {
     let ls = || shell("ls", ToolOutput::text("a"));
     let others = ["read", "search", "tree", "write", FINAL_ANSWER];
-    assert_eq!(names(&form(Goal::Run, &[ls(), ls()])), others);
-    assert_eq!(names(&form(Goal::Run, &[ls(), ls(), ls()])), [FINAL_ANSWER]);
+    assert_eq!(names(&form("run", &[ls(), ls()])), others);
+    assert_eq!(names(&form("run", &[ls(), ls(), ls()])), [FINAL_ANSWER]);
     let tools = Tools::new(&[Tool::new("developer__read", "", JsonObject::new())], &[]);
     let messages = conversation(&[], "Go.", &[read("a.txt", "one"), read("a.txt", "one")]);
-    let only = Form::new(&tools, &Situation::new(&messages, &tools), Goal::Change);
+    let only = Form::new(&tools, &Situation::new(&messages, &tools), &Plan::new("change"));
     assert_eq!(names(&only), [FINAL_ANSWER], "no other call is left");
 }
 
 #[test]
 fn a_change_quotes_what_was_read() {
-    let form = form(Goal::Change, &[read("a \"b\".txt", "one\n\nsaid \"x\"\none")]);
+    let form = form("change", &[read("a \"b\".txt", "one\n\nsaid \"x\"\none")]);
     let schema = form.schema();
     let edit = schema["anyOf"]
         .as_array()

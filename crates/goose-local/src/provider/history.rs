@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use goose_engine::{Speaker, Turn};
 use goose_extension::{ContentBlock, JsonObject, Message, MessageContent, Role, ToolOutput};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
-    situation::lines,
+    situation::{asked, lines},
     tools::{FINAL_ANSWER, TEXT, Tools},
 };
 
@@ -18,12 +18,16 @@ const MAX_RESULT_CHARS: usize = 2_000;
 /// The longest message of the user, in characters; beyond it can only be a mistake for a model of this size.
 const MAX_MESSAGE_CHARS: usize = 200_000;
 
+/// The longest part of the request that is repeated with each result, in characters.
+const MAX_TASK_CHARS: usize = 300;
+
 const UNSEEN: &str = "[an image or a file, which this model cannot see]";
 
 /// The conversation after the opening. `before` goes before the first text of the user.
 pub(super) fn turns(tools: &Tools, before: &str, messages: &[Arc<Message>]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     let mut before = Some(before.trim()).filter(|text| !text.is_empty());
+    let (mut task, nothing) = (String::new(), JsonObject::new());
     for message in messages {
         let speaker = if message.role == Role::Assistant { Speaker::Model } else { Speaker::User };
         let mut texts: Vec<String> = Vec::new();
@@ -34,19 +38,27 @@ pub(super) fn turns(tools: &Tools, before: &str, messages: &[Arc<Message>]) -> V
             match part {
                 MessageContent::Block(block) => texts.extend(said(block, speaker, tools)),
                 MessageContent::ToolCall { name, arguments, .. } => {
-                    texts.push(tools.literal(name, &passed(arguments)));
+                    texts.push(tools.literal(name, arguments.as_object().unwrap_or(&nothing)));
                 }
                 MessageContent::ToolResult { output, .. } => {
                     let title = if output.is_error { "Error: " } else { "Result:\n" };
-                    texts.push(format!("{title}{}", shown(output)));
+                    texts.push(format!("{title}{}{task}", shown(output)));
                 }
                 _ => {}
             }
         }
         match turns.last_mut() {
-            // Two messages of one speaker are one turn.
-            Some(last) if last.speaker == speaker => last.text.push_str(&format!("\n\n{}", texts.join("\n"))),
+            // Two messages of one speaker are one turn, with the task at its end.
+            Some(last) if last.speaker == speaker => {
+                let before = last.text.strip_suffix(&task).unwrap_or(&last.text);
+                last.text = format!("{before}\n\n{}", texts.join("\n"));
+            }
             _ => turns.push(Turn { speaker, text: texts.join("\n") }),
+        }
+        let asked = asked(message);
+        if !asked.trim().is_empty() {
+            // What came long ago is easily forgotten.
+            task = format!("\n\nTask: {}", shorten(asked.trim(), MAX_TASK_CHARS));
         }
     }
     turns
@@ -62,15 +74,6 @@ pub(super) fn shown(output: &ToolOutput) -> String {
     };
     let text = text.trim_end();
     if text.is_empty() { "(nothing)".to_owned() } else { text.to_owned() }
-}
-
-/// The arguments of a call; of one that was not made, as far as they can be read.
-fn passed(arguments: &Value) -> JsonObject {
-    match arguments {
-        Value::Object(arguments) => arguments.clone(),
-        Value::String(raw) => serde_json::from_str(raw).unwrap_or_default(),
-        _ => JsonObject::new(),
-    }
 }
 
 /// A text of the user, or a final answer of the model.

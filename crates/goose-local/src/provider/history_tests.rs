@@ -1,5 +1,5 @@
 use super::{
-    super::conversations::{conversation, read, search, shell, tools},
+    super::conversation_tests::{conversation, read, search, shell, tools},
     *,
 };
 
@@ -12,13 +12,23 @@ fn calls_are_what_the_model_wrote_and_results_are_short() {
     assert_eq!(texts[0], "Be brief.\n\nFiles here: a.ini\nWhich port?");
     assert_eq!(texts[1], r#"{"tool":"search","pattern":"port"}"#);
     assert_eq!(texts[3], r#"{"tool":"read","path":"a.ini"}"#);
-    assert_eq!(texts[4], "Result:\nport = 80");
+    assert_eq!(texts[4], "Result:\nport = 80\n\nTask: Which port?");
     assert!(
         texts[6].starts_with("Error: xxx") && texts[6].chars().count() < 2 * MAX_RESULT_CHARS,
         "{}",
         texts[6]
     );
     assert_eq!(turns.len(), 7);
+}
+
+#[test]
+fn the_task_is_repeated_once_after_all_results() {
+    let mut messages = conversation(&["a", "b"], "Which port?", &[read("a", "1"), read("b", "2")]);
+    // Both calls are made in one message.
+    let second = messages.remove(3);
+    Arc::make_mut(&mut messages[1]).content.extend(second.content.clone());
+    let turns = turns(&tools(), "", &messages);
+    assert_eq!(turns[2].text, "Result:\n1\n\nResult:\n2\n\nTask: Which port?");
 }
 
 #[test]

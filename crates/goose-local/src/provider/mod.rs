@@ -13,7 +13,7 @@
 //! form.rs       what may be written next: a call, with changes quoted from what was read, or the final answer
 //! plan.rs       what the request asks for and which files it writes, which the model says first
 //! reading.rs    the text of an answer as it comes
-//! focus.rs      prompts for one thing: answering from what was found, writing a new file, or a small one again
+//! focus.rs      prompts for one thing: answering from what was found, writing a command, a new file, or a small one again
 //! templated.rs  a larger model that was made to call tools, asked as its own template says
 //! called.rs     calls that were written as text
 //! served.rs     the same for a small model at a server
@@ -22,7 +22,7 @@
 mod answer;
 mod called;
 #[cfg(test)]
-mod conversations;
+mod conversation_tests;
 mod focus;
 mod form;
 mod history;

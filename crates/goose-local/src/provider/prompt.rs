@@ -48,7 +48,9 @@ fn instructions(tools: &Tools) -> String {
     let mut lines: Vec<String> = Vec::new();
     for (title, group) in groups {
         let offered = tools.offered.iter().filter(|tool| group.contains(&tool.does));
-        let calls: Vec<String> = offered.map(|tool| shown(tools, tool)).collect();
+        let shown =
+            |tool: &Offered| format!("{} {}", tools.literal(&tool.name, &tool.example), tool.description);
+        let calls: Vec<String> = offered.map(|tool| shown(tool).trim_end().to_owned()).collect();
         if !calls.is_empty() {
             lines.push(format!("{title}: {}.", calls.join(", ")));
         }
@@ -59,10 +61,6 @@ fn instructions(tools: &Tools) -> String {
         ));
     }
     format!("{HOW}\n\n{}\n\n{RULES}", lines.join("\n"))
-}
-
-fn shown(tools: &Tools, tool: &Offered) -> String {
-    format!("{} {}", tools.literal(&tool.name, &tool.example), tool.description).trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 use goose_extension::{JsonObject, Tool};
 
-use super::{super::conversations, *};
+use super::{super::conversation_tests, *};
 
 #[test]
 fn the_opening_with_the_developers_tools() {
-    let (turns, before) = opening(&conversations::tools(), "Be kind.");
+    let (turns, before) = opening(&conversation_tests::tools(), "Be kind.");
     assert_eq!(turns.len(), 35);
     assert_eq!(before, "Those were examples. This is another folder.\nBe kind.");
     let system = &turns[0].text;
@@ -13,7 +13,7 @@ fn the_opening_with_the_developers_tools() {
         system.contains(r#"To run: {"tool":"shell","command":"cp -r docs backup"} runs any command"#),
         "{system}"
     );
-    assert_eq!((turns[2].speaker, turns[3].speaker), (Speaker::Model, Speaker::User));
+    assert!(turns[3].text.ends_with("\n\nTask: When does the shop open?"), "{}", turns[3].text);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use goose_providers::{Arguments, ToolCall};
 
 use super::{
     called,
-    tools::{COMMAND, Does, FINAL_ANSWER, Offered, TEXT, Tools},
+    tools::{FINAL_ANSWER, Offered, TEXT, Tools},
 };
 
 /// The longest part of an unusable call that is kept, in characters.
@@ -53,19 +53,16 @@ impl<'a> Reading<'a> {
         // Up to the closing quotation mark; what is cut in the middle of an escape comes with the next piece.
         let fresh = self.raw.get(at..)?;
         let texts = fresh.char_indices().map(|(end, _)| end).rev().take(MAX_ESCAPE_BYTES);
-        let ends = std::iter::once(fresh.len()).chain(texts);
-        let (end, text) = ends
-            .filter_map(|end| {
-                Some((end, serde_json::from_str::<String>(&format!("\"{}\"", &fresh[..end])).ok()?))
-            })
-            .next()?;
+        let mut ends = std::iter::once(fresh.len()).chain(texts);
+        let read = |end: usize| Some((end, serde_json::from_str(&format!("\"{}\"", &fresh[..end])).ok()?));
+        let (end, text): (usize, String) = ends.find_map(read)?;
         self.at = at + end;
         (!text.is_empty()).then_some(text)
     }
 
     /// The call. One that is cut off or unusable is handed over as such, with the reason: nothing is made up.
     pub(super) fn call(&self, id: &str, why_cut: Option<&str>) -> ToolCall {
-        let parsed = self.command().or_else(|| serde_json::from_str::<JsonObject>(&self.raw).ok());
+        let parsed = serde_json::from_str::<JsonObject>(&self.raw).ok();
         let (name, arguments) = match (why_cut, parsed, self.tool()) {
             (Some(why), ..) => (self.name(), self.malformed(why)),
             (None, _, None) => self
@@ -80,14 +77,6 @@ impl<'a> Reading<'a> {
         ToolCall { id: id.to_owned(), name, arguments, opaque: None }
     }
 
-    /// A whole command, in which not everything may be escaped.
-    fn command(&self) -> Option<JsonObject> {
-        self.tool().filter(|tool| tool.does == Does::Run)?;
-        let body = self.raw.trim_end().strip_suffix('}')?.trim_end().strip_suffix('"')?;
-        let command = unescaped(body.get(self.value(COMMAND)? + 1..)?)?;
-        Some(JsonObject::from_iter([(COMMAND.to_owned(), command.into())]))
-    }
-
     /// A call in a shape of the model's own: some servers do not keep it to the form.
     fn own_shape(&self) -> Option<called::Called> {
         let (name, arguments) = called::calls(&self.raw).into_iter().next()?;
@@ -98,9 +87,8 @@ impl<'a> Reading<'a> {
 
     /// The whole, if it is plain text: of a model that was not kept to the form.
     pub(super) fn plain_text(&self) -> Option<&str> {
-        (!self.raw.contains('{') && self.tools.takes_text)
-            .then(|| self.raw.trim())
-            .filter(|text| !text.is_empty())
+        let text = self.raw.trim();
+        (!text.is_empty() && !text.contains('{') && self.tools.takes_text).then_some(text)
     }
 
     fn name(&self) -> String {
@@ -127,20 +115,6 @@ impl<'a> Reading<'a> {
         let rest = self.raw[at + quoted.len()..].trim_start().strip_prefix(':')?.trim_start();
         (!rest.is_empty()).then(|| self.raw.len() - rest.len())
     }
-}
-
-/// The command in a string; a quotation mark or a backslash in it that is not escaped stands for itself. Letters are not escaped: the form
-/// may forbid them.
-fn unescaped(text: &str) -> Option<String> {
-    let mut json = String::new();
-    let mut signs = text.chars().peekable();
-    while let Some(sign) = signs.next() {
-        let is_escape = sign == '\\' && signs.peek().is_none_or(|next| r#"nrt\""#.contains(*next));
-        json.extend((matches!(sign, '\\' | '"') && !is_escape).then_some('\\'));
-        json.push(sign);
-        json.extend(signs.next_if(|_| is_escape));
-    }
-    serde_json::from_str(&format!("\"{json}\"")).ok()
 }
 
 #[cfg(test)]

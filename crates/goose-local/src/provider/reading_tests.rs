@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::{super::conversations::tools, *};
+use super::{super::conversation_tests::tools, *};
 
 /// The texts that are handed out where the object comes in such pieces.
 fn texts(pieces: &[&str]) -> Vec<String> {
@@ -28,28 +28,6 @@ fn the_text_of_an_answer_comes_in_whole_characters() {
     assert_eq!(texts(&pieces[..3]), ["He", "llo "]);
     assert_eq!(texts(&["{ \"tool\": \"final_answer\", \"text\" : \"Hi\" }"]), ["Hi"]);
     assert!(texts(&[r#"{"tool":"read","path":"text"}"#]).is_empty());
-}
-
-#[test]
-fn what_is_not_escaped_stands_for_itself() {
-    let command = |raw: &str| {
-        let tools = tools();
-        let mut reading = Reading::new(&tools);
-        reading.push(raw);
-        reading.call("7", None).arguments
-    };
-    for (written, meant) in [
-        (r#"awk -F, '$3 == "up" {print "x"}' a.csv"#, r#"awk -F, '$3 == "up" {print "x"}' a.csv"#),
-        (r"find . -name '*.o' -exec rm {} \;", r"find . -name '*.o' -exec rm {} \;"),
-        (r"echo a \u003e b", r"echo a \u003e b"),
-        (r"sed 's/a\/b/c/' x", r"sed 's/a\/b/c/' x"),
-        (r#"echo \"a\" > b\necho 'c'"#, "echo \"a\" > b\necho 'c'"),
-    ] {
-        let expected = JsonObject::from_iter([("command".to_owned(), meant.into())]);
-        let raw = format!(r#"{{"tool":"shell","command":"{written}"}}"#);
-        assert_eq!(command(&raw), Arguments::Object(expected), "{raw}");
-    }
-    assert!(matches!(command(r#"{"tool":"shell","command":"rm -r "a"#), Arguments::Malformed { .. }));
 }
 
 #[test]

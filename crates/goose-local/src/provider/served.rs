@@ -10,7 +10,7 @@ use crate::backend::Server;
 
 use super::{
     answer::Question,
-    local::{MAX_TOOL_TOKENS, next_id, streaming},
+    local::{MAX_TOOL_TOKENS, streaming},
 };
 
 /// A small model at a server.
@@ -44,7 +44,7 @@ impl Provider for ServedProvider {
     }
 
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
-        let question = Question::new(request, next_id());
+        let question = Question::new(request);
         let mut server = Server(Arc::clone(&self.server));
         Ok(streaming(|events| async move { question.answer(&mut server, &events).await }))
     }

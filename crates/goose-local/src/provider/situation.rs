@@ -22,14 +22,11 @@ const TOTAL_LINES: &str = "total_lines";
 /// The field of a result with the number of matches of a search.
 const MATCHES: &str = "matches";
 
-/// The number of calls after which the model may give up.
+/// The number of calls after which the model may give up; the first reads do not count.
 const MAX_TRIES: usize = 3;
 
-/// The most files that a request can point to; with more it speaks of a kind of file, not of these.
-const MAX_NAMED: usize = 4;
-
-/// The most files of a folder that is looked at as a whole.
-const MAX_FEW: usize = 6;
+/// The most files that are read at once, because the request names them or because there are no others.
+pub(super) const MAX_AT_ONCE: usize = 6;
 
 /// The maximum number of calls for one request, and of those that were made before with the same result.
 const MAX_CALLS: usize = 24;
@@ -38,7 +35,7 @@ const MAX_REPEATED: usize = 2;
 /// One call and its result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step<'a> {
-    /// The plan that it carries; what was read ahead has none.
+    /// The plan that it carries.
     pub(super) plan: Option<&'a Opaque>,
     pub(super) tool: &'a str,
     pub(super) does: Does,
@@ -60,7 +57,7 @@ pub(super) struct Page {
 pub(super) struct Situation<'a> {
     /// The last request of a person.
     pub(super) task: String,
-    /// The files in the working folder, as far as they are listed.
+    /// The files and folders in the working folder, as far as they are listed.
     pub(super) files: Vec<String>,
     /// The calls since then.
     pub(super) steps: Vec<Step<'a>>,
@@ -121,31 +118,36 @@ impl<'a> Situation<'a> {
         self.pages.iter().find(|page| page.path == path)
     }
 
-    /// A file that the request names and that was not read yet.
-    pub(super) fn unread(&self) -> Option<&str> {
-        let files = self.files.iter().map(String::as_str).filter(|file| !file.ends_with('/'));
-        let is_new = |file: &&str| {
-            self.page(file).is_none() && !self.steps.iter().any(|step| step.path() == Some(*file))
-        };
-        files.filter(|file| is_named(file, &self.task)).take(MAX_NAMED).find(is_new)
+    /// The files that the request names, and those of folders that it names, unless they are many, that were not read yet.
+    pub(super) fn unread(&self, in_folders: bool) -> Vec<&str> {
+        let is_named = |file: &&str| is_named(file, &self.task, in_folders);
+        let mut named: Vec<&str> = self.names().filter(is_named).collect();
+        if in_folders && named.len() > MAX_AT_ONCE {
+            return self.unread(false);
+        }
+        named.truncate(MAX_AT_ONCE);
+        let is_read =
+            |file: &str| self.page(file).is_some() || self.steps.iter().any(|step| step.path() == Some(file));
+        named.retain(|file| !is_read(file));
+        named
     }
 
-    /// The files of a small folder.
-    pub(super) fn few_files(&self) -> Option<Vec<&str>> {
-        let files = self.files.iter().map(String::as_str).filter(|file| !file.ends_with('/'));
-        let files: Vec<&str> = files.take(MAX_FEW + 1).collect();
-        (files.len() <= MAX_FEW).then_some(files)
+    /// The files, without folders.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.files.iter().map(String::as_str).filter(|file| !file.ends_with('/'))
     }
 
     /// True if an answer can be right: something was done for the goal, or found; or it was tried often enough.
     pub(super) fn may_answer(&self, goal: Goal) -> bool {
         let is_served = match goal {
-            Goal::Answer => !self.steps.last().is_some_and(Step::is_fruitless),
-            Goal::Run if self.steps.iter().any(|step| step.does == Does::Run) => true,
+            Goal::Answer => {
+                !self.steps.last().is_some_and(Step::is_fruitless) || self.has_done(&[Does::Read])
+            }
+            Goal::Run if self.has_run() => true,
             _ => self.has_done(&[Does::Write, Does::Edit, Does::Run]),
         };
-        let tries = self.steps.iter().filter(|step| Plan::from_call(step.plan).is_some()).count();
-        is_served || tries > MAX_TRIES
+        let reads = self.steps.iter().filter(|step| step.does == Does::Read).count();
+        is_served || self.steps.len() - reads.min(MAX_AT_ONCE) > MAX_TRIES
     }
 
     /// A file of the plan that was not written yet, if it is new or was read. A command may have changed what was read.
@@ -168,9 +170,13 @@ impl<'a> Situation<'a> {
     /// The file of a plan in the folder, or a new one with an ending that the request names: others were not meant.
     fn planned<'b>(&'b self, name: &'b str) -> Option<&'b str> {
         let same = |file: &&str| file.rsplit('/').next() == Some(name);
-        let mut files = self.files.iter().map(String::as_str).filter(|file| !file.ends_with('/'));
+        let mut files = self.names();
         let listed = files.clone().find(|file| *file == name).or_else(|| files.find(same));
         listed.or_else(|| words(&self.task).find(|word| *word == name && word.contains('.')))
+    }
+
+    pub(super) fn has_run(&self) -> bool {
+        self.steps.iter().any(|step| step.does == Does::Run)
     }
 
     /// True if a step since the request did one of these.
@@ -241,11 +247,12 @@ pub(super) fn asked(message: &Message) -> String {
     said.collect::<Vec<_>>().join("\n")
 }
 
-/// True if a request has the path of a file, or its name, with or without its ending, among its words.
-fn is_named(file: &str, task: &str) -> bool {
+/// True if a request has the path of a file, its name, with or without its ending, or that of a folder around it among its words.
+fn is_named(file: &str, task: &str, in_folders: bool) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or(name);
-    words(task).any(|word| word == file || word == name || word == stem)
+    let is_around = |word: &str| in_folders && format!("/{file}").contains(&format!("/{word}/"));
+    words(task).any(|word| word == file || word == name || word == stem || is_around(word))
 }
 
 /// The words of a text, as names of files are written.

@@ -2,33 +2,40 @@ use goose_extension::ToolOutput;
 use serde_json::json;
 
 use super::{
-    super::conversations::{Done, conversation, edit, read, search, shell, tools},
+    super::conversation_tests::{Done, conversation, edit, read, search, shell, tools},
     *,
 };
 
 const FILES: [&str; 5] = ["README.md", "conf/web.ini", "src/ring.c", "src/ring.h", "src/"];
 
-fn unread(task: &str, calls: &[Done]) -> Option<String> {
+fn unread(task: &str, calls: &[Done]) -> String {
     let messages = conversation(&FILES, task, calls);
-    Situation::new(&messages, &tools()).unread().map(str::to_owned)
+    Situation::new(&messages, &tools()).unread(true).join(" ")
 }
 
 #[test]
-fn a_file_that_the_request_names_is_read() {
-    assert_eq!(unread("What does `src/ring.c` do?", &[]).as_deref(), Some("src/ring.c"));
-    assert_eq!(unread("Was steht in web.ini?", &[]).as_deref(), Some("conf/web.ini"));
-    assert_eq!(unread("Translate the README.", &[]).as_deref(), Some("README.md"));
-    assert_eq!(unread("How are you?", &[]), None);
-    assert_eq!(unread("What is in src?", &[]), None);
+fn files_that_the_request_names_are_read_once() {
+    assert_eq!(unread("What does `src/ring.c` do?", &[]), "src/ring.c");
+    assert_eq!(unread("Was steht in web.ini?", &[]), "conf/web.ini");
+    assert_eq!(unread("Translate the README.", &[]), "README.md");
+    assert_eq!(unread("How are you?", &[]), "");
     let both = "Compare src/ring.c and src/ring.h";
-    assert_eq!(unread(both, &[read("./src/ring.c", "int x;")]).as_deref(), Some("src/ring.h"));
-    assert_eq!(unread(both, &[read("src/ring.c", "int x;"), read("src/ring.h", "int x;")]), None);
+    assert_eq!(unread(both, &[]), "src/ring.c src/ring.h");
+    assert_eq!(unread(both, &[read("./src/ring.c", "int x;")]), "src/ring.h");
+    assert_eq!(unread(both, &[read("src/ring.c", "int x;"), read("src/ring.h", "int x;")]), "");
+    let failed = ("developer__read", json!({ "path": "README.md" }), ToolOutput::error("It is not text"));
+    assert_eq!(unread("Read README.md", &[failed]), "");
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_tried_once() {
-    let failed = ("developer__read", json!({ "path": "README.md" }), ToolOutput::error("It is not text"));
-    assert_eq!(unread("Read README.md", &[failed]), None);
+fn a_folder_stands_for_its_files() {
+    assert_eq!(unread("What is in src/?", &[]), "src/ring.c src/ring.h");
+    let messages = conversation(&FILES, "What is in src?", &[]);
+    assert!(Situation::new(&messages, &tools()).unread(false).is_empty(), "only for questions");
+    let many: Vec<String> = (0..7).map(|number| format!("logs/{number}.txt")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let messages = conversation(&many, "What is in logs? And in logs/3.txt?", &[]);
+    assert_eq!(Situation::new(&messages, &tools()).unread(true), ["logs/3.txt"], "there are many");
 }
 
 #[test]
@@ -77,19 +84,14 @@ fn an_answer_comes_after_something_was_done_for_the_goal() {
     };
     let (a, failed) = (|| read("a.txt", "one"), || shell("make", ToolOutput::error("no rule")));
     assert!(may(Goal::Answer, &[]) && may(Goal::Answer, &[a()]) && may(Goal::Answer, &[search("x", 2)]));
-    assert!(!may(Goal::Answer, &[search("x", 0)]));
+    assert!(!may(Goal::Answer, &[search("x", 0)]) && may(Goal::Answer, &[a(), search("x", 0)]));
     assert!(!may(Goal::Change, &[a()]) && may(Goal::Change, &[a(), edit("a.txt", "one", "two")]));
     assert!(!may(Goal::Create, &[failed()]));
     assert!(!may(Goal::Run, &[a()]) && may(Goal::Run, &[failed()]));
     assert!(may(Goal::Run, &[a(), edit("a.txt", "one", "two")]), "it was a change");
-    let mut calls = conversation(&[], "Go.", &[a(), a(), a(), a()]);
-    assert!(!Situation::new(&calls, &tools()).may_answer(Goal::Change), "nothing was tried, only read ahead");
-    for part in calls.iter_mut().flat_map(|message| &mut Arc::make_mut(message).content) {
-        if let MessageContent::ToolCall { opaque, .. } = part {
-            *opaque = Some(Plan::new("change").in_call());
-        }
-    }
-    assert!(Situation::new(&calls, &tools()).may_answer(Goal::Change), "it was tried often enough");
+    assert!(!may(Goal::Change, &[a(), a(), a(), a()]), "what is read first is no try");
+    assert!(may(Goal::Change, &[a(), a(), a(), a(), a(), a(), a(), a(), a(), a()]));
+    assert!(may(Goal::Change, &[failed(), failed(), failed(), failed()]), "it was tried often enough");
 }
 
 #[test]
@@ -116,11 +118,7 @@ fn the_rest_of_a_plan_is_known() {
 }
 
 #[test]
-fn a_small_folder_is_looked_at_as_a_whole() {
-    let few = |files: &[&str]| {
-        let messages = conversation(files, "Go.", &[]);
-        Situation::new(&messages, &tools()).few_files().map(|files| files.len())
-    };
-    assert_eq!(few(&FILES), Some(4), "folders are no files");
-    assert_eq!(few(&["a", "b", "c", "d", "e", "f", "g"]), None);
+fn folders_are_no_files() {
+    let messages = conversation(&FILES, "Go.", &[]);
+    assert_eq!(Situation::new(&messages, &tools()).names().count(), 4);
 }

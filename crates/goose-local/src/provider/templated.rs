@@ -12,24 +12,23 @@ use serde_json::Value;
 use crate::backend::{EngineGuard, sampling};
 
 use super::{
-    answer::{Events, max_tokens, send_call},
+    answer::{CALL_ID, Events, max_tokens, send_call},
     called,
 };
 
 /// A request, as the template takes it.
 pub(super) struct Templated {
-    id: String,
     messages: Vec<Value>,
     tools: Vec<Value>,
     options: RequestOptions,
 }
 
 impl Templated {
-    pub(super) fn new(request: Request<'_>, model: &ModelInfo, id: String) -> Self {
+    pub(super) fn new(request: Request<'_>, model: &ModelInfo) -> Self {
         let options = request.options.clone();
         let mut body = chat_request(model, request);
         let mut list = |name: &str| body[name].as_array_mut().map(std::mem::take).unwrap_or_default();
-        Self { id, messages: list("messages"), tools: list("tools"), options }
+        Self { messages: list("messages"), tools: list("tools"), options }
     }
 
     pub(super) async fn answer(self, engine: &mut EngineGuard, events: &Events) -> ProviderResult<()> {
@@ -61,7 +60,7 @@ impl Templated {
         }
         let stop = if calls.is_empty() { written.stop_reason() } else { StopReason::ToolUse };
         for (index, (name, arguments)) in calls.into_iter().enumerate() {
-            let id = format!("{}-{index}", self.id);
+            let id = format!("{CALL_ID}-{index}");
             send_call(ToolCall { id, name, arguments, opaque: None }, &send);
         }
         send(ReplyEvent::Usage(written.usage));

@@ -70,6 +70,13 @@ impl FileLock {
     }
 }
 
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a child that is being started has a copy of it until it runs its program.
+        let _ = self.file.unlock();
+    }
+}
+
 /// Opens a file to lock, and creates it, for its owner alone, where it is missing.
 ///
 /// # Errors

@@ -80,3 +80,15 @@ fn a_second_holder_waits_until_the_lock_is_released() {
     waiting.join().unwrap();
     FileLock::wait(File::open(folder.path()).unwrap(), Duration::ZERO).unwrap();
 }
+
+#[test]
+fn a_lock_is_released_although_a_child_has_a_copy_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || open_lock_file(&folder.path().join("lock")).unwrap();
+    let lock = FileLock::wait(open(), Duration::ZERO).unwrap();
+    // As a child has it from the moment it is forked until it runs its program.
+    let copy = lock.file().try_clone().unwrap();
+    drop(lock);
+    assert!(FileLock::try_new(open()).unwrap().is_ok());
+    drop(copy);
+}

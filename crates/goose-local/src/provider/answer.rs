@@ -118,7 +118,9 @@ impl Question {
                 if focus.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             let written = backend.write(self.conversation(Some(&form)), &mut read).await?;
-            *usage = Usage { output: usage.output + written.usage.output, ..written.usage };
+            // The second time, the conversation is known from the first.
+            let input = if may_focus { written.usage } else { *usage };
+            *usage = Usage { output: usage.output + written.usage.output, ..input };
             match focus {
                 None => {
                     let text = reading.plain_text();

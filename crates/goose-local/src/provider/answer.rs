@@ -48,7 +48,7 @@ pub(super) struct Question {
     turns: Vec<Turn>,
 }
 
-/// What comes next where that is not left to the conversation, mostly a prompt of its own.
+/// The next thing, where that is not left to the conversation: mostly a prompt of its own.
 enum Focus {
     /// First the files of a small folder are read.
     Look,

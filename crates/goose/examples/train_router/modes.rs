@@ -39,7 +39,7 @@ impl Labelled {
     /// The pieces from `start` up to `end`.
     pub(crate) fn new(request: &Request, start: usize, end: usize, label: usize) -> Self {
         let part = request.words_of(start, end);
-        let (found, scale) = Features::new(&request.words).of(&request.words, &part);
+        let (found, scale) = Features::new(&request.words).in_part(&request.words, &part);
         let features = found.iter().map(|feature| (feature.hash, feature.value * scale)).collect();
         Self { label, features }
     }

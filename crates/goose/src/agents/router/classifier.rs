@@ -118,7 +118,7 @@ impl<'a> Classifier<'a> {
     }
 
     fn add_features(&self, part: &Range<usize>, mut add: impl FnMut(usize, Option<&'a [u8]>, f32)) {
-        let (found, scale) = self.features.of(self.words, part);
+        let (found, scale) = self.features.in_part(self.words, part);
         for feature in found {
             let weights = match feature.id {
                 Some(id) => self.known.get(id).copied().flatten(),

@@ -89,7 +89,7 @@ impl Features {
     }
 
     /// The features of a part of the words, each once, with the factor that gives all parts the same length.
-    pub(crate) fn of(&self, words: &[Word], part: &Range<usize>) -> (Vec<Found>, f32) {
+    pub(crate) fn in_part(&self, words: &[Word], part: &Range<usize>) -> (Vec<Found>, f32) {
         let start = self.of_word.get(part.start).copied().unwrap_or(self.list.len());
         let mut seen = vec![false; self.hashes.len()];
         let mut found = Vec::new();

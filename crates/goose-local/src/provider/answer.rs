@@ -100,7 +100,7 @@ impl Question {
     ) -> ProviderResult<StopReason> {
         let situation = Situation::new(&self.messages, &self.tools);
         let plan = self.plan(backend, &situation, usage).await?;
-        let unread = situation.unread(plan.goal() == Goal::Answer);
+        let unread = situation.unread(plan.goal() != Goal::Run);
         if !unread.is_empty() && self.tools.that(Does::Read).is_some() {
             return Ok(self.read(unread.into_iter(), &plan, send));
         }
@@ -193,6 +193,12 @@ impl Question {
     fn focus(&self, reading: &Reading<'_>, situation: &Situation<'_>, plan: &Plan) -> Option<Focus> {
         let does = reading.tool().map(|tool| tool.does);
         let is_question = plan.goal() == Goal::Answer;
+        // Small models look at one file of a folder and guess the rest.
+        let is_small = (1..=MAX_AT_ONCE).contains(&situation.names().count());
+        let is_look = does.is_some_and(|does| does != Does::Other) && situation.steps.is_empty();
+        if plan.goal() != Goal::Run && is_look && is_small && self.tools.that(Does::Read).is_some() {
+            return Some(Focus::Look);
+        }
         let changes = matches!(does, Some(Does::Edit | Does::Write));
         // The rest of the plan comes before the answer.
         let is_end = reading.is_answer() && !is_question;
@@ -203,12 +209,6 @@ impl Question {
                 None => focus::creating(&path, situation),
             };
             return Some(Focus::Call(Some(path), turns));
-        }
-        // Small models look at one file of a folder and guess the rest.
-        let is_small = (1..=MAX_AT_ONCE).contains(&situation.names().count());
-        let is_look = does.is_some_and(|does| does != Does::Other) && situation.steps.is_empty();
-        if is_question && is_look && is_small && self.tools.that(Does::Read).is_some() {
-            return Some(Focus::Look);
         }
         if does == Some(Does::Run) {
             return Some(Focus::Call(None, focus::running(situation, plan.goal())));

@@ -104,6 +104,15 @@ async fn a_small_folder_is_looked_at_as_a_whole() -> anyhow::Result<()> {
         let said = reply(&conversation(&["a", "b"], "Is there tea?", &[]), &["answer", look]).await?;
         assert_eq!(call(&said), all);
     }
+    let begun = r#"{"tool":"write","path":"c","#;
+    let create = conversation(&["a", "b"], "Write down what we have.", &[]);
+    assert_eq!(call(&reply(&create, &["create", begun]).await?), all);
+    let said = reply(&create, &["run", r#"{"tool":"shell","#, "```\nls\n```"]).await?;
+    assert_eq!(
+        call(&said),
+        r#"developer__shell {"command":"ls"}"#,
+        "the files are not needed to run something"
+    );
     let search = r#"{"tool":"search","pattern":"tea"}"#;
     for files in [&["a", "b", "c", "d", "e", "f", "g"] as &[&str], &[]] {
         let said = reply(&conversation(files, "Is there tea?", &[]), &["answer", search]).await?;
@@ -118,8 +127,8 @@ async fn what_a_request_names_is_read_before_the_model_is_asked_for_a_step() -> 
     let named = reply(&conversation(&files, "What is in conf and in c?", &[]), &["answer"]).await?;
     let all = ["conf/a", "conf/b", "c"].map(|path| format!(r#"developer__read {{"path":"{path}"}}"#));
     assert_eq!(call(&named), all.join("; "));
-    let change = reply(&conversation(&files, "Change c as conf says.", &[]), &["change c"]).await?;
-    assert_eq!(call(&change), all[2], "a folder is not read for a change");
+    let run = reply(&conversation(&files, "Move c to conf.", &[]), &["run"]).await?;
+    assert_eq!(call(&run), all[2], "the files of a folder are not needed to run something");
     Ok(())
 }
 

@@ -26,8 +26,9 @@ const SIGNALS: [(i32, &str); 11] = [
     (15, "TERM"),
 ];
 
-/// The exit code of a shell that found a command but could not execute it.
+/// The exit codes of a shell that found a command but could not execute it, and that found none.
 const NOT_EXECUTABLE: i32 = 126;
+const NOT_FOUND: i32 = 127;
 
 /// The field with the exit code in the result of a command that failed. One that succeeded has none: its value is its text.
 const EXIT_CODE: &str = "exit_code";
@@ -145,10 +146,10 @@ fn exit_code(status: ExitStatus) -> Option<i32> {
 
 fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
-        (Some(code @ NOT_EXECUTABLE), _) => {
-            format!(
-                "exit code {code}: a file could not be executed. Run a script with its interpreter, such as `sh FILE`"
-            )
+        (Some(code @ (NOT_EXECUTABLE | NOT_FOUND)), _) => {
+            let problem =
+                if code == NOT_FOUND { "a command was not found" } else { "a file could not be executed" };
+            format!("exit code {code}: {problem}. Run a script with its interpreter, such as `sh FILE`")
         }
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => {

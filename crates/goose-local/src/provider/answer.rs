@@ -192,7 +192,6 @@ impl Question {
     /// The prompt of its own in which this goes on, as soon as that is clear.
     fn focus(&self, reading: &Reading<'_>, situation: &Situation<'_>, plan: &Plan) -> Option<Focus> {
         let does = reading.tool().map(|tool| tool.does);
-        let is_question = plan.goal() == Goal::Answer;
         // Small models look at one file of a folder and guess the rest.
         let is_small = (1..=MAX_AT_ONCE).contains(&situation.names().count());
         let is_look = does.is_some_and(|does| does != Does::Other) && situation.steps.is_empty();
@@ -201,7 +200,7 @@ impl Question {
         }
         let changes = matches!(does, Some(Does::Edit | Does::Write));
         // The rest of the plan comes before the answer.
-        let is_end = reading.is_answer() && !is_question;
+        let is_end = reading.is_answer() && plan.goal() != Goal::Answer;
         let rest = is_end.then(|| situation.unwritten(plan)).flatten();
         if let Some(path) = rest.map(str::to_owned).or_else(|| reading.path().filter(|_| changes)) {
             let turns = match situation.page(&path) {

@@ -19,8 +19,9 @@ const FIRST_LINE: &str = "first_line";
 const LAST_LINE: &str = "last_line";
 const TOTAL_LINES: &str = "total_lines";
 
-/// The field of a result with the number of matches of a search.
+/// The fields of results with the number of matches of a search, and the exit code of a command that failed.
 const MATCHES: &str = "matches";
+const EXIT_CODE: &str = "exit_code";
 
 /// The number of calls after which the model may give up; the first reads do not count.
 const MAX_TRIES: usize = 3;
@@ -126,9 +127,8 @@ impl<'a> Situation<'a> {
             return self.unread(false);
         }
         named.truncate(MAX_AT_ONCE);
-        let is_read =
-            |file: &str| self.page(file).is_some() || self.steps.iter().any(|step| step.path() == Some(file));
-        named.retain(|file| !is_read(file));
+        let is_tried = |file: &str| self.steps.iter().any(|step| step.path() == Some(file));
+        named.retain(|file| self.page(file).is_none() && !is_tried(file));
         named
     }
 
@@ -140,9 +140,8 @@ impl<'a> Situation<'a> {
     /// True if an answer can be right: something was done for the goal, or found; or it was tried often enough.
     pub(super) fn may_answer(&self, goal: Goal) -> bool {
         let is_served = match goal {
-            Goal::Answer => {
-                !self.steps.last().is_some_and(Step::is_fruitless) || self.has_done(&[Does::Read])
-            }
+            Goal::Answer if self.has_done(&[Does::Read]) => true,
+            Goal::Answer => !self.steps.last().is_some_and(Step::is_fruitless),
             Goal::Run if self.has_run() => true,
             _ => self.has_done(&[Does::Write, Does::Edit, Does::Run]),
         };
@@ -175,8 +174,10 @@ impl<'a> Situation<'a> {
         listed.or_else(|| words(&self.task).find(|word| *word == name && word.contains('.')))
     }
 
+    /// True if a command was run: with the codes 126 and 127 the shell could not begin it.
     pub(super) fn has_run(&self) -> bool {
-        self.steps.iter().any(|step| step.does == Does::Run)
+        let has_begun = |step: &Step<'_>| !matches!(step.field(EXIT_CODE), Some(126 | 127));
+        self.steps.iter().any(|step| step.does == Does::Run && has_begun(step))
     }
 
     /// True if a step since the request did one of these.
@@ -206,8 +207,11 @@ impl Step<'_> {
 
     /// True if it was a search without matches.
     fn is_fruitless(&self) -> bool {
-        let structured = self.output.and_then(|output| output.structured.as_ref());
-        structured.and_then(|fields| fields.get(MATCHES)).is_some_and(|matches| matches == 0)
+        self.field(MATCHES) == Some(0)
+    }
+
+    fn field(&self, name: &str) -> Option<u64> {
+        self.output?.structured.as_ref()?.get(name)?.as_u64()
     }
 
     fn is_same(&self, other: &Step<'_>) -> bool {

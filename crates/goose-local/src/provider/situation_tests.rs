@@ -88,6 +88,9 @@ fn an_answer_comes_after_something_was_done_for_the_goal() {
     assert!(!may(Goal::Change, &[a()]) && may(Goal::Change, &[a(), edit("a.txt", "one", "two")]));
     assert!(!may(Goal::Create, &[failed()]));
     assert!(!may(Goal::Run, &[a()]) && may(Goal::Run, &[failed()]));
+    let mut absent = shell("tool.sh", ToolOutput::error("not found"));
+    absent.2.structured = Some(json!({ "exit_code": 127 }));
+    assert!(!may(Goal::Run, &[absent]), "nothing was run");
     assert!(may(Goal::Run, &[a(), edit("a.txt", "one", "two")]), "it was a change");
     assert!(!may(Goal::Change, &[a(), a(), a(), a()]), "what is read first is no try");
     assert!(may(Goal::Change, &[a(), a(), a(), a(), a(), a(), a(), a(), a(), a()]));

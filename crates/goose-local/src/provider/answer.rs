@@ -63,8 +63,7 @@ impl Question {
         let tools = Tools::new(request.tools, &requests);
         let (opening, before) = prompt::opening(&tools, request.system);
         let turns = history::turns(&tools, &before, request.messages);
-        let (messages, options) = (request.messages.to_vec(), request.options.clone());
-        Self { tools, messages, options, opening, turns }
+        Self { tools, messages: request.messages.to_vec(), options: request.options.clone(), opening, turns }
     }
 
     /// Answers with events.
@@ -76,8 +75,7 @@ impl Question {
         backend.prepare(self.conversation(None), &report).await?;
         let mut usage = Usage::default();
         let stop = if self.tools.offered.is_empty() {
-            let say = |text: &str| send(ReplyEvent::Text(text.to_owned()));
-            let (_, written) = collect(backend, self.conversation(None), &say).await?;
+            let (_, written) = collect(backend, self.conversation(None), Some(&send), |_| false).await?;
             usage = written.usage;
             written.stop_reason()
         } else {
@@ -134,9 +132,8 @@ impl Question {
                 }
                 Some(Focus::Look) => return Ok(self.read(situation.names(), &plan, send)),
                 Some(Focus::Answer(turns)) => {
-                    let say = |text: &str| send(ReplyEvent::Text(text.to_owned()));
                     let prompt = self.apart(&turns, focus::MAX_ANSWER_TOKENS);
-                    let (_, written) = collect(backend, prompt, &say).await?;
+                    let (_, written) = collect(backend, prompt, Some(send), |_| false).await?;
                     usage.output += written.usage.output;
                     return Ok(written.stop_reason());
                 }
@@ -144,7 +141,10 @@ impl Question {
                     let path = path.as_deref();
                     send(ReplyEvent::Status(format!("writing {}", path.unwrap_or("a command"))));
                     let most = path.map_or(focus::MAX_ANSWER_TOKENS, |_| usize::MAX);
-                    let (answer, written) = collect(backend, self.apart(&turns, most), &|_| ()).await?;
+                    // Models like to explain what they wrote; only the block is used.
+                    let is_enough = |text: &str| focus::block(text).is_some();
+                    let (answer, written) =
+                        collect(backend, self.apart(&turns, most), None, is_enough).await?;
                     usage.output += written.usage.output;
                     if written.why_cut().is_none()
                         && let Some((does, arguments)) = focus::call(path, &situation, plan.goal(), &answer)
@@ -184,7 +184,7 @@ impl Question {
             favoured: Some(plan::FAVOUR),
             ..self.apart(&turns, plan::MAX_TOKENS)
         };
-        let (reply, written) = collect(backend, prompt, &|_| ()).await?;
+        let (reply, written) = collect(backend, prompt, None, |_| false).await?;
         usage.output += written.usage.output;
         Ok(Plan::new(&reply))
     }
@@ -249,17 +249,18 @@ pub(super) fn send_call(call: ToolCall, send: &Send<'_>) -> StopReason {
     StopReason::ToolUse
 }
 
-/// Writes a text without a form, handed out as it comes, and returns the whole.
+/// Writes a text without a form until that is enough, and returns it; with `send` it is handed out as it comes.
 async fn collect(
     backend: &mut dyn Backend,
     prompt: Prompt<'_>,
-    hand_out: &(dyn Fn(&str) + Sync),
+    send: Option<&Send<'_>>,
+    is_enough: fn(&str) -> bool,
 ) -> ProviderResult<(String, Written)> {
     let mut all = String::new();
     let mut keep = |text: &str| {
-        hand_out(text);
+        send.into_iter().for_each(|send| send(ReplyEvent::Text(text.to_owned())));
         all.push_str(text);
-        ControlFlow::Continue(())
+        if is_enough(&all) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let written = backend.write(prompt, &mut keep).await?;
     Ok((all, written))

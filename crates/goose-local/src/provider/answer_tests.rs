@@ -89,8 +89,11 @@ async fn all_files_of_a_plan_are_written_before_the_answer() -> anyhow::Result<(
 async fn a_command_is_written_in_a_prompt_of_its_own() -> anyhow::Result<()> {
     let messages = conversation(&["a.txt"], "Rename it to b.txt.", &[]);
     let begun = r#"{"tool":"shell","#;
-    let said = reply(&messages, &["run", begun, "```\nmv a.txt b.txt\n```"]).await?;
-    assert_eq!(call(&said), r#"developer__shell {"command":"mv a.txt b.txt"}"#);
+    // What comes after the block is not waited for.
+    for answer in ["```\nmv a.txt b.txt\n```", "Here:\n```sh\nmv a.txt b.txt\n```\nThis renames…"] {
+        let said = reply(&messages, &["run", begun, answer]).await?;
+        assert_eq!(call(&said), r#"developer__shell {"command":"mv a.txt b.txt"}"#);
+    }
     let again = r#"{"tool":"shell","command":"mv \"a.txt\" b.txt"}"#;
     let said = reply(&messages, &["run", begun, "I cannot do that.", again]).await?;
     assert_eq!(call(&said), r#"developer__shell {"command":"mv \"a.txt\" b.txt"}"#, "it goes on by itself");

@@ -131,8 +131,8 @@ pub(super) fn call(
     Some((Does::Edit, json!({ "path": path, "before": before, "after": after })))
 }
 
-/// The text in the first code block of an answer, if there is any.
-fn block(answer: &str) -> Option<&str> {
+/// The text in the first code block of an answer, as soon as there is one.
+pub(super) fn block(answer: &str) -> Option<&str> {
     let (_, block) = answer.split_once(FENCE)?;
     let (_, block) = block.split_once('\n')?;
     block.split_once(FENCE).map(|(text, _)| text).filter(|text| !text.trim().is_empty())

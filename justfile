@@ -44,7 +44,7 @@ bench-permission *ARGS:
 
 # How well requests find their agents, on a set that the router has not learned from
 eval-routing *ARGS:
-    cargo run --release -p goose --example train_router -- --check
+    cargo run --release -p goose-router --example train_router -- --check
     cargo bench -p goose --bench routing -- {{ARGS}}
 
 # How fast the small local model's engine is; with --peer against llama.cpp (from PyPI, installed under target)

@@ -84,6 +84,12 @@ pub(crate) struct ConversationArgs {
     /// Agent to talk to, with its mode: 'coding-agent/backend'
     #[arg(long, value_name = "AGENT[/MODE]", help_heading = SESSION)]
     pub(crate) agent: Option<String>,
+    /// Run a list of independent jobs as tasks, side by side, without asking
+    #[arg(long, conflicts_with = "no_split", help_heading = SESSION)]
+    pub(crate) split: bool,
+    /// Treat every request as one
+    #[arg(long, help_heading = SESSION)]
+    pub(crate) no_split: bool,
     /// Maximum number of model calls per reply
     #[arg(long, value_name = "N", help_heading = SESSION, value_parser = value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,

@@ -15,6 +15,7 @@ use goose::{
         catalog::{AgentCatalog, AgentOrigin, CatalogEntry, read_agents},
         extension_manager::ExtensionStatus,
         manifest::{AgentManifest, AgentMode, GroupAccess},
+        orchestrator_agent::RouteSettings,
     },
     builtins,
     config::Paths,
@@ -134,7 +135,10 @@ pub(crate) fn run(command: AgentsCommand, config: &ConfigArgs) -> anyhow::Result
                 shown
             })
         }
-        AgentsCommand::Route { text, form } => route::run(&AgentCatalog::load(&paths, &folder), &text, &form),
+        AgentsCommand::Route { text, form } => {
+            let settings = RouteSettings::load(&settings::look(&paths, config).settings?)?;
+            route::run(&AgentCatalog::load(&paths, &folder), settings, &text, &form)
+        }
         AgentsCommand::Validate { files } => {
             let settings = settings::look_in(&paths, config, Some(&folder)).settings.ok();
             let catalog = AgentCatalog::load(&paths, &folder);

@@ -11,6 +11,7 @@ use goose::{
     agents::{
         catalog::AgentCatalog,
         manifest::{AgentManifest, AgentMode},
+        orchestrator_agent::SplitSetting,
     },
     config::{Paths, Profile, Settings, SettingsSource, TrustStore},
     exchange::Exchange,
@@ -194,6 +195,11 @@ fn said(mut options: OpenOptions, setup: &SetupOptions<'_>) -> anyhow::Result<Op
     }
     if let Some(file) = setup.schema {
         options = options.with_response_schema(schema(file)?);
+    }
+    match (setup.conversation.split, setup.conversation.no_split) {
+        (true, _) => options = options.with_split(SplitSetting::Auto),
+        (_, true) => options = options.with_split(SplitSetting::Off),
+        (false, false) => {}
     }
     if let Some(turns) = setup.conversation.max_turns {
         options = options.with_max_turns(turns);

@@ -5,8 +5,7 @@ use std::{io, process::ExitCode};
 use anyhow::ensure;
 use goose::agents::{
     catalog::AgentCatalog,
-    orchestrator_agent,
-    router::{Route, RoutedBy},
+    orchestrator_agent::{self, Route, RouteSettings, RoutedBy, SplitSetting},
 };
 
 use crate::{
@@ -15,25 +14,32 @@ use crate::{
     output::{FAINT, NAME, Output, print},
 };
 
-/// Prints the route of a request.
-pub(super) fn run(catalog: &AgentCatalog, text: &str, form: &JsonArgs) -> anyhow::Result<ExitCode> {
+/// Prints the route of the first request of a session.
+pub(super) fn run(
+    catalog: &AgentCatalog,
+    settings: RouteSettings,
+    text: &str,
+    form: &JsonArgs,
+) -> anyhow::Result<ExitCode> {
     ensure!(!text.trim().is_empty(), "The request is empty. Say what is to be done.");
-    let route = orchestrator_agent::route(catalog, text)?;
-    print(form, || &route, |out| show(out, &route))
+    let route = orchestrator_agent::route(catalog, text, settings, None)?;
+    print(form, || &route, |out| show(out, &route, settings.split))
 }
 
-fn show(out: &mut Output, route: &Route) -> io::Result<()> {
+fn show(out: &mut Output, route: &Route, split: SplitSetting) -> io::Result<()> {
     let name = out.paint(NAME, escape::line(&route.id()).into_owned());
     let tier = out.paint(FAINT, tier(route.by, route.confidence));
     out.line(format_args!("{name}  {tier}"))?;
     out.line(format_args!("  {}", escape::line(&route.reason)))?;
-    for task in route.tasks.iter().filter(|_| route.tasks.len() > 1) {
-        let agent = out.paint(NAME, format!("{}/{}", task.agent, task.mode));
-        let needs = match task.needs.is_empty() {
-            true => String::new(),
-            false => format!(" (after {})", task.needs.join(", ")),
-        };
-        out.line(format_args!("  {}. {agent}{needs}  {}", escape::line(&task.id), escape::line(&task.text)))?;
+    if route.tasks.len() > 1 {
+        out.line(match split {
+            SplitSetting::Auto => "  It is split into tasks:",
+            _ => "  At a terminal you are asked whether to split it into tasks:",
+        })?;
+        for task in &route.tasks {
+            let agent = out.paint(NAME, format!("{}/{}", task.agent, task.mode));
+            out.line(format_args!("  {}. {agent}  {}", escape::line(&task.id), escape::line(&task.text)))?;
+        }
     }
     Ok(())
 }

@@ -49,8 +49,6 @@ pub(crate) struct Follower<'a> {
     pub(crate) signals: &'a mut Signals,
     /// The user's keyboard; `None` if no user can be asked.
     pub(crate) input: Option<&'a Arc<Input>>,
-    /// Set if the user is asked about plans, and which tasks to cancel.
-    pub(crate) asks_about_tasks: bool,
 }
 
 /// A reply that may have been told to stop.
@@ -167,8 +165,7 @@ impl Follower<'_> {
     async fn question(&mut self, event: &Event, task: Option<&str>) -> io::Result<Option<ExitSignal>> {
         let Some(id) = event.question_id() else { return Ok(None) };
         self.view.before_question(task)?;
-        let asks = self.asks_about_tasks || !matches!(event, Event::TaskPlan(_));
-        let input = self.input.filter(|_| asks);
+        let input = self.input;
         let said = async {
             match input {
                 Some(input) => ask(&input.turn().await, event).await,
@@ -198,7 +195,7 @@ impl Follower<'_> {
         let open: Vec<_> = open.iter().filter(|task| !matches!(task.state, TaskState::Over(_))).collect();
         // Tasks of a resumed session wait until the user goes on with them.
         let is_running = open.iter().any(|task| task.state == TaskState::Running);
-        let Some(input) = self.input.filter(|_| self.asks_about_tasks && is_running && open.len() > 1) else {
+        let Some(input) = self.input.filter(|_| is_running && open.len() > 1) else {
             return Ok(false);
         };
         self.view.before_question(None)?;
@@ -241,7 +238,7 @@ fn unattended(question: &Event) -> Answer {
     match question {
         Event::Approval(approval) => approval::refuse(approval).into(),
         Event::Elicitation(_) => prompts::declined().into(),
-        Event::TaskPlan(_) => PlanDecision::Run.into(),
+        Event::TaskPlan(_) => PlanDecision::AsOne.into(),
         _ => Answer::Consent(false),
     }
 }

@@ -81,7 +81,15 @@ impl TaskList {
 
     fn plan(&mut self, plan: &TaskPlan, width: usize) -> Vec<String> {
         self.tasks = plan.tasks.iter().map(|task| Task { planned: task.clone(), running: None }).collect();
-        let mut lines = vec![format!("{NAME}The request has {} tasks:{NAME:#}", plan.tasks.len())];
+        let count = plan.tasks.len();
+        let about = match plan.is_question {
+            true => format!(
+                "{NAME}This can run as {count} tasks, side by side.{NAME:#} {FAINT}--split, --no-split or orchestrator.split decide \
+                 it without a question.{FAINT:#}"
+            ),
+            false => format!("{NAME}The request has {count} tasks:{NAME:#}"),
+        };
+        let mut lines = vec![about];
         for task in &plan.tasks {
             let before: Vec<&str> = task.needs.iter().chain(&task.after).map(String::as_str).collect();
             let mut about = task.agent_id();
@@ -160,14 +168,14 @@ pub(crate) enum Which {
     None,
 }
 
-/// Asks whether a plan is carried out. Enter does it: the user has only a moment to object.
+/// Asks whether a request is split into tasks. Enter leaves it as one.
 pub(crate) async fn ask_plan(turn: &Turn) -> Said {
     loop {
-        let decision = match turn.answer("Run it? (Y)es, as (o)ne request, (n)o: ").await {
+        let decision = match turn.answer("Run as (t)asks, as (O)ne request, or (c)ancel? ").await {
             InputEvent::Text(text) => match text.trim().to_ascii_lowercase().as_str() {
-                "" | "y" | "yes" => PlanDecision::Run,
-                "o" | "one" => PlanDecision::AsOne,
-                "n" | "no" => PlanDecision::Cancel,
+                "t" | "tasks" | "y" | "yes" => PlanDecision::Run,
+                "" | "o" | "one" => PlanDecision::AsOne,
+                "c" | "cancel" | "n" | "no" => PlanDecision::Cancel,
                 _ => continue,
             },
             InputEvent::Ended | InputEvent::Lost => PlanDecision::Cancel,

@@ -295,16 +295,23 @@ fn a_route_is_shown_and_nothing_is_run() -> anyhow::Result<()> {
     let json = home.run(&["agents", "route", "--json", "@security look for holes"])?.json()?;
     let expected = json!({
         "agent": "coding-agent", "mode": "security", "confidence": 1.0, "by": "user", "reason": "the request names it",
-        "tasks": [{
-            "id": "1", "agent": "coding-agent", "mode": "security", "text": "@security look for holes", "needs": [],
-        }],
+        "once": true,
+        "tasks": [{"id": "1", "agent": "coding-agent", "mode": "security", "text": "@security look for holes"}],
     });
     assert_eq!(json, expected);
     let keys: Vec<&String> = json.as_object().context("an object")?.keys().collect();
-    assert_eq!(keys, ["agent", "mode", "confidence", "by", "reason", "tasks"]);
+    assert_eq!(keys, ["agent", "mode", "confidence", "by", "reason", "once", "tasks"]);
     let plain = home.run(&["agents", "route", "What is the capital of France?"])?;
     assert_eq!((plain.code, plain.stderr.as_str()), (Some(0), ""), "{plain:?}");
     ensure!(plain.stdout.starts_with("goose-agent/assistant"), "{plain:?}");
+    let list = "1. Rename the class Order to Purchase\n2. Add a Dockerfile for the worker";
+    let tasks = |config: &str| {
+        let route = Home::with_config(config)?.run(&["agents", "route", "--json", list])?.json()?;
+        anyhow::Ok((route["tasks"].as_array().map_or(0, Vec::len), route["agent"].clone()))
+    };
+    assert_eq!(tasks("")?, (2, json!("goose-agent")));
+    assert_eq!(tasks("orchestrator: {split: off}\n")?.0, 1);
+    assert_eq!(tasks("GOOSE_ORCHESTRATOR_DISABLED: true\n")?.0, 1);
     let unclear = home.run(&["agents", "route", "@coding-agent/nothing do it"])?;
     assert_eq!(unclear.code, Some(1));
     ensure!(unclear.stderr.contains("no mode 'nothing'"), "{unclear:?}");

@@ -19,7 +19,7 @@ use crate::{
 /// The time that something may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A request of two parts for different modes.
+/// A list of two independent jobs for different modes.
 const REQUEST: &str = "1. Add a REST endpoint for orders to the Rust backend server\n\
                        2. Restyle the CSS buttons of the React checkout page";
 
@@ -51,10 +51,22 @@ fn work(asked: &Asked, command: &str) -> Turn {
 }
 
 #[test]
-fn a_compound_request_shows_its_plan_and_a_line_for_each_task() -> anyhow::Result<()> {
+fn a_list_is_one_request_where_nobody_can_be_asked() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::answering(|_| Turn::text("Both are done."))?;
+    for arguments in [["run", "-t", REQUEST].as_slice(), &["run", "--no-split", "-t", REQUEST]] {
+        let run: Run = goose(&home, &server, arguments).output()?.try_into()?;
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Both are done.\n"), "{run:?}");
+    }
+    assert_eq!(server.asked().len(), 2);
+    Ok(())
+}
+
+#[test]
+fn a_list_that_is_split_shows_its_plan_and_a_line_for_each_task() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server = ModelServer::answering(|asked| work(asked, "true"))?;
-    let run: Run = goose(&home, &server, &["run", "-t", REQUEST]).output()?.try_into()?;
+    let run: Run = goose(&home, &server, &["run", "--split", "-t", REQUEST]).output()?.try_into()?;
     assert_eq!(
         (run.code, run.stdout.as_str()),
         (Some(0), "The backend is done, and so are the tests.\n"),
@@ -76,13 +88,14 @@ fn a_compound_request_shows_its_plan_and_a_line_for_each_task() -> anyhow::Resul
 
     let progress = "Task 2 (coding-agent/frontend):";
     ensure!(!run.stderr.contains(progress), "{}", run.stderr);
-    let verbose: Run = goose(&home, &server, &["run", "--verbose", "-t", REQUEST]).output()?.try_into()?;
+    let verbose: Run =
+        goose(&home, &server, &["run", "--split", "--verbose", "-t", REQUEST]).output()?.try_into()?;
     let line = verbose.stderr.lines().find(|line| line.contains(progress)).unwrap_or_default();
     ensure!(line.contains("true"), "the command is shown: {}", verbose.stderr);
 
-    let quiet: Run = goose(&home, &server, &["run", "-q", "-t", REQUEST]).output()?.try_into()?;
+    let quiet: Run = goose(&home, &server, &["run", "--split", "-q", "-t", REQUEST]).output()?.try_into()?;
     assert_eq!((quiet.code, quiet.stderr.as_str()), (Some(0), ""));
-    let arguments = ["run", "--output-format", "stream-json", "-t", REQUEST];
+    let arguments = ["run", "--split", "--output-format", "stream-json", "-t", REQUEST];
     let lines: Run = goose(&home, &server, &arguments).output()?.try_into()?;
     let lines: Vec<Value> = lines.stdout.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let plan = lines.iter().find_map(|line| line.get("task_plan")).context("a plan")?;
@@ -99,7 +112,7 @@ fn killed_in_the_middle_finished_tasks_are_kept_and_none_runs_twice() -> anyhow:
     let home = Home::new()?;
     let server =
         ModelServer::answering(|asked| work(asked, "echo ran >> ran; until [ -e go ]; do sleep 0.05; done"))?;
-    let arguments = ["run", "--output-format", "stream-json", "-t", REQUEST];
+    let arguments = ["run", "--split", "--output-format", "stream-json", "-t", REQUEST];
     let mut child = goose(&home, &server, &arguments).spawn()?;
     let mut lines = BufReader::new(child.stdout.take().context("its output is ours")?).lines();
     let is_finished =
@@ -149,10 +162,11 @@ fn at_a_terminal_the_user_decides_about_the_plan_and_cancels_one_task() -> anyho
     let mut terminal = at_terminal(&home, &server, "smart_approve", &["session"])?;
     prompted(&terminal)?;
     terminal.send(&format!("{}\r", REQUEST.replace('\n', "\\\r")))?;
-    terminal.wait_for("as (o)ne request")?;
-    ensure!(terminal.screen().contains("The request has 2 tasks:"), "{}", terminal.screen());
+    terminal.wait_for("as (O)ne request")?;
+    let screen = terminal.screen();
+    ensure!(screen.contains("This can run as 2 tasks") && screen.contains("--no-split"), "{screen}");
     ensure!(server.asked().is_empty(), "nothing runs before the answer");
-    terminal.send("\r")?;
+    terminal.send("t\r")?;
     terminal.wait_for("(coding-agent/frontend) asks:")?;
     ensure!(terminal.screen().contains("Task 2 (coding-agent/frontend) asks:"), "{}", terminal.screen());
     terminal.wait_for("Allow it?")?;

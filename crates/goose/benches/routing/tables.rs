@@ -1,4 +1,4 @@
-//! The confusion table and the calibration table.
+//! The confusion table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,6 @@ pub(crate) struct Confusion {
 impl Confusion {
     pub(crate) fn add(&mut self, wanted: &str, found: &str) {
         *self.counts.entry((wanted.to_owned(), found.to_owned())).or_default() += 1;
-    }
-
-    /// The percentage of requests with the right label.
-    pub(crate) fn right_share(&self) -> f64 {
-        let right =
-            self.counts.iter().filter(|((wanted, found), _)| wanted == found).map(|(_, count)| count).sum();
-        share(right, self.counts.values().sum())
     }
 
     /// Prints a row for each label, a column for each label that was found.
@@ -45,46 +38,5 @@ impl Confusion {
             let all: usize = labels.iter().map(|found| count(found)).sum();
             println!("{:>7.0} %", share(count(wanted), all));
         }
-    }
-}
-
-const BINS: usize = 10;
-
-/// Requests by confidence, and how many of them were right.
-#[derive(Default)]
-pub(crate) struct Calibration {
-    bins: [Bin; BINS],
-}
-
-#[derive(Default)]
-struct Bin {
-    count: usize,
-    right: usize,
-    confidence: f64,
-}
-
-impl Calibration {
-    pub(crate) fn add(&mut self, confidence: f32, is_right: bool) {
-        let at = ((confidence * BINS as f32) as usize).min(BINS - 1);
-        let bin = &mut self.bins[at];
-        bin.count += 1;
-        bin.right += usize::from(is_right);
-        bin.confidence += f64::from(confidence);
-    }
-
-    pub(crate) fn print(&self) {
-        println!("\nconfidence      requests   mean confidence   right");
-        for (at, bin) in self.bins.iter().enumerate().filter(|(_, bin)| bin.count > 0) {
-            let (low, high) = (at * 100 / BINS, (at + 1) * 100 / BINS);
-            let (mean, right) = (100.0 * bin.confidence / bin.count as f64, share(bin.right, bin.count));
-            println!("{low:>3} to {high:>3} %   {:>9}   {mean:>13.1} %   {right:>4.1} %", bin.count);
-        }
-    }
-
-    /// The mean distance between confidence and the share that was right.
-    pub(crate) fn error(&self) -> f64 {
-        let all: usize = self.bins.iter().map(|bin| bin.count).sum();
-        let distance: f64 = self.bins.iter().map(|bin| (bin.confidence - bin.right as f64).abs()).sum();
-        100.0 * distance / all.max(1) as f64
     }
 }

@@ -17,7 +17,11 @@ use super::{
     working_dir,
 };
 use crate::{
-    agents::{agent::ChosenBy, goose_agent},
+    agents::{
+        agent::ChosenBy,
+        goose_agent,
+        orchestrator_agent::{RouteSettings, SplitSetting},
+    },
     config::{FileSecrets, Origin, Profile, ProjectFile},
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
@@ -28,9 +32,6 @@ use crate::{
     platform::tom::TopOfMind,
     session::{NewSession, Step},
 };
-
-/// The setting that switches off routing and splitting.
-const ORCHESTRATOR_DISABLED: &str = "GOOSE_ORCHESTRATOR_DISABLED";
 
 /// The settings of the orchestrator.
 const ORCHESTRATOR: &str = "orchestrator";
@@ -121,7 +122,7 @@ impl AgentManager {
         }
         let parts = Parts {
             agents: Arc::new(maker),
-            routing: self.routing(is_root),
+            routing: self.routing(is_root, options.split)?,
             recall: self.recall(is_root && session.is_saved())?,
             models,
             top_of_mind: self.top_of_mind(&folder)?,
@@ -178,13 +179,13 @@ impl AgentManager {
         })
     }
 
-    /// The choice of agents for requests: in sessions of the user, unless it is switched off.
-    fn routing(&self, is_root: bool) -> Routing {
-        match is_root {
-            true if self.settings.is_on(ORCHESTRATOR_DISABLED) => Routing::Off,
-            true => Routing::on(),
-            false => Routing::Delegate,
+    /// The choice of agents for requests: in sessions of the user, as the settings and the options say.
+    fn routing(&self, is_root: bool, split: Option<SplitSetting>) -> Result<Routing, OpenError> {
+        if !is_root {
+            return Ok(Routing::Delegate);
         }
+        let settings = RouteSettings::load(&self.settings)?;
+        Ok(Routing::session(RouteSettings { split: split.unwrap_or(settings.split), ..settings }))
     }
 
     /// The source of what earlier sessions have about the first request, unless it is switched off.

@@ -14,6 +14,7 @@ use crate::{
         agent::ChosenBy,
         catalog::AgentCatalog,
         manifest::{AgentManifest, AgentMode},
+        orchestrator_agent::SplitSetting,
     },
     config::{ExtensionConfig, Profile},
     exchange::TaskWriter,
@@ -125,6 +126,8 @@ pub struct OpenOptions {
     pub(super) origin: Option<DelegateOrigin>,
     /// Extensions that were enabled and disabled there.
     pub(super) switched: SessionExtensions,
+    /// Splitting of lists into tasks, in place of the settings'.
+    pub(super) split: Option<SplitSetting>,
 }
 
 impl OpenOptions {
@@ -151,6 +154,7 @@ impl OpenOptions {
             writer: None,
             origin: None,
             switched: SessionExtensions::default(),
+            split: None,
         }
     }
 
@@ -253,6 +257,12 @@ impl OpenOptions {
     /// Makes the same call at most this often in a row.
     pub fn with_max_repetitions(mut self, repetitions: u32) -> Self {
         self.profile.max_tool_repetitions = Some(repetitions);
+        self
+    }
+
+    /// Splits lists of independent jobs into tasks, or not, whatever the settings say.
+    pub fn with_split(mut self, split: SplitSetting) -> Self {
+        self.split = Some(split);
         self
     }
 

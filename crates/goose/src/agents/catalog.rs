@@ -200,22 +200,6 @@ impl AgentCatalog {
         }
     }
 
-    /// The same agents without some modes, named as `AGENT/MODE`.
-    pub(crate) fn without(&self, modes: &[String]) -> Self {
-        let agents = self.agents.iter().filter_map(|entry| {
-            let is_kept =
-                |mode: &AgentMode| !modes.contains(&format!("{}/{}", entry.manifest.name, mode.slug));
-            if entry.manifest.modes.iter().all(is_kept) {
-                return Some(entry.clone());
-            }
-            let mut manifest = AgentManifest::clone(&entry.manifest);
-            manifest.modes.retain(is_kept);
-            let entry = CatalogEntry { manifest: Arc::new(manifest), origin: entry.origin.clone() };
-            (!entry.manifest.modes.is_empty()).then_some(entry)
-        });
-        Self { agents: agents.collect(), ..Self::default() }
-    }
-
     /// The agent and mode that a session begins with.
     pub fn default_agent() -> (Arc<AgentManifest>, AgentMode) {
         let manifest = builtin_mode::manifests().next().unwrap_or_default();

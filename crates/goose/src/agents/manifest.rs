@@ -5,6 +5,7 @@
 
 use goose_extension::ToolGroup;
 use goose_fs::head_chars;
+use goose_router::Means;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -16,9 +17,6 @@ pub(super) const ALL_SERVICES: &str = "mcp";
 
 /// The groups of tools that can change files.
 const WRITING_GROUPS: [&str; 4] = ["developer", "edit", "command", ALL_SERVICES];
-
-/// The groups of tools that change nothing in the project.
-const READING_GROUPS: [&str; 6] = ["read", "fetch", "browser", "memory", "todo", "chatrecall"];
 
 /// The longest name of an agent or a mode.
 const MAX_NAME: usize = 63;
@@ -272,15 +270,18 @@ impl AgentMode {
         WRITING_GROUPS.iter().any(|group| self.has_group(group))
     }
 
-    /// Returns true if it may edit any file.
-    pub fn can_edit_all(&self) -> bool {
-        let is_edit = |group: &str| matches!(group, "edit" | "developer");
-        self.tool_groups.iter().any(|access| access.files.is_none() && is_edit(&access.group))
-    }
-
-    /// Returns true if its tools change nothing in the project. Those of an extension that is not a part of goose may.
-    pub(crate) fn only_reads(&self) -> bool {
-        self.tool_groups.iter().all(|access| READING_GROUPS.contains(&access.group.as_str()))
+    /// What it can do with its groups, as far as goose knows their tools. Who can run commands can also fetch.
+    pub fn means(&self) -> Means {
+        let means = self.tool_groups.iter().map(|access| match (access.group.as_str(), &access.files) {
+            ("developer", _) => Means::ALL,
+            ("read", _) => Means::LOOK,
+            ("edit", None) => Means::EDIT,
+            ("edit", Some(files)) if files.allows("a.md") => Means::DOCUMENTS,
+            ("command", _) => Means::RUN | Means::FETCH,
+            ("fetch" | "browser", _) => Means::FETCH,
+            _ => Means::NONE,
+        });
+        means.fold(Means::NONE, |all, means| all | means)
     }
 
     /// Returns true if it can run programs.

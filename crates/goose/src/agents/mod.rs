@@ -14,7 +14,6 @@ mod group_access;
 pub mod manifest;
 pub(crate) mod mention;
 pub mod orchestrator_agent;
-pub mod router;
 pub mod service_binding;
 mod tool_filter;
 mod tool_index;

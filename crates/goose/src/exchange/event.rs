@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::judge::Judgement;
 use crate::{
-    agents::router::RoutedBy,
+    agents::orchestrator_agent::RoutedBy,
     session::{PlannedTask, SessionId, TaskFinished},
 };
 

@@ -17,7 +17,7 @@ use crate::{
         goose_agent,
         manifest::{AgentManifest, AgentMode},
         mention::without_mention,
-        router::RoutedBy,
+        orchestrator_agent::RoutedBy,
     },
     session::synthetic_message,
 };
@@ -38,6 +38,8 @@ pub(super) struct Guest {
     model: Option<Arc<dyn Provider>>,
     /// The message without the name of the agent, if it begins with that.
     words: Option<String>,
+    /// The reason for this agent. One that was reached by routing may hand the request back.
+    chosen_by: ChosenBy,
 }
 
 /// The agent and the model to go back to after a reply.
@@ -52,7 +54,13 @@ pub(super) struct Host {
 impl Guest {
     /// The agent that a message names.
     pub(super) fn named(manifest: Arc<AgentManifest>, mode: AgentMode, message: &str) -> Self {
-        Self { manifest, mode, model: None, words: Some(without_mention(message).to_owned()) }
+        let words = Some(without_mention(message).to_owned());
+        Self { manifest, mode, model: None, words, chosen_by: ChosenBy::User }
+    }
+
+    /// The agent that a message names in its own words.
+    pub(super) fn routed(manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
+        Self { manifest, mode, model: None, words: None, chosen_by: ChosenBy::Routing }
     }
 }
 
@@ -61,7 +69,7 @@ impl ReplyTask {
     pub(super) async fn begin_guest(&mut self, guest: Guest) -> StepResult<()> {
         let made = self.core.agents.make(guest.manifest, guest.mode).await;
         let mut agent = made.map_err(|reason| Abort::failed(reason, None))?;
-        agent.chosen_by = ChosenBy::User;
+        agent.chosen_by = guest.chosen_by;
         let agent = Arc::new(agent);
         self.emit(Event::Routed {
             agent: agent.manifest.name.clone(),
@@ -101,7 +109,8 @@ impl Exchange {
             instructions: EXPLORE.to_owned(),
             ..agent.mode.clone()
         };
-        let guest = Guest { manifest: Arc::clone(&agent.manifest), mode, model: None, words: None };
+        let manifest = Arc::clone(&agent.manifest);
+        let guest = Guest { manifest, mode, model: None, words: None, chosen_by: ChosenBy::User };
         Reply::begin(&self.core, Some(request.into()), Some(guest))
     }
 
@@ -118,7 +127,7 @@ impl Exchange {
         };
         let planner = format!("{}/{}", goose_agent::NAME, goose_agent::PLANNER);
         let (manifest, mode) = self.agents().find(&planner).map_err(|error| error.to_string())?;
-        let guest = Guest { manifest, mode, model, words: None };
+        let guest = Guest { manifest, mode, model, words: None, chosen_by: ChosenBy::User };
         Ok(Reply::begin(&self.core, Some(synthetic_message(WRITE_PLAN)), Some(guest)))
     }
 }

@@ -2,7 +2,7 @@
 //! again without that mode.
 //!
 //! `hand_back` is a function of the loop. It is offered besides the toolset and answered before the call path, so it is in no list
-//! of tools. Modes without tools, the default agent, agents that the user named and delegates do not have it.
+//! of tools. The default agent, agents that the user named and delegates do not have it.
 
 use goose_extension::{JsonObject, Tool, visible_line};
 use goose_providers::PromptStyle;
@@ -12,10 +12,11 @@ use super::{
     core::Core,
     event::Event,
     reply_task::{ReplyTask, StepResult},
-    routing::Routing,
 };
 use crate::agents::{
-    agent::ChosenBy, catalog::AgentCatalog, orchestrator_agent::is_followed, router::Router,
+    agent::ChosenBy,
+    catalog::AgentCatalog,
+    orchestrator_agent::{Route, RoutedBy},
 };
 
 /// The name of the function.
@@ -56,11 +57,11 @@ pub(super) fn tool() -> Tool {
 }
 
 impl Core {
-    /// Returns true if the agent may hand a request back, where it has tools. A small model would take it for a step of the work.
+    /// Returns true if the agent may hand a request back. A small model would take it for a step of the work.
     pub(super) fn may_hand_back(&self) -> bool {
         let agent = self.agent();
         let (manifest, mode) = AgentCatalog::default_agent();
-        matches!(self.routing, Routing::On(_))
+        self.routing.is_on()
             && agent.chosen_by == ChosenBy::Routing
             && (agent.manifest.name != manifest.name || agent.mode.slug != mode.slug)
             && self.processor().model().prompt_style == PromptStyle::Full
@@ -80,7 +81,8 @@ impl ReplyTask {
         self.handing.reason = Some(reason);
     }
 
-    /// Routes a request again that was handed back with the last answer.
+    /// Lets another agent go on with a request that was handed back with the last answer: the session's, if this one was there for the
+    /// message only; else the fast model's choice, or the default agent.
     pub(super) async fn route_again(&mut self) -> StepResult<()> {
         let Some(reason) = self.handing.reason.take() else { return Ok(()) };
         let present = self.core.agent();
@@ -92,15 +94,18 @@ impl ReplyTask {
         let (agent, mode) = (present.manifest.name.clone(), present.mode.slug.clone());
         self.handing.refused.push(present.id());
         self.emit(Event::HandedBack { agent, mode, reason });
+        if self.host.is_some() {
+            self.end_guest().await;
+            return Ok(());
+        }
         let text = self.handing.request.clone().unwrap_or_default();
-        let others = catalog.without(&self.handing.refused);
-        let route = Router::new(&others).route(&text);
-        let can_work = others.find(&route.id()).is_ok_and(|(_, mode)| !mode.tool_groups.is_empty());
-        let is_followed = can_work
-            && route.tasks.len() == 1
-            && is_followed(&route, &text)
-            && self.handing.refused.len() <= MAX_ROUTED_AGAIN;
-        let route = if is_followed { route } else { route.for_default_agent() };
+        let chosen = match self.handing.refused.len() {
+            ..=MAX_ROUTED_AGAIN => self.ask_accelerator(&text, &catalog, &self.handing.refused).await?,
+            _ => None,
+        };
+        let by = if chosen.is_some() { RoutedBy::Accelerator } else { RoutedBy::Local };
+        let (manifest, mode) = chosen.unwrap_or_else(AgentCatalog::default_agent);
+        let route = Route::again(&text, &manifest, &mode, by);
         self.follow_route(&route, &present, &catalog).await
     }
 }

@@ -80,7 +80,7 @@ impl ReplyTask {
 
     fn offer(&mut self, tools: Arc<[Tool]>, prompts: Vec<(String, String)>) {
         let core = Arc::clone(&self.core);
-        let hand_back = (!tools.is_empty() && core.may_hand_back()).then(hand_back::tool);
+        let hand_back = (!self.is_joining && core.may_hand_back()).then(hand_back::tool);
         let of_loop = usize::from(core.final_output.is_some()) + usize::from(hand_back.is_some());
         let room = core.processor().max_tools().map(|most| most.saturating_sub(of_loop));
         let (offered, left_out) = within(room, &tools, |tool| self.is_own(tool));

@@ -32,7 +32,7 @@ use super::{
     task_graph::Checked,
 };
 use crate::{
-    agents::router::Route,
+    agents::orchestrator_agent::{Route, SplitSetting},
     session::{GO_ON, Step, StoreError, said, says_nothing, synthetic_message},
 };
 
@@ -192,14 +192,18 @@ impl ReplyTask {
         Ok(outcome)
     }
 
-    /// Works on the tasks of a route, if it has several.
+    /// Works on the tasks of a route, if it has several and the user wants them. A list that nobody can be asked about is one request.
     async fn split(&mut self, route: Route) -> StepResult<Option<Outcome>> {
         if route.tasks.len() < 2 {
             return Ok(None);
         }
-        let outcome = self.run_tasks(route.tasks.clone()).await?;
+        let asks = self.core.routing.split() == SplitSetting::Ask;
+        let outcome = match asks && !self.events.is_attended() {
+            true => None,
+            false => self.run_tasks(route.tasks.clone(), asks).await?,
+        };
         if outcome.is_none() {
-            self.follow_as_one(route).await?;
+            self.follow_as_one(&route).await?;
         }
         Ok(outcome)
     }

@@ -1,16 +1,16 @@
 //! Which agent answers a request. It stands in front of the loop, so every user interface has it.
 //!
 //! ```text
-//! @name ─► the user's own choice (--agent, /agent) ─► the local router ─► the fast model ─► the agent as it is
+//! @name ─► the user's own choice (--agent, /agent) ─► `orchestrator_agent::route` ─► the fast model, if that is not clear
 //! ```
 //!
-//! Only requests of the user are routed: in the session of a delegate nothing is. An agent that the user has named stays. A
-//! request that does not clearly speak for another specialist stays with the session's agent.
+//! Only requests of the user are routed: in the session of a delegate nothing is. An agent that the user has named stays.
 
 use std::{sync::Arc, time::Duration};
 
 use goose_extension::{Message, Model as _, Sampling};
 use goose_providers::PromptStyle;
+use goose_router::needs;
 use parking_lot::RwLock;
 
 use super::{
@@ -23,16 +23,15 @@ use super::{
 use crate::{
     agents::{
         agent::{Agent, ChosenBy},
-        catalog::AgentCatalog,
+        catalog::{AgentCatalog, UnknownAgent},
         manifest::{AgentManifest, AgentMode},
-        orchestrator_agent::is_followed,
-        router::{Route, RoutedBy, Router},
+        orchestrator_agent::{Route, RouteSettings, RoutedBy, SessionAgent, SplitSetting, means, route},
     },
     session::{Step, said},
 };
 
 /// The time that the fast model has to choose an agent.
-const ACCELERATOR_TIME: Duration = Duration::from_secs(5);
+const ACCELERATOR_TIME: Duration = Duration::from_secs(2);
 
 /// The most tokens of its answer: a name.
 const ACCELERATOR_TOKENS: u32 = 64;
@@ -49,17 +48,32 @@ const ACCELERATOR_INSTRUCTIONS: &str = "You choose the agent for a request. Answ
 
 /// The choice of agents in one session.
 pub(crate) enum Routing {
-    /// Each request of the user is routed, among the agents as they were at the first one.
-    On(RwLock<Option<Arc<AgentCatalog>>>),
-    /// Nothing is routed. A message may still name its agent.
-    Off,
+    /// Requests of the user are routed as the settings say, among the agents as they were at the first one.
+    Session { settings: RouteSettings, known: RwLock<Option<Arc<AgentCatalog>>> },
     /// The session of a delegate, whose agent is given.
     Delegate,
 }
 
 impl Routing {
-    pub(crate) fn on() -> Self {
-        Self::On(RwLock::default())
+    pub(crate) fn session(settings: RouteSettings) -> Self {
+        Self::Session { settings, known: RwLock::default() }
+    }
+
+    fn settings(&self) -> Option<RouteSettings> {
+        match self {
+            Self::Session { settings, .. } => Some(*settings),
+            Self::Delegate => None,
+        }
+    }
+
+    /// Returns true if requests are routed.
+    pub(super) fn is_on(&self) -> bool {
+        self.settings().is_some_and(|settings| settings.is_on)
+    }
+
+    /// Splitting of lists into tasks.
+    pub(super) fn split(&self) -> SplitSetting {
+        self.settings().map_or(SplitSetting::Off, |settings| settings.split)
     }
 }
 
@@ -69,7 +83,7 @@ type Chosen = (Arc<AgentManifest>, AgentMode);
 impl ReplyTask {
     /// Chooses the agent for a request. Returns the route where the router was asked.
     pub(super) async fn choose_agent(&mut self, message: &Message) -> StepResult<Option<Route>> {
-        let Some(text) = request(message).filter(|_| !matches!(self.core.routing, Routing::Delegate)) else {
+        let Some((text, settings)) = request(message).zip(self.core.routing.settings()) else {
             return Ok(None);
         };
         if let Some((manifest, mode)) = self.core.mentioned(&text)? {
@@ -80,46 +94,35 @@ impl ReplyTask {
         let Some(catalog) = self.core.known_agents().filter(|_| present.chosen_by != ChosenBy::User) else {
             return Ok(None);
         };
-        let mut route = self.route(&text, &present, &catalog).await?;
+        let is_first = self.state.conversation.messages().is_empty();
+        let session = (!is_first).then(|| SessionAgent::new(&present.manifest, &present.mode));
+        let mut route = route(&catalog, &text, settings, session.as_ref()).map_err(no_agent)?;
+        if !route.is_clear
+            && let Some((manifest, mode)) = self.ask_accelerator(&text, &catalog, &[]).await?
+        {
+            route = route.for_agent(&manifest, &mode, RoutedBy::Accelerator, "the fast model chose it");
+        }
         // A small model loses more by putting parts together than it gains by doing one at a time.
         if self.core.processor().model().prompt_style == PromptStyle::Brief {
-            route = route.into_one(&text, &catalog);
+            route.tasks.truncate(1);
+        }
+        self.handing.request = Some(text);
+        if route.is_once {
+            let (manifest, mode) = catalog.find(&route.id()).map_err(no_agent)?;
+            self.begin_guest(Guest::routed(manifest, mode)).await?;
+            return Ok(None);
         }
         // The agents of tasks work in sessions of their own.
         if route.tasks.len() == 1 {
             self.follow_route(&route, &present, &catalog).await?;
         }
-        self.handing.request = Some(text);
         Ok(Some(route))
     }
 
     /// Lets one agent make the reply, because the request is not split after all.
-    pub(super) async fn follow_as_one(&mut self, route: Route) -> StepResult<()> {
+    pub(super) async fn follow_as_one(&mut self, route: &Route) -> StepResult<()> {
         let (present, catalog) = (self.core.agent(), self.core.agents.catalog());
-        let text = self.handing.request.clone().unwrap_or_default();
-        self.follow_route(&route.into_one(&text, &catalog), &present, &catalog).await
-    }
-
-    /// The route of a request in this session.
-    async fn route(&self, text: &str, present: &Agent, catalog: &AgentCatalog) -> StepResult<Route> {
-        let router = Router::new(catalog);
-        let route = router.route(text);
-        let is_first = self.state.conversation.messages().is_empty();
-        // A mode without tools can only talk: it was right for the request before, and stays for no other.
-        let can_only_talk = present.chosen_by == ChosenBy::Routing && present.mode.tool_groups.is_empty();
-        if !is_first && !can_only_talk {
-            return Ok(follow_up(&router, route, text, present));
-        }
-        if is_followed(&route, text) {
-            return Ok(route);
-        }
-        if is_first
-            && !route.is_sure()
-            && let Some((manifest, mode)) = self.ask_accelerator(text, catalog).await?
-        {
-            return Ok(route.for_agent(&manifest, &mode, RoutedBy::Accelerator, "the fast model chose it"));
-        }
-        Ok(route.for_default_agent())
+        self.follow_route(route, &present, &catalog).await
     }
 
     /// Lets the agent of a route make the reply, and those that follow.
@@ -164,14 +167,19 @@ impl ReplyTask {
         Ok(is_switched)
     }
 
-    /// Asks the fast model, where there is one besides the working model. An answer that is not a name from the list, an
-    /// error and a long wait count as no answer.
-    async fn ask_accelerator(&self, text: &str, catalog: &AgentCatalog) -> StepResult<Option<Chosen>> {
+    /// Asks the fast model, where there is one besides the working model, among the modes that can do what is asked. An answer that is
+    /// not a name from the list, an error and a long wait count as no answer.
+    pub(super) async fn ask_accelerator(
+        &self,
+        text: &str,
+        catalog: &AgentCatalog,
+        refused: &[String],
+    ) -> StepResult<Option<Chosen>> {
         let (processor, accelerator) = self.core.models.pair();
         if Arc::ptr_eq(&processor, &accelerator) {
             return Ok(None);
         }
-        let choices = choices(catalog, text);
+        let choices = choices(catalog, text, refused);
         let list: Vec<String> = choices.iter().map(|(manifest, mode)| described(manifest, mode)).collect();
         let request = &text[..text.floor_char_boundary(ACCELERATOR_REQUEST)];
         let prompt = format!("<agents>\n{}\n</agents>\n\n<request>\n{request}\n</request>", list.join("\n"));
@@ -192,24 +200,9 @@ impl ReplyTask {
     }
 }
 
-/// The route of a request after others. Only a request that clearly speaks for another specialist leaves the session's agent:
-/// `thanks` and `fix it` are about what that one did. A mode that only reads fixes nothing, so the default agent does.
-fn follow_up(router: &Router<'_>, route: Route, text: &str, present: &Agent) -> Route {
-    let (manifest, mode) = AgentCatalog::default_agent();
-    let is_default = route.id() == id(&manifest, &mode) && route.tasks.len() == 1;
-    if route.id() == present.id() || (is_followed(&route, text) && !is_default) {
-        return route;
-    }
-    if present.mode.only_reads() && router.is_beyond(text, &present.manifest.name, &present.mode) {
-        return route.for_default_agent();
-    }
-    let reason = "nothing speaks clearly for another agent than the session's";
-    route.for_agent(&present.manifest, &present.mode, RoutedBy::Session, reason)
-}
-
 /// The modes that the fast model chooses from, the default one first: those that say what they are for, and can do it.
-fn choices(catalog: &AgentCatalog, text: &str) -> Vec<Chosen> {
-    let router = Router::new(catalog);
+fn choices(catalog: &AgentCatalog, text: &str, refused: &[String]) -> Vec<Chosen> {
+    let needed = needs(text);
     let of_agent = |manifest: &Arc<AgentManifest>| {
         let manifest = Arc::clone(manifest);
         let modes = manifest.modes.clone().into_iter();
@@ -217,7 +210,9 @@ fn choices(catalog: &AgentCatalog, text: &str) -> Vec<Chosen> {
     };
     let modes = catalog.agents.iter().flat_map(|entry| of_agent(&entry.manifest));
     let is_choice = |(manifest, mode): &Chosen| {
-        !mode.when_to_use.is_empty() && !router.is_beyond(text, &manifest.name, mode)
+        !mode.when_to_use.is_empty()
+            && means(manifest, mode).covers(needed)
+            && !refused.contains(&id(manifest, mode))
     };
     modes.filter(is_choice).take(ACCELERATOR_MODES).collect()
 }
@@ -225,9 +220,7 @@ fn choices(catalog: &AgentCatalog, text: &str) -> Vec<Chosen> {
 /// A choice as the fast model reads it.
 fn described(manifest: &AgentManifest, mode: &AgentMode) -> String {
     let use_for = goose_fs::truncate_chars(&mode.when_to_use, ACCELERATOR_DESCRIPTION).replace('\n', " ");
-    // The local router knows only in English what a request would change.
-    let limit = if mode.only_reads() { " It cannot change files." } else { "" };
-    format!("{}: {use_for}{limit}", id(manifest, mode))
+    format!("{}: {use_for}", id(manifest, mode))
 }
 
 fn id(manifest: &AgentManifest, mode: &AgentMode) -> String {
@@ -237,7 +230,9 @@ fn id(manifest: &AgentManifest, mode: &AgentMode) -> String {
 impl Core {
     /// The agents that requests are routed to; none where nothing is routed. They are read once in a session.
     pub(super) fn known_agents(&self) -> Option<Arc<AgentCatalog>> {
-        let Routing::On(known) = &self.routing else { return None };
+        let Routing::Session { known, settings: RouteSettings { is_on: true, .. } } = &self.routing else {
+            return None;
+        };
         let catalog = known.read().clone();
         Some(catalog.unwrap_or_else(|| {
             let catalog = Arc::new(self.agents.catalog());
@@ -252,11 +247,12 @@ impl Core {
         if !text.trim_start().starts_with('@') {
             return Ok(None);
         }
-        self.agents
-            .catalog()
-            .mentioned(text)
-            .map_err(|error| Abort::failed(format!("The message is for no agent: {error}."), None))
+        self.agents.catalog().mentioned(text).map_err(no_agent)
     }
+}
+
+fn no_agent(error: UnknownAgent) -> Abort {
+    Abort::failed(format!("The message is for no agent: {error}."), None)
 }
 
 /// The words of the user in a message, if there are any.

@@ -4,12 +4,17 @@ use std::{fs, path::Path};
 
 use goose::{
     agent_manager::{AgentManager, OpenOptions},
-    agents::{agent::ChosenBy, catalog::AgentCatalog, orchestrator_agent::route, router::RoutedBy},
+    agents::{
+        agent::ChosenBy,
+        catalog::AgentCatalog,
+        orchestrator_agent::{RouteSettings, RoutedBy, SplitSetting, route},
+    },
     exchange::{Event, Exchange},
     permission::{Mode, PermissionOptions, Permissions},
     session::{NewSession, Session, SessionStore, Step},
 };
 use goose_extension::{Message, MessageContent};
+use goose_router::Means;
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
 use serde_json::json;
 
@@ -49,22 +54,159 @@ const BACKEND: &str = "Add a REST endpoint for orders with pagination to the ser
 const SECURITY: &str = "Review this repository for SQL injection and hard-coded secrets";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clear_request_switches_the_agent_and_what_is_about_it_stays() -> anyhow::Result<()> {
+async fn the_first_request_chooses_the_agent_and_the_session_keeps_it() -> anyhow::Result<()> {
     let stage = Stage::new(["A.", "B.", "C.", "D."].map(Turn::text)).await?;
-    for (request, agent, by, is_switch) in [
-        (BACKEND, "coding-agent/backend", RoutedBy::Local, true),
-        ("thanks", "coding-agent/backend", RoutedBy::Session, false),
-        (SECURITY, "coding-agent/security", RoutedBy::Local, true),
-        ("fix it", "goose-agent/assistant", RoutedBy::Local, true),
+    for (request, by) in [
+        (BACKEND, RoutedBy::Local),
+        ("thanks", RoutedBy::Session),
+        ("The login button overlaps the logo on small screens, fix the css", RoutedBy::Session),
+        ("Write unit tests for the cart", RoutedBy::Session),
     ] {
         let events = stage.say(request).await?;
         assert_eq!(outcome(&events)?, &done());
-        assert_eq!(routed(&events), [(agent.to_owned(), by, is_switch)], "{request}");
-        assert_eq!(stage.exchange.agent().id(), agent);
+        let is_switch = by == RoutedBy::Local;
+        assert_eq!(routed(&events), [("coding-agent/backend".to_owned(), by, is_switch)], "{request}");
     }
     assert_eq!(stage.model.asked().len(), 4, "routing asks no model");
-    let instructions = stage.model.asked()[2].body["messages"][0].to_string();
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_of_ten_messages_has_one_system_prompt_and_one_tool_list() -> anyhow::Result<()> {
+    let stage = Stage::new((0..10).map(|_| Turn::text("Done."))).await?;
+    for request in [
+        "The function average in src/calc.py divides by len + 1, which is wrong",
+        "Fix it and add a test for it",
+        "Build a todo app with React in ./todo",
+        "make a plan for adding i18n",
+        "why does npm run build fail?",
+        "1. Rename Order to Purchase\n2. Add a Dockerfile for the worker\n3. Draft the release notes",
+        "Write a user story for login",
+        "implement that",
+        "is the upload handler vulnerable to path traversal?",
+        "thanks, commit everything",
+    ] {
+        stage.say(request).await?;
+    }
+    let asked = stage.model.asked();
+    assert_eq!(asked.len(), 10);
+    for (number, asked) in asked.iter().enumerate().skip(1) {
+        let first = &stage.model.asked()[0].body;
+        assert_eq!(asked.body["tools"], first["tools"], "request {number}");
+        assert_eq!(asked.body["messages"][0], first["messages"][0], "request {number}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_lacks_the_means_leaves_the_session_to_the_default_agent() -> anyhow::Result<()> {
+    let stage = Stage::new(["A.", "B.", "C.", "D."].map(Turn::text)).await?;
+    for (request, agent, is_switch) in [
+        (SECURITY, "coding-agent/security", true),
+        ("What about the login form?", "coding-agent/security", false),
+        ("fix it", "goose-agent/assistant", true),
+        ("thanks", "goose-agent/assistant", false),
+    ] {
+        let events = stage.say(request).await?;
+        let found = routed(&events);
+        assert_eq!((found[0].0.as_str(), found[0].2), (agent, is_switch), "{request}");
+        assert_eq!(stage.exchange.agent().id(), agent);
+    }
+    let instructions = stage.model.asked()[0].body["messages"][0].to_string();
     assert!(instructions.contains("security reviewer"), "{instructions}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_request_that_names_a_specialist_is_answered_by_it_once() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::scripted([
+        Turn::text("A."),
+        Turn::text("No flaws."),
+        Turn::text("C."),
+        hand_back("I may only read."),
+        Turn::text("E."),
+    ])?;
+    let exchange = open(&world, &model).await?;
+    say(&exchange, "Hello! upload.py takes avatars").await?;
+    let events = say(&exchange, "Please do a security review of the upload code").await?;
+    assert_eq!(routed(&events), [("coding-agent/security".to_owned(), RoutedBy::User, true)]);
+    let asked = model.asked();
+    assert!(asked[1].body.to_string().contains("upload.py takes avatars"), "it sees the whole session");
+    assert_eq!(exchange.agent().id(), "goose-agent/assistant");
+    say(&exchange, "What did security say?").await?;
+    let events = say(&exchange, "Now do a security audit of the download code").await?;
+    let lines = hand_backs(&events);
+    assert_eq!(lines, ["to coding-agent/security", "from coding-agent/security: I may only read."]);
+    let asked = model.asked();
+    assert_eq!(asked[2].body["tools"], asked[0].body["tools"], "a question about an agent is not for it");
+    assert_eq!(asked[4].body["tools"], asked[0].body["tools"], "the session's agent goes on");
+    exchange.close().await;
+    Ok(())
+}
+
+const LIST: &str = "1. Rename the class Order to Purchase\n2. Add a Dockerfile for the worker\n3. Explain how the cache expires";
+
+/// A session in which an explicit list is said.
+async fn say_list(split: Option<SplitSetting>, config: &str) -> anyhow::Result<(ModelServer, Vec<Event>)> {
+    let world = World::new()?;
+    configure(&world, config)?;
+    let model = ModelServer::answering(|_| Turn::text("Done."))?;
+    let agents = world.agents()?;
+    let options = options(&agents, &model, &world.file("").canonicalize()?).await?;
+    let options = split.into_iter().fold(options, OpenOptions::with_split);
+    let exchange = agents.open(options).await?;
+    let events = say(&exchange, LIST).await?;
+    exchange.close().await;
+    Ok((model, events))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_independent_jobs_is_split_only_as_the_settings_say() -> anyhow::Result<()> {
+    for (split, config, requests) in [
+        (None, "", 1),
+        (None, "orchestrator: {split: off}\n", 1),
+        (None, "orchestrator: {split: auto}\n", 4),
+        (Some(SplitSetting::Auto), "orchestrator: {split: off}\n", 4),
+        (Some(SplitSetting::Off), "orchestrator: {split: auto}\n", 1),
+        (None, "orchestrator: {split: auto}\nGOOSE_ORCHESTRATOR_DISABLED: true\n", 1),
+    ] {
+        let (model, events) = say_list(split, config).await?;
+        assert_eq!(model.asked().len(), requests, "{split:?} {config}");
+        let is_planned = events.iter().any(|event| matches!(event, Event::TaskPlan(_)));
+        assert_eq!(is_planned, requests > 1, "{split:?} {config}");
+    }
+    Ok(())
+}
+
+#[test]
+fn ordinary_requests_are_one_request_for_an_agent_that_can_do_them() -> anyhow::Result<()> {
+    let catalog = AgentCatalog::builtin();
+    for text in [
+        "Fix it and add a test for it",
+        "Find the bug, fix it, run the tests and commit the fix.",
+        "I have this failing test output: FAILED tests/test_api.py::test_orders - AssertionError: 500 != 200\nE sqlalchemy: no such table: orders\n1. The migration ran fine locally.\n2. The docker image was rebuilt.\nWhat is wrong?",
+        "Implement this ticket:\n## Requirements\n- Users can filter orders by status in the UI\n- The API gets a new query parameter status\n- Add tests\n- Update the docs. Keep the code style. Do everything in one commit.",
+        "The login button does nothing; the API returns 500. Fix both.",
+        "The server prints >> error: connection refused << when I open the page. Fix it.",
+        "The test in tests/test_calc.py fails. Find the bug, fix it, run the tests and commit the fix.",
+        "Find out why CI fails and fix it",
+        "Fix the bug in average and add a test for it",
+        "Read main.rs. Then explain how errors are handled. Then suggest improvements.",
+        "Look at the design in docs/design.md and implement step 1",
+        "Build a todo app with React in ./todo",
+        "Create a small HTML timer app in timer.html",
+        "make a plan for adding i18n",
+        "Add a function median to src/calc.py with tests, run them, and update the README.",
+        "fix the failing test",
+        "Refactor calc.py and run the tests",
+        "Update the dependencies and make sure the tests pass",
+    ] {
+        let route = route(&catalog, text, RouteSettings::default(), None)?;
+        assert_eq!(route.tasks.len(), 1, "{text}");
+        let (_, mode) = catalog.find(&route.id())?;
+        assert!(mode.can_run_commands() && mode.means().covers(Means::ALL), "{text}: {}", route.id());
+    }
     Ok(())
 }
 
@@ -196,7 +338,7 @@ async fn a_resumed_session_knows_who_chose_its_agent() -> anyhow::Result<()> {
     let events = say(&exchange, "thanks").await?;
     assert_eq!(routed(&events), [("coding-agent/backend".to_owned(), RoutedBy::Session, false)]);
     let events = say(&exchange, SECURITY).await?;
-    assert_eq!(routed(&events), [("coding-agent/security".to_owned(), RoutedBy::Local, true)]);
+    assert_eq!(routed(&events), [("coding-agent/backend".to_owned(), RoutedBy::Session, false)]);
     assert!(exchange.switch_agent("security").await.is_ok());
     say(&exchange, "thanks").await?;
     exchange.close().await;
@@ -211,8 +353,10 @@ async fn a_resumed_session_knows_who_chose_its_agent() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_fast_model_is_asked_only_about_an_unclear_first_request() -> anyhow::Result<()> {
     const UNCLEAR: &str = "Bitte schreibe ein Gedicht über das Meer und die Möwen";
+    // Of what it cannot read, it does not know what it needs.
     for (request, answer, agent, by) in [
-        (UNCLEAR, Some("coding-agent/architect\n"), "coding-agent/architect", RoutedBy::Accelerator),
+        (UNCLEAR, Some("coding-agent/frontend\n"), "coding-agent/frontend", RoutedBy::Accelerator),
+        (UNCLEAR, Some("coding-agent/architect"), "goose-agent/assistant", RoutedBy::Local),
         (UNCLEAR, Some("I would take the architect."), "goose-agent/assistant", RoutedBy::Local),
         (UNCLEAR, Some("coding-agent/nothing"), "goose-agent/assistant", RoutedBy::Local),
         (BACKEND, None, "coding-agent/backend", RoutedBy::Local),
@@ -278,7 +422,7 @@ async fn an_agent_of_the_user_that_only_reads_gets_no_request_to_change_code() -
     fs::write(folder.join("ledger.yaml"), agent)?;
     let routed = |text: &str| {
         let catalog = AgentCatalog::load(&world.paths(), &world.file(""));
-        route(&catalog, text).map(|route| route.id())
+        route(&catalog, text, RouteSettings::default(), None).map(|route| route.id())
     };
     let changes = [
         "Change how the ledger rounds tax on invoices",
@@ -288,7 +432,7 @@ async fn an_agent_of_the_user_that_only_reads_gets_no_request_to_change_code() -
     for change in changes {
         assert_ne!(routed(change)?, "ledger/main", "{change}");
     }
-    fs::write(folder.join("ledger.yaml"), agent.replace("[read]", "[read, edit]"))?;
+    fs::write(folder.join("ledger.yaml"), agent.replace("[read]", "[read, edit, command]"))?;
     assert!(changes.iter().any(|change| routed(change).is_ok_and(|id| id == "ledger/main")));
     Ok(())
 }
@@ -296,21 +440,12 @@ async fn an_agent_of_the_user_that_only_reads_gets_no_request_to_change_code() -
 #[test]
 fn a_request_that_names_its_agent_is_one_task() -> anyhow::Result<()> {
     let text = "@security look at the login and restyle the CSS buttons of the checkout page";
-    let route = route(&AgentCatalog::builtin(), text)?;
+    let route = route(&AgentCatalog::builtin(), text, RouteSettings::default(), None)?;
     let tasks: Vec<(&str, &str)> =
         route.tasks.iter().map(|task| (task.id.as_str(), task.text.as_str())).collect();
     assert_eq!((route.id().as_str(), tasks), ("coding-agent/security", vec![("1", text)]));
     Ok(())
 }
-
-const GARDENER: &str = "
-modes:
-  - slug: main
-    when_to_use: Pruning roses, tulips and hedges in a garden.
-    tool_groups: [read]
-    dependencies: [developer]
-";
-const GARDENING: &str = "Prune the roses, tulips and hedges in the garden";
 
 fn hand_back(reason: &str) -> Turn {
     Turn::call("hand_back", json!({"reason": reason}))
@@ -327,98 +462,89 @@ fn hand_backs(events: &[Event]) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_is_handed_back_is_routed_again_twice_then_the_default_agent_answers()
--> anyhow::Result<()> {
+async fn a_request_that_is_handed_back_goes_to_the_default_agent() -> anyhow::Result<()> {
     let world = World::new()?;
-    let folder = world.paths().config.join("agents");
-    fs::create_dir_all(&folder)?;
-    for name in ["alpha", "beta", "gamma", "delta"] {
-        fs::write(folder.join(format!("{name}.yaml")), format!("name: {name}{GARDENER}"))?;
-    }
     let model = ModelServer::scripted([
-        hand_back("No shears."),
-        hand_back("No\u{1b}[31m ladder.\nNone."),
-        hand_back(&"Too high. ".repeat(200)).and_call("developer__tree", json!({})),
-        Turn::text("Done."),
+        Turn::text("There is an injection."),
+        hand_back(&format!("I\u{1b}[31m may only read.\nReally. {}", "No. ".repeat(200)))
+            .and_call("developer__tree", json!({})),
+        Turn::text("Fixed."),
         Turn::text("You are welcome."),
     ])?;
     let exchange = open(&world, &model).await?;
-    let events = say(&exchange, GARDENING).await?;
+    say(&exchange, SECURITY).await?;
+    let events = say(&exchange, "What do you think of src/login.py?").await?;
     let lines = hand_backs(&events);
-    let (froms, tos): (Vec<&String>, Vec<&String>) = lines.iter().partition(|line| line.starts_with("from"));
-    assert_eq!((froms.len(), tos.len()), (3, 4), "{lines:?}");
-    assert!(froms[0].ends_with("No shears.") && froms[2].len() < 400, "{lines:?}");
-    assert!(!froms[1].contains(['\u{1b}', '\n']), "{lines:?}");
-    let mut agents: Vec<&str> = tos[..3].iter().map(|to| to.as_str()).collect();
-    agents.sort_unstable();
-    agents.dedup();
-    assert_eq!(agents.len(), 3, "no mode is asked twice: {lines:?}");
-    assert_eq!(tos[3], "to goose-agent/assistant");
-    assert_eq!(exchange.agent().id(), "goose-agent/assistant");
-
-    assert_eq!(problem(&exchange.messages()), None, "each call has one result");
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(!lines[1].contains(['\u{1b}', '\n']) && lines[1].len() < 400, "{lines:?}");
+    assert_eq!(
+        (lines[0].as_str(), lines[2].as_str()),
+        ("to coding-agent/security", "to goose-agent/assistant")
+    );
     let asked = model.asked();
     for (number, asked) in asked.iter().enumerate() {
-        assert_eq!(asked.tool_names().contains(&"hand_back"), number < 3, "request {number}");
+        assert_eq!(asked.tool_names().contains(&"hand_back"), number < 2, "request {number}");
     }
-    let results = asked[3].tool_results();
-    assert_eq!(results.len(), 4, "{results:?}");
-    assert!(results[0].1.contains("Handed back") && results[1].1.contains("Handed back"), "{results:?}");
-    let resolved = exchange.agent().toolset.resolve("hand_back");
-    assert!(resolved.is_err(), "it is in no toolset");
+    assert!(asked[2].tool_names().contains(&"developer__edit"));
+    let results = asked[2].tool_results();
+    assert!(results.len() == 2 && results[0].1.contains("Handed back"), "{results:?}");
+    assert_eq!(problem(&exchange.messages()), None, "each call has one result");
+    assert!(exchange.agent().toolset.resolve("hand_back").is_err(), "it is in no toolset");
     assert_eq!(routed(&say(&exchange, "thanks").await?)[0].0, "goose-agent/assistant");
     exchange.close().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_follow_up_that_a_read_only_mode_cannot_do_is_handed_back() -> anyhow::Result<()> {
+async fn the_fast_model_chooses_after_a_hand_back_and_nobody_is_asked_twice() -> anyhow::Result<()> {
     let world = World::new()?;
     let model = ModelServer::scripted([
-        Turn::text("There is an injection."),
-        hand_back("I may only read."),
-        Turn::text("Fixed."),
+        hand_back("One."),
+        hand_back("Two."),
+        hand_back("Three."),
+        Turn::text("Done."),
     ])?;
-    let exchange = open(&world, &model).await?;
-    say(&exchange, SECURITY).await?;
-    let events = say(&exchange, "Do what you propose").await?;
+    let fast = ModelServer::scripted(["coding-agent/qa", "coding-agent/sre"].map(Turn::text))?;
+    let agents = world.agents()?;
+    let options = options(&agents, &model, &world.file("").canonicalize()?).await?;
+    let exchange = agents.open(options.with_accelerator(provider(&fast, Wire::Chat)?)).await?;
+    let events = say(&exchange, BACKEND).await?;
     let lines = hand_backs(&events);
-    assert_eq!(lines[..2], ["to coding-agent/security", "from coding-agent/security: I may only read."]);
-    let asked = model.asked();
-    assert!(!asked[1].tool_names().contains(&"developer__edit"));
-    assert!(asked[2].tool_names().contains(&"developer__edit"), "{lines:?}");
+    let tos: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("to ")).collect();
+    assert_eq!(tos, ["coding-agent/backend", "coding-agent/qa", "coding-agent/sre", "goose-agent/assistant"]);
+    let asked = fast.asked();
+    assert!(!asked[1].body.to_string().contains("coding-agent/backend"), "it has handed back");
     exchange.close().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hand_back_is_not_offered_to_modes_without_tools_nor_to_named_agents() -> anyhow::Result<()> {
+async fn a_mode_without_tools_can_hand_back_and_a_named_agent_cannot() -> anyhow::Result<()> {
     let world = World::new()?;
     let model = ModelServer::scripted([
-        Turn::text("1. Look."),
-        Turn::text("On it."),
+        Turn::text("Deployed."),
+        hand_back("I cannot save it."),
+        Turn::text("Saved."),
         hand_back("I will not."),
         Turn::text("Well."),
     ])?;
     let exchange = open(&world, &model).await?;
-    let events = say(&exchange, "Write a plan for migrating to Postgres before changing anything").await?;
-    assert_eq!(routed(&events)[0].0, "goose-agent/planner");
-    let events = say(&exchange, "now do it").await?;
+    say(&exchange, "Deploy the site with rsync").await?;
+    let events = say(&exchange, "Turn this conversation into a recipe").await?;
     assert_eq!(
-        routed(&events)[0].0,
-        "goose-agent/assistant",
-        "a mode that can only talk stays for no other request"
+        hand_backs(&events),
+        ["to goose-agent/recipe_maker", "from goose-agent/recipe_maker: I cannot save it."]
     );
     assert!(exchange.switch_agent("security").await.is_ok());
     let events = say(&exchange, "look again").await?;
     assert_eq!(hand_backs(&events), Vec::<String>::new());
     let asked = model.asked();
-    assert_eq!(asked[0].tool_names(), Vec::<&str>::new());
-    for asked in &asked {
-        assert!(!asked.tool_names().contains(&"hand_back"), "{:?}", asked.tool_names());
-    }
-    let results = asked[3].tool_results();
-    assert!(results[0].1.contains("There is no tool `hand_back`"), "{results:?}");
+    assert_eq!(asked[1].tool_names(), ["hand_back"]);
+    assert!(asked[2].tool_names().contains(&"developer__shell"));
+    assert!(!asked[3].tool_names().contains(&"hand_back"));
+    let results = asked[4].tool_results();
+    let refused = results.last().map(|result| result.1.as_str()).unwrap_or_default();
+    assert!(refused.contains("There is no tool `hand_back`"), "{results:?}");
     exchange.close().await;
     Ok(())
 }

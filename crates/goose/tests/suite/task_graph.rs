@@ -31,6 +31,10 @@ use crate::{
 /// The words that only the request for one answer has.
 const JOIN: &str = "The request was split into tasks";
 
+/// An explicit list, whose first job is for a mode that only reads.
+const LIST: &str = "1. Review this repository for SQL injection and hard-coded secrets\n\
+                    2. Restyle the buttons of the React checkout page";
+
 /// A session whose requests are split.
 struct Crew {
     world: World,
@@ -428,36 +432,6 @@ fn states(crew: &Crew) -> Vec<TaskState> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn results_are_kept_if_the_rest_of_a_plan_is_not_run() -> anyhow::Result<()> {
-    for decision in [Some(PlanDecision::AsOne), Some(PlanDecision::Cancel), None] {
-        let permissions = Permissions::new(PermissionOptions::new(Mode::SmartApprove));
-        let model = ModelServer::answering(|_| Turn::text("Answered."))?;
-        let crew = Crew::after(model, permissions, "", &half_done()?).await?;
-        crew.exchange.set_attended(true);
-        let mut reply = crew.exchange.reply_to("continue");
-        while let Some(event) = bounded(reply.next()).await? {
-            if let Event::TaskPlan(plan) = &event {
-                ensure!(plan.is_question && plan.finished == ["1"], "{plan:?}");
-                match decision {
-                    Some(decision) => ensure!(reply.answer(&plan.id, decision)),
-                    None => reply.cancel(),
-                }
-            }
-        }
-        if decision != Some(PlanDecision::AsOne) {
-            ensure!(crew.model.asked().is_empty());
-            records_of(&crew, "What is done?").await?;
-        }
-        let told = text(&crew.model.asked()[0]);
-        ensure!(told.contains("The first result."), "{decision:?}: {told}");
-        assert_eq!(states(&crew), [TaskEnd::Done, TaskEnd::Cancelled].map(TaskState::Over));
-        assert_eq!(problem(&crew.exchange.messages()), None);
-        crew.exchange.close().await;
-    }
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn interrupted_tasks_survive_a_message_that_cannot_be_answered() -> anyhow::Result<()> {
     let permissions = Permissions::new(PermissionOptions::new(Mode::Auto));
     let model = crew_model(|_| Turn::text("Done."))?;
@@ -729,10 +703,11 @@ async fn tasks_that_name_the_same_file_or_folder_run_one_after_another() -> anyh
             true => Turn::text("The endpoint is there.").after(Duration::from_millis(200)),
             false => Turn::text("Restyled.").after(Duration::from_millis(600)),
         })?;
-        let crew = Crew::new(model).await?;
+        let permissions = Permissions::new(PermissionOptions::new(Mode::Auto));
+        let crew = Crew::with(model, permissions, "orchestrator: {split: auto}\n").await?;
         let request = format!(
-            "1. Add a REST endpoint for orders to the Rust backend server in {one}\n\
-             2. Restyle the CSS buttons of the React checkout page in {two}"
+            "1. Add a REST endpoint for invoices in {one}\n\
+             2. Restyle the buttons of the React checkout page in {two}"
         );
         let records = records_of(&crew, &request).await?;
         assert_eq!(course(&records), expected, "{one} {two}");
@@ -863,13 +838,14 @@ async fn tokens_that_are_used_up_end_the_tasks() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_the_approving_modes_the_user_decides_about_the_plan() -> anyhow::Result<()> {
-    for decision in [PlanDecision::Run, PlanDecision::AsOne, PlanDecision::Cancel] {
-        let model = crew_model(|_| Turn::text("Done."))?;
-        let mut crew =
-            Crew::with(model, Permissions::new(PermissionOptions::new(Mode::SmartApprove)), "").await?;
-        crew.is_attended = true;
-        let mut reply = crew.begin(&[("A", &[]), ("B", &[])]).await?;
+async fn the_user_decides_in_every_mode_whether_a_list_is_split() -> anyhow::Result<()> {
+    let modes = [Mode::Auto, Mode::SmartApprove, Mode::Approve];
+    let decisions = [PlanDecision::Run, PlanDecision::AsOne, PlanDecision::Cancel];
+    for (mode, decision) in modes.into_iter().zip(decisions) {
+        let permissions = Permissions::new(PermissionOptions::new(mode));
+        let crew = Crew::with(crew_model(|_| Turn::text("Done."))?, permissions, "").await?;
+        crew.exchange.set_attended(true);
+        let mut reply = crew.exchange.reply_to(LIST);
         let mut last = None;
         let mut plans = 0;
         while let Some(event) = bounded(reply.next()).await? {
@@ -890,8 +866,8 @@ async fn in_the_approving_modes_the_user_decides_about_the_plan() -> anyhow::Res
         };
         assert_eq!((last, asked.len()), (Some(Event::Finished(expected)), requests), "{decision:?}");
         if decision == PlanDecision::AsOne {
-            ensure!(text(&asked[0]).ends_with("Do all of it"), "{}", text(&asked[0]));
-            ensure!(!asked[0].tool_names().is_empty());
+            ensure!(text(&asked[0]).ends_with(LIST), "{}", text(&asked[0]));
+            assert_eq!(crew.exchange.agent().id(), "goose-agent/assistant", "it can do all of it");
         }
         crew.exchange.close().await;
     }
@@ -939,26 +915,5 @@ async fn results_are_checked_where_that_is_switched_on() -> anyhow::Result<()> {
         }
         crew.exchange.close().await;
     }
-    Ok(())
-}
-
-/// A request whose first part is for a mode that only reads.
-const COMPOUND: &str = "1. Review this repository for SQL injection and hard-coded secrets\n\
-                        2. Restyle the CSS buttons of the React checkout page";
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_is_not_split_after_all_goes_to_a_mode_that_can_edit() -> anyhow::Result<()> {
-    let permissions = Permissions::new(PermissionOptions::new(Mode::SmartApprove));
-    let crew = Crew::with(crew_model(|_| Turn::text("Done."))?, permissions, "").await?;
-    crew.exchange.set_attended(true);
-    let mut reply = crew.exchange.reply_to(COMPOUND);
-    while let Some(event) = bounded(reply.next()).await? {
-        if let Event::TaskPlan(plan) = &event {
-            ensure!(reply.answer(&plan.id, PlanDecision::AsOne));
-        }
-    }
-    assert_eq!(crew.exchange.agent().id(), "coding-agent/frontend");
-    ensure!(crew.model.asked()[0].tool_names().contains(&"developer__edit"));
-    crew.exchange.close().await;
     Ok(())
 }

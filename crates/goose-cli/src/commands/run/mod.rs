@@ -148,9 +148,7 @@ async fn once(
     let exchange = &assembled.exchange;
     let reply = if message.is_empty() { exchange.reply() } else { exchange.reply_to(message) };
     let input_or_nobody = stderr::can_ask().then_some(input);
-    let asks_about_tasks = false;
-    let follower =
-        Follower { exchange, view, signals: &mut signals, input: input_or_nobody, asks_about_tasks };
+    let follower = Follower { exchange, view, signals: &mut signals, input: input_or_nobody };
     let ended = follower.follow(reply).await;
     input.restore();
     let within = if matches!(ended, Ok(Ending::Leave(_))) { LEAVE_TIME } else { END_TIME };

@@ -274,13 +274,7 @@ impl Chat {
     async fn follow(&mut self, reply: Reply) -> anyhow::Result<Result<Outcome, ExitCode>> {
         let input = stderr::can_ask().then_some(&self.input);
         let exchange = &self.assembled.exchange;
-        let follower = Follower {
-            exchange,
-            view: &mut self.screen,
-            signals: &mut self.signals,
-            input,
-            asks_about_tasks: true,
-        };
+        let follower = Follower { exchange, view: &mut self.screen, signals: &mut self.signals, input };
         match follower.follow(reply).await? {
             Ending::Leave(code) => {
                 self.end_time = LEAVE_TIME;

@@ -1,7 +1,7 @@
 //! Task graphs: a request that is split into tasks, which run side by side as delegates, and one answer from their results.
 //!
 //! ```text
-//! run_tasks ─► plan (stored, shown, asked about in the approving modes) ─► schedule ─► join ─► check
+//! run_tasks ─► plan (stored, shown, asked about) ─► schedule ─► join ─► check
 //!                                                                        │   ▲
 //!                  each task: a delegate in a session of its own ◄───────┘   └─ result (stored, shown)
 //! ```
@@ -34,8 +34,7 @@ use super::{
     reply_task::{Abort, ReplyTask, StepResult},
 };
 use crate::{
-    agents::router::RoutedTask,
-    permission::Mode,
+    agents::orchestrator_agent::RoutedTask,
     session::{PlannedTask, Step, said, synthetic, synthetic_message},
 };
 
@@ -68,8 +67,13 @@ impl TaskSettings {
 }
 
 impl ReplyTask {
-    /// Works on a request that consists of several tasks. `None` if it is to be worked on as one request after all.
-    pub(super) async fn run_tasks(&mut self, tasks: Vec<RoutedTask>) -> StepResult<Option<Outcome>> {
+    /// Works on a request that consists of several tasks, after the user has agreed if `asks` is set. `None` if it is to be worked on as
+    /// one request after all.
+    pub(super) async fn run_tasks(
+        &mut self,
+        tasks: Vec<RoutedTask>,
+        asks: bool,
+    ) -> StepResult<Option<Outcome>> {
         let tasks = match plan::plan(tasks, &self.core.agents.catalog(), &self.core.working_dir) {
             Ok(tasks) => tasks,
             Err(reason) => {
@@ -78,12 +82,12 @@ impl ReplyTask {
             }
         };
         self.record(Step::TaskPlan { tasks: tasks.clone() }).await?;
-        self.run_graph(TaskGraph::new(tasks)).await
+        self.run_graph(TaskGraph::new(tasks), asks).await
     }
 
     /// Goes on with tasks that goose was ended in the middle of.
     pub(super) async fn resume_tasks(&mut self, log: TaskLog) -> StepResult<Option<Outcome>> {
-        self.run_graph(log.into_graph()).await
+        self.run_graph(log.into_graph(), false).await
     }
 
     /// Returns true if there are interrupted tasks, and the user goes on with them.
@@ -106,10 +110,10 @@ impl ReplyTask {
         self.core.board.end();
     }
 
-    async fn run_graph(&mut self, mut graph: TaskGraph) -> StepResult<Option<Outcome>> {
-        let decision = self.show_plan(&graph).await;
+    async fn run_graph(&mut self, mut graph: TaskGraph, asks: bool) -> StepResult<Option<Outcome>> {
+        let decision = self.show_plan(&graph, asks).await;
         if decision != PlanDecision::Run {
-            return self.leave_tasks(&graph, decision).await;
+            return self.leave_tasks(decision).await;
         }
         let scheduled = self.schedule(&mut graph).await;
         self.core.board.end();
@@ -117,14 +121,9 @@ impl ReplyTask {
         self.join(&graph).await.map(Some)
     }
 
-    /// Leaves the tasks as they are.
-    async fn leave_tasks(
-        &mut self,
-        graph: &TaskGraph,
-        decision: PlanDecision,
-    ) -> StepResult<Option<Outcome>> {
+    /// Drops tasks that the user does not want.
+    async fn leave_tasks(&mut self, decision: PlanDecision) -> StepResult<Option<Outcome>> {
         self.core.board.end();
-        self.keep_results(graph).await?;
         if decision != PlanDecision::AsOne {
             return Err(Abort::Cancelled);
         }
@@ -140,10 +139,8 @@ impl ReplyTask {
         Ok(())
     }
 
-    /// Shows the plan. In the modes that ask, the user has a say before anything runs.
-    async fn show_plan(&self, graph: &TaskGraph) -> PlanDecision {
-        let asks = matches!(self.core.permissions.mode(), Mode::Approve | Mode::SmartApprove);
-        let is_question = asks && self.events.is_attended();
+    /// Shows the plan. Where `is_question` is set, the user has a say before anything runs.
+    async fn show_plan(&self, graph: &TaskGraph, is_question: bool) -> PlanDecision {
         let tasks: Vec<PlannedTask> = graph.tasks.iter().map(|task| task.planned.clone()).collect();
         let finished = graph.over().map(|task| task.planned.id.clone()).collect();
         let id = self.events.question_id(PLAN_QUESTION);

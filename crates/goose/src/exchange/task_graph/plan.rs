@@ -1,15 +1,11 @@
 //! The plan: tasks of a router, with those one after another that name the same files and folders.
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+
+use goose_router::is_file_name;
 
 use crate::{
-    agents::{
-        catalog::AgentCatalog,
-        router::{RoutedTask, is_file_name},
-    },
+    agents::{catalog::AgentCatalog, orchestrator_agent::RoutedTask},
     session::PlannedTask,
 };
 
@@ -40,28 +36,14 @@ pub(super) fn plan(
     let mut paths: Vec<Vec<PathBuf>> = Vec::with_capacity(tasks.len());
     for task in tasks {
         let (_, mode) = catalog.find(&task.agent_id()).map_err(|error| error.to_string())?;
-        let RoutedTask { id, agent, mode: slug, text, needs } = task;
+        let RoutedTask { id, agent, mode: slug, text } = task;
         let own = if mode.can_write() { named_paths(&text, working_dir) } else { Vec::new() };
-        let known = all_before(&planned, &needs);
         let before = planned.iter().zip(&paths).filter(|(_, theirs)| overlap(theirs, &own));
-        let before = before.map(|(earlier, _)| earlier.id.clone());
-        let after = before.filter(|earlier| !known.contains(earlier)).collect();
+        let after = before.map(|(earlier, _)| earlier.id.clone()).collect();
         paths.push(own);
-        planned.push(PlannedTask { id, agent, mode: slug, text, needs, after });
+        planned.push(PlannedTask { id, agent, mode: slug, text, needs: Vec::new(), after });
     }
     Ok(planned)
-}
-
-/// The tasks that are over when these are.
-fn all_before(planned: &[PlannedTask], ids: &[String]) -> BTreeSet<String> {
-    let mut found: BTreeSet<String> = ids.iter().cloned().collect();
-    // Each task comes after those that it needs.
-    for task in planned.iter().rev() {
-        if found.contains(&task.id) {
-            found.extend(task.needs.iter().chain(&task.after).cloned());
-        }
-    }
-    found
 }
 
 /// The files and folders that a text names.
@@ -90,13 +72,12 @@ fn overlap(paths: &[PathBuf], others: &[PathBuf]) -> bool {
 mod tests {
     use super::*;
 
-    fn task(id: &str, mode: &str, text: &str, needs: &[&str]) -> RoutedTask {
+    fn task(id: &str, mode: &str, text: &str) -> RoutedTask {
         RoutedTask {
             id: id.to_owned(),
             agent: "coding-agent".to_owned(),
             mode: mode.to_owned(),
             text: text.to_owned(),
-            needs: needs.iter().map(|&need| need.to_owned()).collect(),
         }
     }
 
@@ -107,19 +88,22 @@ mod tests {
     #[test]
     fn tasks_that_name_the_same_file_run_one_after_another() {
         let tasks = planned(vec![
-            task("1", "backend", "Add a parser to `src/lib.rs`.", &[]),
-            task("2", "backend", "Document ./src/lib.rs, for Node.js as well", &[]),
-            task("3", "backend", "Use Node.js in main.ts", &[]),
-            task("4", "backend", "Add tests to src/lib.rs", &["2"]),
-            task("5", "security", "Review src/lib.rs", &[]),
+            task("1", "backend", "Add a parser to `src/lib.rs`."),
+            task("2", "backend", "Document ./src/lib.rs, for Node.js as well"),
+            task("3", "backend", "Use Node.js in main.ts"),
+            task("4", "backend", "Add tests to src/lib.rs"),
+            task("5", "security", "Review src/lib.rs"),
         ]);
         let after: Vec<Vec<String>> = tasks.unwrap().into_iter().map(|task| task.after).collect();
-        assert_eq!(after, [vec![], vec!["1".to_owned()], vec![], vec![], vec![]]);
+        assert_eq!(
+            after,
+            [vec![], vec!["1".to_owned()], vec![], vec!["1".to_owned(), "2".to_owned()], vec![]]
+        );
     }
 
     #[test]
     fn an_agent_that_is_gone_is_named() {
-        let reason = planned(vec![task("1", "no_such_mode", "a", &[])]).unwrap_err();
+        let reason = planned(vec![task("1", "no_such_mode", "a")]).unwrap_err();
         assert!(reason.contains("no_such_mode"), "{reason}");
     }
 
@@ -154,10 +138,10 @@ mod tests {
     #[test]
     fn tasks_about_a_folder_and_what_is_in_it_run_one_after_another() {
         let tasks = planned(vec![
-            task("1", "backend", "Clean up src/auth/", &[]),
-            task("2", "backend", "Add a check to src/auth/login.rs", &[]),
-            task("3", "backend", "Add a target to the Makefile", &[]),
-            task("4", "backend", "Sort the Makefile, and src/authors.rs", &[]),
+            task("1", "backend", "Clean up src/auth/"),
+            task("2", "backend", "Add a check to src/auth/login.rs"),
+            task("3", "backend", "Add a target to the Makefile"),
+            task("4", "backend", "Sort the Makefile, and src/authors.rs"),
         ]);
         let after: Vec<Vec<String>> = tasks.unwrap().into_iter().map(|task| task.after).collect();
         assert_eq!(after, [vec![], vec!["1".to_owned()], vec![], vec!["3".to_owned()]]);

@@ -1,0 +1,193 @@
+//! Finds the agent for a request without a model: text in, choice out.
+//!
+//! - [`Router::specialist`]: the mode whose kind of work a first request clearly is. `words` reads the request, `features` is what the
+//!   linear `classifier` sees of it, with the word classes of `lexicon`; `own_agents` compares it with agents that do not come with goose.
+//! - [`Router::named`]: the agent that a request names in its own words.
+//! - [`needs`]: what a request needs an agent to be able to do, estimated cautiously. No choice falls on a mode that cannot do it.
+//! - [`jobs`]: the items of a request that is an explicit list of independent jobs.
+//!
+//! `data/` has the training examples, the word lists and the weights; `examples/train_router` makes the weights.
+
+mod classifier;
+mod features;
+mod jobs;
+mod language;
+mod lexicon;
+mod means;
+mod names;
+mod needs;
+mod own_agents;
+mod table;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+pub use self::means::Means;
+use self::{
+    classifier::{Classifier, LABELS, Weights},
+    words::Word,
+};
+
+/// The probability from which a request is clearly for a specialist.
+const SURE: f32 = 0.5;
+
+/// The same for a mode that cannot do everything: a mistake costs more there.
+const SURE_OF_LIMITED: f32 = 0.5;
+
+/// The probability below which the choice of the default agent is a guess.
+const SURE_OF_DEFAULT: f32 = 0.7;
+
+/// The fewest words that can be clear: `Again` and `Try it` are not.
+const MIN_WORDS: usize = 3;
+
+/// The most words that a reason names.
+const MAX_REASON_WORDS: usize = 4;
+
+/// The weights of the classifier.
+const WEIGHTS: &[u8] = include_bytes!("../data/weights.bin");
+
+/// A mode that requests can go to.
+#[derive(Debug, Clone)]
+pub struct Candidate<'a> {
+    /// The agent's name.
+    pub agent: &'a str,
+    /// The slug of its mode.
+    pub mode: &'a str,
+    /// What it can do.
+    pub means: Means,
+    /// Texts about its purpose, each with a weight, if it does not come with goose; the classifier knows the others.
+    pub about: Vec<(&'a str, f32)>,
+}
+
+/// The specialist for a request, or the reason why there is none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Guess<'a> {
+    /// Agent and mode; none for the default agent.
+    pub specialist: Option<(&'a str, &'a str)>,
+    /// The probability that this is right.
+    pub confidence: f32,
+    /// False if a fast model should be asked.
+    pub is_clear: bool,
+    /// The reason, for the user.
+    pub reason: String,
+}
+
+impl Guess<'_> {
+    fn default_agent(confidence: f32, reason: impl Into<String>) -> Self {
+        Self { specialist: None, confidence, is_clear: confidence >= SURE_OF_DEFAULT, reason: reason.into() }
+    }
+}
+
+/// Finds agents for requests.
+#[derive(Debug)]
+pub struct Router<'a> {
+    candidates: Vec<Candidate<'a>>,
+}
+
+impl<'a> Router<'a> {
+    /// A router to these modes.
+    pub fn new(candidates: Vec<Candidate<'a>>) -> Self {
+        Self { candidates }
+    }
+
+    /// The specialist that a first request is clearly for, among those that can do all of it.
+    pub fn specialist(&self, text: &str) -> Guess<'a> {
+        let words = words::words(text);
+        let is_foreign = is_foreign(text, &words);
+        if words.len() < MIN_WORDS && !is_foreign {
+            return Guess::default_agent(1.0, "the request is too short to point to a specialist");
+        }
+        let needed = if is_foreign { Means::ALL } else { needs::needs(text, &words) };
+        if let Some(own) = self.own_agent(&words, needed) {
+            return own;
+        }
+        if is_foreign {
+            return Guess {
+                is_clear: false,
+                ..Guess::default_agent(1.0, "the request does not seem to be in English")
+            };
+        }
+        let classifier = Classifier::new(Weights::new(WEIGHTS), &words);
+        let found = classifier.probabilities();
+        let best = (1..LABELS.len()).max_by(|one, two| found[*one].total_cmp(&found[*two])).unwrap_or(1);
+        let (agent, mode) = LABELS[best];
+        let candidate = self.candidates.iter().find(|candidate| {
+            (candidate.agent, candidate.mode) == (agent, mode) && candidate.about.is_empty()
+        });
+        let sure = match candidate {
+            Some(candidate) if candidate.means.covers(Means::ALL) => SURE,
+            _ => SURE_OF_LIMITED,
+        };
+        let confidence = found[best];
+        if confidence < sure {
+            return Guess::default_agent(1.0 - confidence, "it is not clearly the work of one specialist");
+        }
+        match candidate {
+            Some(candidate) if candidate.means.covers(needed) => {
+                let words = quoted(&classifier.words_for(best, MAX_REASON_WORDS));
+                let reason = format!("words that point to {agent}/{mode}: {words}");
+                Guess {
+                    specialist: Some((candidate.agent, candidate.mode)),
+                    confidence,
+                    is_clear: true,
+                    reason,
+                }
+            }
+            Some(candidate) => {
+                let missing = candidate.means.missing(needed);
+                Guess::default_agent(1.0, format!("it may need to {missing}, which {agent}/{mode} cannot"))
+            }
+            None => Guess::default_agent(1.0, "the mode that it is for does not exist"),
+        }
+    }
+
+    /// The mode that a request names in its own words, among those that can do all of it.
+    pub fn named(&self, text: &str) -> Option<(&'a str, &'a str)> {
+        let words = words::words(text);
+        let found = names::named(&words, needs::needs(text, &words), &self.candidates)?;
+        Some((found.agent, found.mode))
+    }
+
+    fn own_agent(&self, words: &[Word], needed: Means) -> Option<Guess<'a>> {
+        let own = self
+            .candidates
+            .iter()
+            .filter(|candidate| !candidate.about.is_empty() && candidate.means.covers(needed));
+        let matches =
+            own.filter_map(|candidate| Some((candidate, own_agents::compare_with(candidate, words)?)));
+        let (candidate, found) =
+            matches.max_by(|(_, one), (_, two)| one.confidence.total_cmp(&two.confidence))?;
+        let reason = format!("{} matches the purpose of {}", quoted(&found.words), candidate.agent);
+        let specialist = Some((candidate.agent, candidate.mode));
+        Some(Guess { specialist, confidence: found.confidence, is_clear: true, reason })
+    }
+}
+
+/// What a request needs an agent to be able to do. Everything, if it is not clear or not in English.
+pub fn needs(text: &str) -> Means {
+    let words = words::words(text);
+    if is_foreign(text, &words) { Means::ALL } else { needs::needs(text, &words) }
+}
+
+/// The jobs of a request that is an explicit list of independent jobs, as places in the text. Empty if it is one request.
+pub fn jobs(text: &str) -> Vec<Range<usize>> {
+    if is_foreign(text, &words::words(text)) { Vec::new() } else { jobs::jobs(text) }
+}
+
+/// Returns true for the name of a file with a known ending.
+pub fn is_file_name(word: &str) -> bool {
+    words::is_file_name(word)
+}
+
+fn is_foreign(text: &str, words: &[Word]) -> bool {
+    let weights = Weights::new(WEIGHTS);
+    language::is_foreign(text, words, |word| classifier::knows(weights, word))
+}
+
+/// Words in quotes, for a reason.
+fn quoted(words: &[impl AsRef<str>]) -> String {
+    words.iter().map(|word| format!("\"{}\"", word.as_ref())).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,168 @@
+//! Requests that name an agent in their own words: `as QA, …`, `ask the architect to …`, `do a security review of …`.
+//!
+//! A name alone is not enough: `what did the architect say?` is a question about that agent, and `the backend is slow` about the backend.
+
+use crate::{
+    Candidate, Means, lexicon,
+    words::{Word, WordList},
+};
+
+/// Other names of built-in modes.
+const ALIASES: &[(&str, &[&str])] = &[
+    ("pm", &["product manager", "product owner", "pm"]),
+    ("architect", &["software architect", "solution architect", "architect"]),
+    ("backend", &["backend engineer", "backend developer", "backend dev", "backend agent"]),
+    ("frontend", &["frontend engineer", "frontend developer", "frontend dev", "frontend agent"]),
+    ("qa", &["qa engineer", "quality assurance", "tester", "qa"]),
+    (
+        "security",
+        &[
+            "security engineer",
+            "security expert",
+            "security reviewer",
+            "security auditor",
+            "security specialist",
+            "security agent",
+        ],
+    ),
+    ("sre", &["site reliability engineer", "sre"]),
+    ("devsecops", &["devsecops engineer", "devsecops"]),
+    ("judge", &["judge"]),
+];
+
+/// Names that are so only after `as`, because they are plain words.
+const AFTER_AS: &[(&str, &str)] =
+    &[("security", "security"), ("backend", "backend"), ("frontend", "frontend")];
+
+/// Work that is named after its specialist, behind a verb: `do a security review`.
+const WORK: &[(&str, &[&str])] = &[
+    (
+        "security",
+        &["security review", "security audit", "security assessment", "security check", "security analysis"],
+    ),
+    ("architect", &["architecture review", "architecture decision record"]),
+    (
+        "recipe_maker",
+        &["into a recipe", "recipe from this", "recipe out of this", "recipe of this", "recipe from our"],
+    ),
+];
+
+/// The mode for extensions and earlier sessions.
+const ORCHESTRATOR: &str = "orchestrator";
+
+/// Words for sessions before this one, and for what is done to extensions.
+const EARLIER: WordList = WordList("earlier previous past last other old");
+const SESSIONS: WordList = WordList("session sessions conversation conversations chat chats");
+const SWITCHING: WordList =
+    WordList("enable disable activate deactivate turn switch install add remove list which what");
+const EXTENSIONS: WordList = WordList("extension extensions");
+const BUILT_IN: WordList = WordList("developer memory tutorial computercontroller autovisualiser todo");
+
+const ARTICLES: WordList = WordList("a an the our my your senior experienced as");
+const ASKING: WordList = WordList("ask let have get tell use call");
+
+/// The candidate that a request names, if it can do what the request needs.
+pub(crate) fn named<'c, 'a>(
+    words: &[Word],
+    needed: Means,
+    candidates: &'c [Candidate<'a>],
+) -> Option<&'c Candidate<'a>> {
+    let mut named = candidates.iter().filter(|candidate| match candidate.mode {
+        // It does its part, and hands back what else is asked for.
+        ORCHESTRATOR => is_for_orchestrator(words),
+        _ => is_named(words, candidate),
+    });
+    let found = named.next().filter(|found| found.mode == ORCHESTRATOR || found.means.covers(needed));
+    // A request for two of them is for neither.
+    found.filter(|_| named.next().is_none())
+}
+
+/// Returns true for a request about extensions or earlier sessions: `enable the tutorial`, `what did we say in the last session?`
+fn is_for_orchestrator(words: &[Word]) -> bool {
+    let shown: Vec<&str> = words.iter().map(|word| word.shown.as_str()).collect();
+    let is_at = |at: usize, list: WordList| shown.get(at).is_some_and(|word| list.has(word));
+    (0..words.len()).any(|at| {
+        let begins = words[at].begins || (at > 0 && is_lead(&words[at - 1]));
+        // A part of a name in code is no extension.
+        let is_code = words[at..words.len().min(at + 6)].iter().any(|word| word.stem.starts_with('<'));
+        let is_switch = begins && is_at(at, SWITCHING) && !is_code;
+        let rest = after_articles(words, at + 1 + usize::from(is_at(at + 1, WordList("on off"))));
+        let is_known = is_at(rest, BUILT_IN)
+            && (rest + 1 == shown.len()
+                || words[rest + 1].begins
+                || is_at(rest + 1, WordList("and then for please")));
+        let names_extension = (rest..rest + 4).any(|at| is_at(at, EXTENSIONS));
+        (is_at(at, EARLIER) && is_at(at + 1, SESSIONS)) || (is_switch && (is_known || names_extension))
+    })
+}
+
+fn is_named(words: &[Word], candidate: &Candidate<'_>) -> bool {
+    let of = |table: &'static [(&str, &[&str])]| {
+        let row = table.iter().find(|(mode, _)| candidate.about.is_empty() && *mode == candidate.mode);
+        row.map_or(&[][..], |(_, names)| names)
+    };
+    let plain = AFTER_AS.iter().find(|(mode, _)| candidate.about.is_empty() && *mode == candidate.mode);
+    let own = [candidate.agent, candidate.mode].map(|name| name.replace(['-', '_'], " "));
+    let own = own.iter().map(String::as_str).filter(|name| !candidate.about.is_empty() && *name != "main");
+    let names: Vec<&str> = own.chain(of(ALIASES).iter().copied()).collect();
+    (0..words.len()).any(|at| {
+        let begins = words[at].begins || at == 0 || is_lead(&words[at - 1]);
+        let is_as = begins && words[at].shown == "as";
+        let is_asking = begins && ASKING.has(&words[at].shown);
+        let rest = after_articles(words, at + 1);
+        let role = names.iter().find_map(|name| after_name(words, rest, name));
+        let role_as = plain.and_then(|(_, name)| after_name(words, rest, name)).or(role);
+        (is_as && role_as.is_some_and(|end| end < words.len()))
+            || (is_asking && role.is_some_and(|end| is_told(words, at, end)))
+            || of(WORK).iter().any(|work| after_name(words, at, work).is_some() && is_wanted(words, at))
+    })
+}
+
+/// Words in front of a command.
+fn is_lead(word: &Word) -> bool {
+    WordList("please pls and then now you also let's next").has(&word.shown)
+}
+
+fn after_articles(words: &[Word], mut at: usize) -> usize {
+    while words.get(at).is_some_and(|word| ARTICLES.has(&word.shown)) {
+        at += 1;
+    }
+    at
+}
+
+/// The place after a name that stands at a place.
+fn after_name(words: &[Word], at: usize, name: &str) -> Option<usize> {
+    let mut end = at;
+    for part in name.split(' ') {
+        let word = words.get(end)?;
+        if word.shown != part || word.is_of_file {
+            return None;
+        }
+        end += 1;
+    }
+    Some(end)
+}
+
+/// Returns true if an agent is told to do something: `ask qa to …`, `let qa look at …`, `use gemini for …`.
+fn is_told(words: &[Word], verb: usize, mut end: usize) -> bool {
+    if words.get(end).is_some_and(|word| WordList("agent mode engineer team specialist").has(&word.shown)) {
+        end += 1;
+    }
+    let Some(next) = words.get(end) else { return false };
+    match words[verb].shown.as_str() {
+        "ask" | "tell" | "get" | "use" | "call" => {
+            WordList("to for about whether if how what").has(&next.shown)
+        }
+        _ => next.shown == "have" || lexicon::is_verb(&next.stem),
+    }
+}
+
+/// Returns true if work is wanted rather than talked about: a verb stands before it in its sentence, or it begins the sentence.
+fn is_wanted(words: &[Word], at: usize) -> bool {
+    let begin = (0..=at).rev().find(|at| words[*at].begins).unwrap_or_default();
+    let first = &words[begin];
+    let is_question = WordList("what why when who where which how did does was is").has(&first.shown);
+    let is_negated =
+        words[begin..at].iter().any(|word| WordList("don't not no without after before").has(&word.shown));
+    !is_question && !is_negated && at - begin <= 8
+}

@@ -1,0 +1,300 @@
+//! [`route`]: the agent for a request, and the tasks that it may be split into.
+//!
+//! ```text
+//! @name ─► a list of independent jobs ─► named in the request's own words ─► first: a specialist, if it is clearly its work and it can
+//!                                                                        └► later: the session's agent, unless it lacks the means
+//! ```
+//!
+//! In doubt the default agent answers: it can do everything.
+
+use std::ops::Range;
+
+use goose_router::{Candidate, Guess, Means, Router, jobs, needs};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    agents::{
+        catalog::{AgentCatalog, AgentOrigin, CatalogEntry, UnknownAgent},
+        goose_agent,
+        manifest::{AgentManifest, AgentMode},
+    },
+    config::{ConfigError, Settings},
+};
+
+/// The setting that switches off routing and splitting.
+const DISABLED: &str = "GOOSE_ORCHESTRATOR_DISABLED";
+
+/// The settings of the orchestrator.
+const ORCHESTRATOR: &str = "orchestrator";
+
+/// Weight of words from a description; those from a capability and `when_to_use` weigh 1.
+const OF_DESCRIPTION: f32 = 0.8;
+
+/// The agent and mode for a request, with the tasks that it can be split into.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Route {
+    /// The agent's name.
+    pub agent: String,
+    /// The slug of its mode.
+    pub mode: String,
+    /// The probability that agent and mode are right, from 0 to 1.
+    pub confidence: f32,
+    /// The tier that decided.
+    pub by: RoutedBy,
+    /// The reason, for the user.
+    pub reason: String,
+    /// Answers this request only; the session keeps its agent.
+    #[serde(rename = "once", skip_serializing_if = "std::ops::Not::not")]
+    pub is_once: bool,
+    /// False if a fast model may know better.
+    #[serde(skip)]
+    pub(crate) is_clear: bool,
+    /// The tasks that the request can be split into. One if it is not an explicit list of independent jobs.
+    pub tasks: Vec<RoutedTask>,
+}
+
+/// A task of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RoutedTask {
+    /// Its id in the request: `1`, `2`, …
+    pub id: String,
+    /// The agent that it is for.
+    pub agent: String,
+    /// The slug of the agent's mode.
+    pub mode: String,
+    /// The words of the request that the task is made of.
+    pub text: String,
+}
+
+impl RoutedTask {
+    /// The agent with its mode.
+    pub(crate) fn agent_id(&self) -> String {
+        format!("{}/{}", self.agent, self.mode)
+    }
+}
+
+/// The tier that decided on a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RoutedBy {
+    /// The user named the agent.
+    User,
+    /// The session has an agent, and keeps it.
+    Session,
+    /// The router, without a model.
+    Local,
+    /// The fast model.
+    Accelerator,
+}
+
+/// Splitting of lists of independent jobs into tasks: the setting `orchestrator.split`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SplitSetting {
+    /// The user is asked. Where that is not possible, a list is one request.
+    #[default]
+    Ask,
+    /// Without a question.
+    Auto,
+    /// Never.
+    Off,
+}
+
+/// The settings that decide about routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RouteSettings {
+    /// Requests are routed and split.
+    pub is_on: bool,
+    /// Splitting of lists.
+    pub split: SplitSetting,
+}
+
+impl Default for RouteSettings {
+    fn default() -> Self {
+        Self { is_on: true, split: SplitSetting::default() }
+    }
+}
+
+impl RouteSettings {
+    /// Reads `GOOSE_ORCHESTRATOR_DISABLED` and `orchestrator.split`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a value is none of those that there are.
+    pub fn load(settings: &Settings) -> Result<Self, ConfigError> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Written {
+            split: SplitSetting,
+        }
+        let written = settings.get::<Written>(ORCHESTRATOR)?.unwrap_or_default();
+        Ok(Self { is_on: !settings.is_on(DISABLED), split: written.split })
+    }
+}
+
+/// The agent that a session has, for the requests after the first one.
+#[derive(Debug, Clone)]
+pub struct SessionAgent {
+    /// The agent's name.
+    pub agent: String,
+    /// The slug of its mode.
+    pub mode: String,
+    /// What it can do.
+    pub means: Means,
+}
+
+impl SessionAgent {
+    /// An agent in a mode.
+    pub fn new(manifest: &AgentManifest, mode: &AgentMode) -> Self {
+        Self { agent: manifest.name.clone(), mode: mode.slug.clone(), means: means(manifest, mode) }
+    }
+}
+
+/// Returns the route of a request, without a model. `session` is the agent of a session that has had requests before.
+///
+/// # Errors
+///
+/// Fails if the name at the beginning of the request stands for several agents, or for a mode that its agent does not have.
+pub fn route(
+    catalog: &AgentCatalog,
+    text: &str,
+    settings: RouteSettings,
+    session: Option<&SessionAgent>,
+) -> Result<Route, UnknownAgent> {
+    if let Some((manifest, mode)) = catalog.mentioned(text)? {
+        return Ok(Route { is_once: true, ..Route::named(text, &manifest.name, &mode.slug) });
+    }
+    if !settings.is_on {
+        let reason = format!("routing is switched off ({DISABLED})");
+        let (agent, mode) =
+            session.map_or((goose_agent::NAME, goose_agent::ASSISTANT), |it| (&it.agent, &it.mode));
+        return Ok(Route::new(text, agent, mode, RoutedBy::Session, reason));
+    }
+    let router = Router::new(candidates(catalog));
+    let jobs = if session.is_none() { jobs(text) } else { Vec::new() };
+    if !jobs.is_empty() {
+        return Ok(list(&router, text, &jobs, settings));
+    }
+    if let Some((agent, mode)) = router.named(text) {
+        let named = catalog.find(&format!("{agent}/{mode}"))?;
+        // Work on the project goes on with the same agent; a recipe or a look at earlier sessions is a single answer.
+        let is_first =
+            session.is_none() && named.0.connection.is_none() && named.1.means().covers(Means::LOOK);
+        return Ok(Route { is_once: !is_first, ..Route::named(text, agent, mode) });
+    }
+    if let Some(session) = session {
+        return Ok(later(text, session));
+    }
+    let guess = router.specialist(text);
+    let (agent, mode) = specialist(&guess);
+    let Guess { confidence, is_clear, reason, .. } = guess;
+    Ok(Route { confidence, is_clear, ..Route::new(text, agent, mode, RoutedBy::Local, reason) })
+}
+
+/// The route of a list of independent jobs: for the default agent, unless it is split into tasks.
+fn list(router: &Router<'_>, text: &str, jobs: &[Range<usize>], settings: RouteSettings) -> Route {
+    let (agent, mode) = (goose_agent::NAME, goose_agent::ASSISTANT);
+    let mut route =
+        Route::new(text, agent, mode, RoutedBy::Local, "it is a list of independent jobs".to_owned());
+    if settings.split != SplitSetting::Off {
+        let task = |(at, place): (usize, &Range<usize>)| {
+            let text = text.get(place.clone()).unwrap_or_default();
+            let guess = router.specialist(text);
+            let (agent, mode) = specialist(&guess);
+            let (agent, mode, text) = (agent.to_owned(), mode.to_owned(), text.to_owned());
+            RoutedTask { id: (at + 1).to_string(), agent, mode, text }
+        };
+        route.tasks = jobs.iter().enumerate().map(task).collect();
+    }
+    route
+}
+
+fn specialist<'a>(guess: &Guess<'a>) -> (&'a str, &'a str) {
+    guess.specialist.unwrap_or((goose_agent::NAME, goose_agent::ASSISTANT))
+}
+
+/// The route of a request after others: the session keeps its agent, unless that one cannot do what is asked.
+fn later(text: &str, session: &SessionAgent) -> Route {
+    let needed = if session.means.covers(Means::ALL) { Means::NONE } else { needs(text) };
+    if session.means.covers(needed) {
+        let reason = "the session keeps its agent".to_owned();
+        return Route::new(text, &session.agent, &session.mode, RoutedBy::Session, reason);
+    }
+    let missing = session.means.missing(needed);
+    let reason = format!("{}/{} cannot {missing}", session.agent, session.mode);
+    Route::new(text, goose_agent::NAME, goose_agent::ASSISTANT, RoutedBy::Local, reason)
+}
+
+/// What a mode can do. An external agent has tools of its own.
+pub(crate) fn means(manifest: &AgentManifest, mode: &AgentMode) -> Means {
+    if manifest.connection.is_some() { Means::ALL } else { mode.means() }
+}
+
+/// The modes of a catalog as the router knows them.
+fn candidates(catalog: &AgentCatalog) -> Vec<Candidate<'_>> {
+    catalog.agents.iter().flat_map(CatalogEntry::candidates).collect()
+}
+
+impl CatalogEntry {
+    fn candidates(&self) -> impl Iterator<Item = Candidate<'_>> {
+        self.manifest.modes.iter().map(|mode| {
+            let is_builtin = self.origin == AgentOrigin::Builtin;
+            let about = if is_builtin { Vec::new() } else { about(&self.manifest, mode) };
+            let means = means(&self.manifest, mode);
+            Candidate { agent: &self.manifest.name, mode: &mode.slug, means, about }
+        })
+    }
+}
+
+/// The texts about the purpose of a mode, each with its weight.
+fn about<'a>(manifest: &'a AgentManifest, mode: &'a AgentMode) -> Vec<(&'a str, f32)> {
+    let mut texts = vec![
+        (mode.when_to_use.as_str(), 1.0),
+        (manifest.description.as_str(), OF_DESCRIPTION),
+        (mode.description.as_str(), OF_DESCRIPTION),
+    ];
+    for capability in &manifest.metadata.capabilities {
+        texts.extend([(capability.name.as_str(), 1.0), (capability.description.as_str(), OF_DESCRIPTION)]);
+    }
+    texts
+}
+
+impl Route {
+    fn new(text: &str, agent: &str, mode: &str, by: RoutedBy, reason: String) -> Self {
+        let (agent, mode) = (agent.to_owned(), mode.to_owned());
+        let task = RoutedTask {
+            id: "1".to_owned(),
+            agent: agent.clone(),
+            mode: mode.clone(),
+            text: text.to_owned(),
+        };
+        Self { agent, mode, confidence: 1.0, by, reason, is_once: false, is_clear: true, tasks: vec![task] }
+    }
+
+    fn named(text: &str, agent: &str, mode: &str) -> Self {
+        Self::new(text, agent, mode, RoutedBy::User, "the request names it".to_owned())
+    }
+
+    /// The route of a request that was handed back.
+    pub(crate) fn again(text: &str, manifest: &AgentManifest, mode: &AgentMode, by: RoutedBy) -> Self {
+        Self::new(text, &manifest.name, &mode.slug, by, "the request was handed back".to_owned())
+    }
+
+    /// The same request for another agent.
+    pub(crate) fn for_agent(
+        self,
+        manifest: &AgentManifest,
+        mode: &AgentMode,
+        by: RoutedBy,
+        reason: &str,
+    ) -> Self {
+        let (agent, mode, reason) = (manifest.name.clone(), mode.slug.clone(), reason.to_owned());
+        Self { agent, mode, by, reason, is_clear: true, ..self }
+    }
+
+    /// The agent with its mode, such as `coding-agent/backend`.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.agent, self.mode)
+    }
+}

@@ -1,4 +1,4 @@
-// Agents of other makers, in both directions, with aimock as the model of all:
+// External agents, in both directions, with aimock as the model of all:
 //
 //     node interop.agents.mjs GOOSE PEERS [full]
 //

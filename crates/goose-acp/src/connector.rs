@@ -1,4 +1,4 @@
-//! [`Connector`]: the way to agents of other makers.
+//! [`Connector`]: the way to external agents.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Agents of other makers, over the two protocols that are called ACP. [`Connector`] implements the connector interface of `goose`
+//! External agents, over the two protocols that are called ACP. [`Connector`] implements the connector interface of `goose`
 //! for both; a program registers it with `AgentManager::with_connector`.
 //!
 //! | module | protocol | our side |

@@ -1,4 +1,4 @@
-//! An agent of another maker that does as it is told, right or wrong. The program `foreign_agent` is this.
+//! An external agent that does as it is told, right or wrong. The program `foreign_agent` is this.
 //!
 //! | flag | it |
 //! | --- | --- |

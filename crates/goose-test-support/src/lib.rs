@@ -4,7 +4,7 @@
 //!   `kitchen_sink` on stdio;
 //! - [`faulty_server`]: a server with a flag for everything that a server can do wrong, as the program `faulty_server` on stdio or
 //!   HTTP;
-//! - [`foreign_agent`]: an agent of another maker that does as it is told, right or wrong, as the program `foreign_agent`;
+//! - [`foreign_agent`]: an external agent that does as it is told, right or wrong, as the program `foreign_agent`;
 //! - [`model_server`]: a model that says what a script tells it to, over the three wires;
 //! - [`tiny_model`]: a model's file that the engine can run, and [`GgufWriter`], which writes any;
 //! - [`Loopback`]: a web server that answers as a test wants;

@@ -149,9 +149,7 @@ fn mcp_servers(request: &ConnectRequest, takes_http: bool) -> Result<Vec<Value>,
             ExtensionKind::StreamableHttp { .. } => {
                 Err(unusable(service, "it does not reach MCP servers over HTTP"))
             }
-            _ => {
-                Err(unusable(service, "a service of this type cannot be handed to an agent of another maker"))
-            }
+            _ => Err(unusable(service, "a service of this type cannot be handed to an external agent")),
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! An agent of another maker as a delegate, and as the tool of an agent that depends on it.
+//! An external agent as a delegate, and as the tool of an agent that depends on it.
 
 use goose::{
     agents::catalog::AgentCatalog,

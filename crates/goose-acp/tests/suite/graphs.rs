@@ -1,4 +1,4 @@
-//! An agent of another maker as one task of several, and the check of what it wrote.
+//! An external agent as one task of several, and the check of what it wrote.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn shell(command: &str) -> Turn {
     Turn::call("developer__shell", json!({ "command": command }))
 }
 
-/// A task of the agent of another maker, and one of our own beside it, in a session that was ended once they were planned.
+/// A task of the external agent, and one of our own beside it, in a session that was ended once they were planned.
 async fn both(world: &World, foreign: &str) -> anyhow::Result<Vec<Arc<EventRecord>>> {
     let plan = json!({"step": "task_plan", "tasks": [
         {"id": "1", "agent": "other", "mode": "main", "text": foreign},

@@ -1,4 +1,4 @@
-//! Agents of other makers, as real processes and real servers, through the public doors of goose.
+//! External agents, as real processes and real servers, through the public doors of goose.
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
 

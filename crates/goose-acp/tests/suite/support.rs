@@ -1,4 +1,4 @@
-//! A session with an agent of another maker, in a folder of its own.
+//! A session with an external agent, in a folder of its own.
 
 use std::{
     path::PathBuf,

@@ -53,6 +53,8 @@ pub(crate) struct SetupOptions<'a> {
     pub(crate) keep: Keep,
     /// Says whether the person is told what goose chooses.
     pub(crate) verbosity: Verbosity,
+    /// The first request, if it is known.
+    pub(crate) request: Option<&'a str>,
 }
 
 /// Says whether the conversation is kept.
@@ -190,6 +192,9 @@ async fn profile(settings: &Settings, setup: &SetupOptions<'_>) -> anyhow::Resul
 /// Adds the other options of the command line.
 fn said(mut options: OpenOptions, setup: &SetupOptions<'_>) -> anyhow::Result<OpenOptions> {
     options = options.with_extensions(selection::flags(setup.which)?);
+    if let Some(request) = setup.request {
+        options = options.with_request(request);
+    }
     if let Some(system) = setup.system {
         options = options.with_instructions(system);
     }

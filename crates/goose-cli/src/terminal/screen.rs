@@ -2,7 +2,7 @@
 
 use std::{io, time::Instant};
 
-use goose::exchange::{Cost, Event, Facts, Judgement, Outcome, ToolEnd};
+use goose::exchange::{Cost, Event, Facts, Outcome, ResultCheck, ToolEnd};
 use goose_extension::{JsonObject, RichRenderable, ToolOutput};
 
 use super::{
@@ -277,7 +277,7 @@ impl Screen {
     }
 
     /// Shows the verdict on a result.
-    fn checked(&mut self, judgement: &Judgement) -> io::Result<()> {
+    fn checked(&mut self, judgement: &ResultCheck) -> io::Result<()> {
         if self.detail == Detail::Quiet {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! An agent of another maker, for tests: it speaks the Agent Client Protocol on its standard streams, and does what the last line of
+//! An external agent, for tests: it speaks the Agent Client Protocol on its standard streams, and does what the last line of
 //! its task says; `goose_test_support::foreign_agent` lists what that can be.
 
 fn main() -> anyhow::Result<()> {

@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 use super::{
     AgentManager, OpenError,
     acp_mcp_adapter::ExternalAgent,
-    delegation::Delegation,
     host_extensions::{HostExtension, add_host_extensions, without_host},
     service_broker::ServiceBroker,
     session_extensions::SessionExtensions,
@@ -25,6 +24,7 @@ use crate::{
     },
     builtins::Builtin,
     config::{ExtensionConfig, Profile, Settings},
+    exchange::Delegates,
     permission::Permissions,
     platform::{self, AgentTool, PlatformContext},
     session::Session,
@@ -44,7 +44,7 @@ pub(super) struct AgentMaker {
     /// The working model of the session.
     pub(super) model: Arc<dyn Model>,
     /// The way to delegates; none outside of a conversation.
-    pub(super) delegation: Option<Arc<Delegation>>,
+    pub(super) delegation: Option<Arc<dyn Delegates>>,
 }
 
 /// The part of them that its delegates have too: it finds and binds the services of a mode.
@@ -65,7 +65,7 @@ pub(crate) struct Binder {
 pub(super) struct Bound {
     extensions: ExtensionManager,
     bindings: ServiceBindings,
-    /// The agent itself, if it is another maker's.
+    /// The agent itself, if it is an external one.
     external: Option<Arc<ExternalAgent>>,
 }
 
@@ -150,7 +150,7 @@ impl AgentMaker {
         let names = agent.extensions.names();
         let is_new = |name: &str| self.binder.switched.is_enabled(name) && !names.iter().any(|it| it == name);
         let found = self.binder.bindings(&agent.mode)?;
-        // An agent of another maker has its services since it was connected.
+        // An external agent has its services since it was connected.
         let services = found.services.iter().filter(|_| agent.external.is_none());
         for config in services.filter(|config| is_new(&config.key())) {
             agent.extensions.add(config)?;
@@ -293,7 +293,7 @@ impl Binder {
     }
 }
 
-/// The servers that an agent of another maker reaches by itself. Of our own services it has `developer`, which its requests are
+/// The servers that an external agent reaches by itself. Of our own services it has `developer`, which its requests are
 /// judged by; others, and our agents, cannot be handed to it and are reported.
 fn reached_by_external(
     services: &mut Vec<ExtensionConfig>,
@@ -320,7 +320,7 @@ impl AgentSource for AgentMaker {
 
     fn enable(&self, agent: &Agent, config: &ExtensionConfig) -> Result<Option<String>, ManagerError> {
         let is_used = agent.mode.can_use(&config.key(), config.is_own());
-        // An agent of another maker has its services since it was connected.
+        // An external agent has its services since it was connected.
         let extensions = Some(&*agent.extensions).filter(|_| is_used && agent.external.is_none());
         self.binder.enable(config, extensions)?;
         Ok((!is_used).then(|| self.binder.users(config)))

@@ -8,31 +8,38 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use goose_extension::{Caller, ToolError, ToolResult, visible_line};
+use async_trait::async_trait;
+use goose_extension::{Caller, MessageContent, Role, ToolError, ToolResult, visible_line};
 use goose_providers::{Provider, RetryPolicy};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_util::sync::CancellationToken;
 
-use super::{
-    OpenOptions, SessionState,
-    agent_maker::Binder,
-    delegate::{
-        Begun, CANCELLED, Delegate, DelegateEnd, DelegateTask, NAME_CHARS, Work, last_answer, result,
-    },
-};
+use super::{OpenOptions, SessionState, agent_maker::Binder};
 use crate::{
     agents::{
         catalog::AgentCatalog,
         manifest::{AgentManifest, AgentMode},
+        orchestrator_agent::{Shown, relay},
     },
     config::ConfigError,
-    exchange::{ActiveModels, EventHub, Outcome, SessionTasks, Shown, TaskWriter, UsageLedger, relay},
+    context::Handover,
+    exchange::{
+        ActiveModels, DONE, Delegate, DelegateEnd, DelegateTask, Delegates, EventHub, Exchange, MAX_AT_ONCE,
+        Outcome, PreparedDelegate, SessionTasks, TaskWriter, UsageLedger,
+    },
     permission::Permissions,
-    session::{Facts, NewSession, Session},
+    session::{Facts, NewSession, Session, SessionId, Step},
 };
 
-/// The delegates that work at once, of a session and of its delegates together.
-pub(crate) const MAX_AT_ONCE: usize = 8;
+/// The characters of a task that its session is called by.
+pub(super) const NAME_CHARS: usize = 60;
+
+/// The longest result of a delegate, in bytes.
+const MAX_RESULT: usize = 50_000;
+
+/// The result of a delegate that was cancelled.
+const CANCELLED: &str = "The delegate was cancelled.";
 
 /// The depth to which delegates may delegate.
 pub(crate) const MAX_DEPTH: u32 = 2;
@@ -63,8 +70,17 @@ impl Default for DelegateOrigin {
     }
 }
 
+/// The delegates of a session.
+pub(super) struct Delegation(Arc<DelegatingSession>);
+
+impl Delegation {
+    pub(super) fn new(session: DelegatingSession) -> Self {
+        Self(Arc::new(session))
+    }
+}
+
 /// The parts of a session that its delegates share.
-pub(crate) struct Delegation {
+pub(super) struct DelegatingSession {
     pub(super) binder: Binder,
     pub(super) permissions: Arc<Permissions>,
     pub(super) caller: Option<Arc<dyn Caller>>,
@@ -81,28 +97,22 @@ pub(crate) struct Delegation {
     pub(super) background: Mutex<BTreeMap<String, Delegate>>,
 }
 
-impl Delegation {
-    /// Returns true if delegates may be started from this session.
-    pub(crate) fn may_delegate(&self) -> bool {
-        self.origin.depth < MAX_DEPTH
+#[async_trait]
+impl Delegates for Delegation {
+    fn may_delegate(&self) -> bool {
+        self.0.origin.depth < MAX_DEPTH
     }
 
-    /// The agents that a task can be given to.
-    pub(crate) fn catalog(&self) -> AgentCatalog {
-        self.binder.catalog()
+    fn catalog(&self) -> AgentCatalog {
+        self.0.binder.catalog()
     }
 
-    /// Checks that a delegate would have these extensions.
-    ///
-    /// # Errors
-    ///
-    /// The text names those that it has.
-    pub(crate) fn check_extensions(
+    fn check_extensions(
         &self,
         (manifest, mode): &(Arc<AgentManifest>, AgentMode),
         wanted: &[String],
     ) -> ToolResult<()> {
-        let known = self.binder.names(mode).map_err(|error| ToolError::execution(error.to_string()))?;
+        let known = self.0.binder.names(mode).map_err(|error| ToolError::execution(error.to_string()))?;
         let Some(unknown) = wanted.iter().find(|name| !known.contains(name)) else { return Ok(()) };
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         Err(ToolError::execution(format!(
@@ -113,33 +123,50 @@ impl Delegation {
         )))
     }
 
-    /// Starts a delegate inside a call. It works until its task is done, it is cancelled, or the session ends.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it cannot be started; the text says why.
-    pub(crate) async fn start(self: &Arc<Self>, task: DelegateTask, call: &str) -> ToolResult<Delegate> {
-        Ok(self.launch(self.prepare(task, call).await?))
-    }
-
-    /// Prepares a delegate: it has a session, and does nothing yet.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it cannot be started; the text says why.
-    pub(crate) async fn prepare(&self, task: DelegateTask, call: &str) -> ToolResult<Work> {
+    async fn prepare(&self, task: DelegateTask, call: &str) -> ToolResult<PreparedDelegate> {
         if !self.may_delegate() {
             return Err(ToolError::Denied(format!(
                 "Not run: delegates may delegate only {MAX_DEPTH} levels deep. Do the task yourself."
             )));
         }
+        let session = Arc::clone(&self.0);
+        let work = session.work(task, call).await?;
+        Ok(PreparedDelegate::new(work.id.clone(), move || session.launch(work)))
+    }
+
+    fn keep(&self, delegate: Delegate) {
+        let mut background = self.0.background.lock();
+        while background.len() >= MAX_KEPT
+            && let Some(id) = background.iter().find(|(_, kept)| kept.is_finished()).map(|(id, _)| id.clone())
+        {
+            background.remove(&id);
+        }
+        background.insert(delegate.id.to_string(), delegate);
+    }
+
+    fn find(&self, id: &str) -> Option<Delegate> {
+        self.0.background.lock().get(id).cloned()
+    }
+
+    fn forget(&self, id: &str) {
+        self.0.background.lock().remove(id);
+    }
+
+    fn background(&self) -> Vec<(String, bool)> {
+        self.0.background.lock().values().map(|kept| (kept.id.to_string(), kept.is_finished())).collect()
+    }
+}
+
+impl DelegatingSession {
+    /// The work of a delegate, in a session of its own.
+    async fn work(&self, task: DelegateTask, call: &str) -> ToolResult<DelegateWork> {
         let place = self.place()?;
         let session = self.session_of(&task).await?;
-        Ok(Work {
+        Ok(DelegateWork {
             id: session.session.id().clone(),
             place,
             prompt: task.prompt.clone(),
-            begun: Begun::from_session(&session),
+            begun: SessionProgress::from_session(&session),
             shown: match &task.graph {
                 Some(graph) => Shown::Task(graph.task.clone()),
                 None => Shown::Call(call.to_owned()),
@@ -153,42 +180,16 @@ impl Delegation {
     }
 
     /// Lets a delegate work.
-    pub(crate) fn launch(self: &Arc<Self>, work: Work) -> Delegate {
+    fn launch(self: Arc<Self>, work: DelegateWork) -> Delegate {
         let (finished, end) = watch::channel(None);
-        let delegate = Delegate { id: work.id.clone(), cancellation: work.cancellation.clone(), end };
-        let delegation = Arc::clone(self);
-        self.tasks.tracker.spawn(async move {
-            let ended = delegation.run(work).await;
+        let delegate = Delegate::new(work.id.clone(), work.cancellation.clone(), end);
+        let tracker = self.tasks.tracker.clone();
+        tracker.spawn(async move {
+            let ended = self.run(work).await;
             // The receiver is gone where the call was cancelled.
             let _ = finished.send(Some(ended));
         });
         delegate
-    }
-
-    /// Keeps a delegate that works in the background, until its result is asked for.
-    pub(crate) fn keep(&self, delegate: Delegate) {
-        let mut background = self.background.lock();
-        while background.len() >= MAX_KEPT
-            && let Some(id) = background.iter().find(|(_, kept)| kept.is_finished()).map(|(id, _)| id.clone())
-        {
-            background.remove(&id);
-        }
-        background.insert(delegate.id.to_string(), delegate);
-    }
-
-    /// A background task by its id.
-    pub(crate) fn find(&self, id: &str) -> Option<Delegate> {
-        self.background.lock().get(id).cloned()
-    }
-
-    /// Forgets a background task whose result was handed out.
-    pub(crate) fn forget(&self, id: &str) {
-        self.background.lock().remove(id);
-    }
-
-    /// The background tasks: their ids, and whether they are finished.
-    pub(crate) fn background(&self) -> Vec<(String, bool)> {
-        self.background.lock().values().map(|kept| (kept.id.to_string(), kept.is_finished())).collect()
     }
 
     /// A place among the delegates. A delegate of a delegate does not wait for one: those that wait for it hold the others.
@@ -299,8 +300,8 @@ impl Delegation {
     }
 
     /// Works on a task to its end. Everything that it started has ended when this returns.
-    async fn run(&self, work: Work) -> DelegateEnd {
-        let Work { place, options, prompt, begun, shown, cancellation, .. } = work;
+    async fn run(&self, work: DelegateWork) -> DelegateEnd {
+        let DelegateWork { place, options, prompt, begun, shown, cancellation, .. } = work;
         let cancelled = || DelegateEnd::without_session(ToolError::Cancelled(CANCELLED.to_owned()));
         let wait = Arc::clone(&self.origin.slots).acquire_owned();
         let _place = match place {
@@ -322,9 +323,9 @@ impl Delegation {
         };
         exchange.set_attended(self.events.upgrade().is_some_and(|events| events.is_attended()));
         let reply = match begun {
-            Begun::Finished => None,
-            Begun::Partly => Some(exchange.reply()),
-            Begun::NotYet => Some(exchange.reply_to_handover(prompt, self.models.pair().1)),
+            SessionProgress::Finished => None,
+            SessionProgress::Partly => Some(exchange.reply()),
+            SessionProgress::NotYet => Some(exchange.reply_to_handover(prompt, self.models.pair().1)),
         };
         let (outcome, facts) = match reply {
             Some(reply) => relay(&self.events, &shown, &exchange, reply, &cancellation).await,
@@ -333,5 +334,73 @@ impl Delegation {
         let (answer, (usage, dollars)) = (last_answer(&exchange), exchange.spent());
         exchange.close().await;
         DelegateEnd { result: result(outcome, answer), usage, dollars, facts }
+    }
+}
+
+/// A delegate that is ready to work.
+struct DelegateWork {
+    id: SessionId,
+    place: Option<OwnedSemaphorePermit>,
+    options: OpenOptions,
+    prompt: Handover,
+    begun: SessionProgress,
+    shown: Shown,
+    cancellation: CancellationToken,
+}
+
+/// The state of a delegate's session when it is opened.
+enum SessionProgress {
+    NotYet,
+    /// goose was ended in the middle of it.
+    Partly,
+    /// goose was ended before its result was stored.
+    Finished,
+}
+
+impl SessionProgress {
+    fn from_session(session: &SessionState) -> Self {
+        let mut steps = session.steps.iter().rev().map(|stored| &stored.step);
+        if !session.steps.iter().any(|stored| matches!(stored.step, Step::Message { .. })) {
+            return Self::NotYet;
+        }
+        let last = steps.find(|step| {
+            matches!(step, Step::ReplyEnded { .. } | Step::Interrupted { .. } | Step::Message { .. })
+        });
+        match last {
+            Some(Step::ReplyEnded { outcome }) if outcome == DONE => Self::Finished,
+            _ => Self::Partly,
+        }
+    }
+}
+
+/// The text of the model's last message.
+pub(super) fn last_answer(exchange: &Exchange) -> String {
+    let messages = exchange.messages();
+    let last = messages.iter().rev().find(|message| message.role == Role::Assistant);
+    let texts = last.iter().flat_map(|message| message.content.iter().filter_map(MessageContent::as_text));
+    let text = texts.collect::<Vec<_>>().join("\n");
+    goose_fs::truncate_lines(text, MAX_RESULT, |rest| {
+        format!("(The answer is cut here; {} more bytes are in the session.)", rest.len())
+    })
+}
+
+pub(super) fn result(outcome: Outcome, answer: String) -> ToolResult<String> {
+    let unfinished = |reason: String| {
+        let answer = if answer.is_empty() { String::new() } else { format!(" It last said:\n{answer}") };
+        Err(ToolError::execution(format!("The delegate did not finish: {reason}.{answer}")))
+    };
+    match outcome {
+        Outcome::Done { .. } => Ok(answer),
+        Outcome::Cancelled => Err(ToolError::Cancelled(CANCELLED.to_owned())),
+        Outcome::Failed(failure) => {
+            let hint = failure.hint.map(|hint| format!(" {hint}")).unwrap_or_default();
+            Err(ToolError::execution(format!("The delegate failed: {}{hint}", failure.message)))
+        }
+        Outcome::MaxTurns(turns) => unfinished(format!(
+            "it reached its limit of {turns} turns. Give it a smaller task, or a higher `max_turns`"
+        )),
+        Outcome::MaxTokens => unfinished("its answer reached the greatest length".to_owned()),
+        Outcome::Refused => unfinished("the model refused".to_owned()),
+        Outcome::Empty => unfinished("the model answered nothing".to_owned()),
     }
 }

@@ -7,16 +7,14 @@
 //! Exchange                                    one per conversation; takes ready parts, knows nothing of configuration
 //! ```
 //!
-//! - `acp_mcp_adapter`: agents of other makers, kept from being tried in vain by `circuit_breaker`;
+//! - `acp_mcp_adapter`: external agents;
 //!   `open`: an exchange put together; `options`: what a conversation is opened with; `host_extensions`: extensions that the program brings itself;
-//!   `served_agents`: our agents as tools of others; `agent_maker`: an agent with its services; `delegation`: conversations that a conversation starts, each a `delegate`; `service_broker`: from a mode to its services; `session_extensions`: extensions that are
+//!   `served_agents`: our agents as tools of others; `agent_maker`: an agent with its services; `delegation`: conversations that a conversation starts; `service_broker`: from a mode to its services; `session_extensions`: extensions that are
 //!   switched while a session is open;
 //!   `models`: from a profile to the models that are asked.
 
 pub mod acp_mcp_adapter;
 mod agent_maker;
-mod circuit_breaker;
-mod delegate;
 mod delegation;
 mod host_extensions;
 mod models;
@@ -39,13 +37,9 @@ use goose_mcp_bridge::OAuth;
 use goose_providers::SetupError;
 use thiserror::Error;
 
+pub(crate) use self::agent_maker::Binder;
 pub use self::options::{OpenOptions, SessionState};
 use self::{acp_mcp_adapter::Connectors, agent_maker::AgentMaker, models::ConfiguredModel};
-pub(crate) use self::{
-    agent_maker::Binder,
-    delegate::{DelegateEnd, DelegateTask, GraphPlace, MAX_TASK},
-    delegation::{Delegation, MAX_AT_ONCE},
-};
 use crate::{
     agents::{
         agent::Agent,

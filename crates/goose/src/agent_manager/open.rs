@@ -1,4 +1,4 @@
-//! [`AgentManager::open`]: an exchange put together from its parts.
+//! [`AgentManager::open`]: an exchange put together, from what belongs to its folder, to its session and to its agents.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,35 +6,35 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use serde::Deserialize;
 
 use super::{
     AgentManager, MODE, OpenError, OpenOptions, SessionState,
-    agent_maker::{AgentMaker, Binder},
-    delegation::Delegation,
+    agent_maker::{AgentMaker, Binder, Bound},
+    delegation::{DelegateOrigin, DelegatingSession, Delegation},
     models::Models,
     options::ChosenSession,
     working_dir,
 };
 use crate::{
     agents::{
-        agent::ChosenBy,
+        agent::{ActiveAgent, Agent, ChosenBy},
         goose_agent,
-        orchestrator_agent::{RouteSettings, SplitSetting},
+        manifest::{AgentManifest, AgentMode},
+        orchestrator_agent::{
+            ContextInputs, OrchestratorAgent, OrchestratorSettings, Recall, RecallScope, Route,
+            RouteSettings, TaskLog, route,
+        },
     },
     config::{FileSecrets, Origin, Profile, ProjectFile},
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
-        ActiveModels, EventHub, Exchange, FinalOutput, History, Limits, Parts, Recall, RecallScope, Routing,
-        SessionNotifier, SessionTasks, TaskSettings, TaskWriter, prepare,
+        ActiveModels, Delegates, EventHub, Exchange, FinalOutput, FolderContext, History, Limits,
+        LoopContext, Outlets, SessionNotifier, SessionTasks, TaskWriter, prepare,
     },
     permission::{Mode, Permissions},
     platform::tom::TopOfMind,
-    session::{NewSession, Step},
+    session::{NewSession, Session, Step},
 };
-
-/// The settings of the orchestrator.
-const ORCHESTRATOR: &str = "orchestrator";
 
 /// The setting that names the files with hints.
 const HINT_FILES: &str = "CONTEXT_FILE_NAMES";
@@ -47,103 +47,101 @@ impl AgentManager {
     /// Returns an error that says what is missing or wrong, and where.
     pub async fn open(&self, mut options: OpenOptions) -> Result<Exchange, OpenError> {
         let final_output = options.response_schema.as_ref().map(FinalOutput::new).transpose();
-        let final_output = final_output.map_err(OpenError::Schema)?;
-        options.working_dir = Some(working_dir(options.working_dir.take())?);
-        let folder = options.working_dir.clone().unwrap_or_default();
+        let dir = working_dir(options.working_dir.take())?;
         let chosen = options.session.take().unwrap_or_else(|| {
-            ChosenSession::Pending(self.store.start_creating(NewSession::in_folder(&folder)))
+            ChosenSession::Pending(self.store.start_creating(NewSession::in_folder(&dir)))
         });
+        let models = self.models(&options).await?;
+        let guard = self.guard(&options, &chosen)?;
+        let routing = self.routing(&options)?;
+        let lost = options.switched.restore(chosen.steps(), &self.settings);
+        let binder = self.binder(&mut options, &dir);
+        let first = FirstAgent::choose(&mut options, routing, &chosen, &binder);
+        let bound = binder.bind(&first.manifest, &first.mode).await?;
+        let folder = FolderContext { hints: self.hints(&dir)?, working_dir: dir };
+        // As late as possible: until here, the store has been opening at the same time.
+        let mut runtime = SessionRuntime::new(chosen.ready().await?, &mut options, &binder, &guard);
+        let wiring = Wiring::new(binder, &options, &guard.permissions, &models, &runtime);
+        let agent = ActiveAgent::new(first.make(bound, &wiring.maker, &runtime).await?);
+        let orchestrator =
+            self.orchestrator(routing, first.route, &folder, wiring.delegates, &mut runtime)?;
+        let notices = self.notices(&folder.hints, routing.is_some()).into_iter().chain(guard.notice);
+        let notices = notices.chain(lost.iter().map(|name| not_restored(name))).collect();
+        let context = LoopContext {
+            folder,
+            session: runtime.session,
+            models,
+            agents: Arc::new(wiring.maker),
+            permissions: guard.permissions,
+            limits: limits(&options.profile),
+            retry: options.retry,
+            final_output: final_output.map_err(OpenError::Schema)?,
+            outlets: Outlets { events: runtime.events, notifier: options.notifier, caller: options.caller },
+            writer: options.writer,
+            tasks: runtime.tasks,
+            usage: runtime.history.usage(),
+            conversation: runtime.history.into_conversation(&agent, notices),
+            agent,
+        };
+        Ok(Exchange::new(context, Arc::new(orchestrator)))
+    }
+
+    async fn models(&self, options: &OpenOptions) -> Result<ActiveModels, OpenError> {
         let models = Models::open(&self.settings, &options.profile, options.models.clone()).await?;
         prepare(&models.processor);
-        let models = ActiveModels::new(models.processor, models.accelerator, models.source);
-        let last_mode = chosen.last_mode();
-        let (permissions, stricter) = match options.permissions.clone() {
-            Some(permissions) => (permissions, None),
-            None => self.session_permissions(&options.profile, last_mode)?,
-        };
-        let lost = options.switched.restore(chosen.steps(), &self.settings);
-        let lost: Vec<String> = lost.iter().map(|name| not_restored(name)).collect();
-        let binder = Arc::new(Binder {
+        Ok(ActiveModels::new(models.processor, models.accelerator, models.source))
+    }
+
+    /// The permissions of a session, given or of its profile.
+    fn guard(&self, options: &OpenOptions, chosen: &ChosenSession) -> Result<SessionGuard, OpenError> {
+        if let Some(permissions) = options.permissions.clone() {
+            return Ok(SessionGuard { permissions, notice: None, mode_change: None });
+        }
+        let last = chosen.last_mode();
+        let (permissions, notice) = self.session_permissions(&options.profile, last)?;
+        let mode = permissions.mode();
+        let mode_change = (last.unwrap_or_default() != mode).then_some(mode);
+        Ok(SessionGuard { permissions, notice, mode_change })
+    }
+
+    /// How requests are routed: in sessions of the user, as the settings and the options say. `None` for a delegate.
+    fn routing(&self, options: &OpenOptions) -> Result<Option<RouteSettings>, OpenError> {
+        if options.origin.is_some() {
+            return Ok(None);
+        }
+        let settings = RouteSettings::load(&self.settings)?;
+        Ok(Some(RouteSettings { split: options.split.unwrap_or(settings.split), ..settings }))
+    }
+
+    fn binder(&self, options: &mut OpenOptions, working_dir: &Path) -> Arc<Binder> {
+        Arc::new(Binder {
             manager: self.clone(),
             profile: options.profile.clone(),
-            extensions: options.extensions,
-            host_extensions: options.host_extensions,
-            switched: Arc::new(options.switched),
-            working_dir: folder.clone(),
-            only: options.only_extensions,
-        });
-        let bound = binder.bind(&options.manifest, &options.mode).await?;
-        let hints = self.hints(&folder)?;
-        // As late as possible: until here, the store has been opening at the same time.
-        let SessionState { session, steps, is_unfinished, agent: last_agent, chosen_by } =
-            chosen.ready().await?;
-        let is_root = options.origin.is_none();
-        let origin = options.origin.unwrap_or_default();
-        let history = History::new(steps, is_unfinished, origin.payer.clone());
-        let events = EventHub::new(session.id().clone(), options.writer.as_ref().map(TaskWriter::task));
-        binder.switched.log_to(&events);
-        if options.permissions.is_none() && last_mode.unwrap_or_default() != permissions.mode() {
-            events.store_later(Step::permission_changed(permissions.mode()));
-        }
-        let notifier = Arc::clone(&options.notifier);
-        let tasks = SessionTasks::default();
-        let delegation = Arc::new(Delegation {
-            binder: Binder { only: None, ..Binder::clone(&binder) },
-            permissions: Arc::clone(&permissions),
-            caller: options.caller.clone(),
-            retry: options.retry.clone(),
-            session: session.clone(),
-            events: Arc::downgrade(&events),
-            usage: history.usage(),
-            models: models.clone(),
-            tasks: tasks.clone(),
-            writer: options.writer.clone(),
-            origin,
-            background: Mutex::default(),
-        });
-        let maker = AgentMaker {
-            binder,
-            instructions: options.instructions,
-            permissions: Arc::clone(&permissions),
-            notifier: Arc::new(SessionNotifier::new(&events, Arc::clone(&notifier))),
-            view: history.view(),
-            session: session.clone(),
-            model: history.session_model(&models),
-            delegation: Some(Arc::clone(&delegation)),
+            extensions: std::mem::take(&mut options.extensions),
+            host_extensions: std::mem::take(&mut options.host_extensions),
+            switched: Arc::new(std::mem::take(&mut options.switched)),
+            working_dir: working_dir.to_owned(),
+            only: options.only_extensions.take(),
+        })
+    }
+
+    fn orchestrator(
+        &self,
+        routing: Option<RouteSettings>,
+        first: Option<Route>,
+        folder: &FolderContext,
+        delegates: Arc<dyn Delegates>,
+        runtime: &mut SessionRuntime,
+    ) -> Result<OrchestratorAgent, OpenError> {
+        let settings = OrchestratorSettings::load(&self.settings)?;
+        let is_off = settings.recall == RecallScope::Off || self.is_switched_off("chatrecall");
+        let recall = Recall { store: self.store.clone(), scope: settings.recall };
+        let context = ContextInputs {
+            top_of_mind: self.top_of_mind(&folder.working_dir)?,
+            recall: (routing.is_some() && runtime.session.is_saved() && !is_off).then_some(recall),
         };
-        let mut agent = maker.agent_with(bound, options.manifest, options.mode).await?;
-        let is_last = last_agent.unwrap_or_else(default_agent) == agent.id();
-        agent.chosen_by = match options.chosen_by {
-            ChosenBy::Default if is_last => chosen_by,
-            named => named,
-        };
-        if !is_last || agent.chosen_by != chosen_by {
-            events.store_later(Step::agent_changed(agent.id(), agent.chosen_by));
-        }
-        let parts = Parts {
-            agents: Arc::new(maker),
-            routing: self.routing(is_root, options.split)?,
-            recall: self.recall(is_root && session.is_saved())?,
-            models,
-            top_of_mind: self.top_of_mind(&folder)?,
-            tasks,
-            session,
-            permissions,
-            limits: limits(&options.profile),
-            moderator: options.profile.moderator,
-            retry: options.retry,
-            hints,
-            final_output,
-            events,
-            notifier,
-            caller: options.caller,
-            working_dir: folder,
-            delegation,
-            writer: options.writer,
-            task_settings: self.task_settings()?,
-        };
-        let notices = self.notices().into_iter().chain(stricter).chain(lost).collect();
-        Ok(Exchange::new(parts, agent, history, notices))
+        Ok(OrchestratorAgent::new(settings, routing, context, delegates, runtime.interrupted.take())
+            .with_first_route(first))
     }
 
     /// The permissions of a session that was last in some mode: in that mode, unless another one is given explicitly or the
@@ -179,31 +177,9 @@ impl AgentManager {
         })
     }
 
-    /// The choice of agents for requests: in sessions of the user, as the settings and the options say.
-    fn routing(&self, is_root: bool, split: Option<SplitSetting>) -> Result<Routing, OpenError> {
-        if !is_root {
-            return Ok(Routing::Delegate);
-        }
-        let settings = RouteSettings::load(&self.settings)?;
-        Ok(Routing::session(RouteSettings { split: split.unwrap_or(settings.split), ..settings }))
-    }
-
-    /// The source of what earlier sessions have about the first request, unless it is switched off.
-    fn recall(&self, is_wanted: bool) -> Result<Option<Recall>, OpenError> {
-        let settings: OrchestratorSettings = self.settings.get(ORCHESTRATOR)?.unwrap_or_default();
-        let is_off = settings.recall == RecallScope::Off || self.is_switched_off("chatrecall");
-        let recall = Recall { store: self.store.clone(), scope: settings.recall };
-        Ok((is_wanted && !is_off).then_some(recall))
-    }
-
     /// Returns true if the configuration switches a platform extension off.
     fn is_switched_off(&self, name: &str) -> bool {
         self.settings.extensions().iter().any(|entry| entry.key == name && !entry.enabled)
-    }
-
-    /// The settings of task graphs.
-    fn task_settings(&self) -> Result<TaskSettings, OpenError> {
-        Ok(self.settings.get::<TaskSettings>(ORCHESTRATOR)?.unwrap_or_default())
     }
 
     /// The text that the user wants the model to see, unless the configuration switches `tom` off.
@@ -226,8 +202,9 @@ impl AgentManager {
         }
     }
 
-    /// The notices that a person should read before the first reply.
-    fn notices(&self) -> Vec<String> {
+    /// The notices that a person should read before the first reply. Those of hints are not repeated in a delegate.
+    fn notices(&self, hints: &Hints, is_root: bool) -> Vec<String> {
+        let of_hints = hints.problems.iter().filter(|_| is_root).cloned();
         let problems = self.settings.registry().problems().iter();
         let problems = problems.map(|problem| format!("A service cannot be used. {problem}."));
         let secrets = self.settings.paths().secrets_file();
@@ -236,15 +213,153 @@ impl AgentManager {
             let path = secrets.display();
             format!("Others on this machine can read the secrets in {path}. Run `chmod 600 {path}`.")
         });
-        problems.chain(exposed).collect()
+        problems.chain(exposed).chain(of_hints).collect()
     }
 }
 
-/// The settings under `orchestrator:` about what a request gets.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct OrchestratorSettings {
-    recall: RecallScope,
+/// The permissions of a session.
+struct SessionGuard {
+    permissions: Arc<Permissions>,
+    /// The notice that the configuration is stricter than the session was.
+    notice: Option<String>,
+    /// The mode, if the log has another one.
+    mode_change: Option<Mode>,
+}
+
+/// The agent that a session is opened with.
+struct FirstAgent {
+    manifest: Arc<AgentManifest>,
+    mode: AgentMode,
+    chosen_by: ChosenBy,
+    /// The route of the first request, if that is known and has chosen the agent.
+    route: Option<Route>,
+}
+
+impl FirstAgent {
+    /// The agent of the options. Where the first request of a session is known, and nobody has named an agent, it is routed before
+    /// anything is wired.
+    fn choose(
+        options: &mut OpenOptions,
+        routing: Option<RouteSettings>,
+        chosen: &ChosenSession,
+        binder: &Binder,
+    ) -> Self {
+        let (manifest, mode, chosen_by) =
+            (Arc::clone(&options.manifest), options.mode.clone(), options.chosen_by);
+        let request = options.request.take().filter(|_| chosen_by == ChosenBy::Default && chosen.is_new());
+        let given = Self { manifest, mode, chosen_by, route: None };
+        let Some((request, settings)) = request.zip(routing.filter(|settings| settings.is_on)) else {
+            return given;
+        };
+        let catalog = binder.catalog();
+        let route = route(&catalog, &request, settings, None).ok().filter(Route::is_settled);
+        let found = route.as_ref().and_then(|route| catalog.find(&route.id()).ok());
+        match found {
+            Some((manifest, mode)) => {
+                let is_default = given.manifest.name == manifest.name && given.mode.slug == mode.slug;
+                let chosen_by = if is_default { ChosenBy::Default } else { ChosenBy::Routing };
+                Self { manifest, mode, chosen_by, route }
+            }
+            None => given,
+        }
+    }
+
+    /// Makes it. The log says who chose it, if that has changed.
+    async fn make(
+        &self,
+        bound: Bound,
+        maker: &AgentMaker,
+        runtime: &SessionRuntime,
+    ) -> Result<Agent, OpenError> {
+        let mut agent = maker.agent_with(bound, Arc::clone(&self.manifest), self.mode.clone()).await?;
+        let is_last = runtime.last_agent.clone().unwrap_or_else(default_agent) == agent.id();
+        agent.chosen_by = match self.chosen_by {
+            ChosenBy::Default if is_last => runtime.chosen_by,
+            named => named,
+        };
+        if !is_last || agent.chosen_by != runtime.chosen_by {
+            runtime.events.store_later(Step::agent_changed(agent.id(), agent.chosen_by));
+        }
+        Ok(agent)
+    }
+}
+
+/// What a session has while it is open.
+struct SessionRuntime {
+    session: Session,
+    history: History,
+    /// The tasks that goose was ended in the middle of.
+    interrupted: Option<TaskLog>,
+    last_agent: Option<String>,
+    chosen_by: ChosenBy,
+    events: Arc<EventHub>,
+    tasks: SessionTasks,
+    origin: Mutex<DelegateOrigin>,
+}
+
+impl SessionRuntime {
+    fn new(state: SessionState, options: &mut OpenOptions, binder: &Binder, guard: &SessionGuard) -> Self {
+        let SessionState { session, steps, is_unfinished, agent, chosen_by } = state;
+        let origin = options.origin.take().unwrap_or_default();
+        let events = EventHub::new(session.id().clone(), options.writer.as_ref().map(TaskWriter::task));
+        binder.switched.log_to(&events);
+        if let Some(mode) = guard.mode_change {
+            events.store_later(Step::permission_changed(mode));
+        }
+        Self {
+            session,
+            interrupted: TaskLog::from_steps(steps.iter().map(|stored| &stored.step)),
+            history: History::new(steps, is_unfinished, origin.payer.clone()),
+            last_agent: agent,
+            chosen_by,
+            events,
+            tasks: SessionTasks::default(),
+            origin: Mutex::new(origin),
+        }
+    }
+}
+
+/// The makers of a session's agents and of its delegates.
+struct Wiring {
+    maker: AgentMaker,
+    delegates: Arc<dyn Delegates>,
+}
+
+impl Wiring {
+    fn new(
+        binder: Arc<Binder>,
+        options: &OpenOptions,
+        permissions: &Arc<Permissions>,
+        models: &ActiveModels,
+        runtime: &SessionRuntime,
+    ) -> Self {
+        let delegates: Arc<dyn Delegates> = Arc::new(Delegation::new(DelegatingSession {
+            binder: Binder { only: None, ..Binder::clone(&binder) },
+            permissions: Arc::clone(permissions),
+            caller: options.caller.clone(),
+            retry: options.retry.clone(),
+            session: runtime.session.clone(),
+            events: Arc::downgrade(&runtime.events),
+            usage: runtime.history.usage(),
+            models: models.clone(),
+            tasks: runtime.tasks.clone(),
+            writer: options.writer.clone(),
+            origin: std::mem::take(&mut *runtime.origin.lock()),
+            background: Mutex::default(),
+        }));
+        let notifier = SessionNotifier::new(&runtime.events, Arc::clone(&options.notifier));
+        let maker = AgentMaker {
+            binder,
+            instructions: options.instructions.clone(),
+            permissions: Arc::clone(permissions),
+            notifier: Arc::new(notifier),
+            view: runtime.history.view(),
+            session: runtime.session.clone(),
+            model: runtime.history.session_model(models),
+            delegation: Some(Arc::clone(&delegates)),
+        };
+        Self { maker, delegates }
+    }
 }
 
 /// The notice about an extension that was enabled in an earlier run of a session.
@@ -265,6 +380,7 @@ fn limits(profile: &Profile) -> Limits {
         repetitions: profile.max_tool_repetitions.unwrap_or(Limits::REPETITIONS).max(1),
         context: profile.context_limit,
         threshold: profile.compact_threshold,
+        moderator: profile.moderator,
         unattended_answer: Limits::UNATTENDED_ANSWER,
     }
 }

@@ -28,9 +28,9 @@ pub struct SessionState {
     pub(crate) session: Session,
     pub(crate) steps: Vec<StoredStep>,
     pub(crate) is_unfinished: bool,
-    /// The agent that it was last used with,
+    /// The agent that it was last used with.
     pub(crate) agent: Option<String>,
-    /// and why.
+    /// The reason for that agent.
     pub(crate) chosen_by: ChosenBy,
 }
 
@@ -90,6 +90,11 @@ impl ChosenSession {
         }
     }
 
+    /// Returns true if nothing was said in it.
+    pub(super) fn is_new(&self) -> bool {
+        !self.steps().iter().any(|stored| matches!(stored.step, Step::Message { .. }))
+    }
+
     pub(super) async fn ready(self) -> Result<SessionState, StoreError> {
         match self {
             Self::Ready(state) => Ok(state),
@@ -128,6 +133,8 @@ pub struct OpenOptions {
     pub(super) switched: SessionExtensions,
     /// Splitting of lists into tasks, in place of the settings'.
     pub(super) split: Option<SplitSetting>,
+    /// The first request, if it is known.
+    pub(super) request: Option<String>,
 }
 
 impl OpenOptions {
@@ -155,6 +162,7 @@ impl OpenOptions {
             origin: None,
             switched: SessionExtensions::default(),
             split: None,
+            request: None,
         }
     }
 
@@ -263,6 +271,12 @@ impl OpenOptions {
     /// Splits lists of independent jobs into tasks, or not, whatever the settings say.
     pub fn with_split(mut self, split: SplitSetting) -> Self {
         self.split = Some(split);
+        self
+    }
+
+    /// With the first request, which is replied to next: its agent is chosen before anything is wired.
+    pub fn with_request(mut self, text: impl Into<String>) -> Self {
+        self.request = Some(text.into());
         self
     }
 

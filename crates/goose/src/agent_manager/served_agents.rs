@@ -23,7 +23,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     AgentManager, OpenOptions,
-    delegate::{MAX_TASK, NAME_CHARS, last_answer, result},
+    delegation::{NAME_CHARS, last_answer, result},
 };
 use crate::{
     agents::{
@@ -31,7 +31,7 @@ use crate::{
         manifest::{AgentManifest, AgentMode},
     },
     config::{MAX_TIMEOUT, Profile},
-    exchange::{Answer, Decision, Event, EventRecord, Exchange, Outcome, Reply},
+    exchange::{Answer, Decision, Event, EventRecord, Exchange, MAX_TASK, Outcome, Reply},
     session::NewSession,
 };
 

@@ -9,13 +9,12 @@ use parking_lot::RwLock;
 use super::{
     catalog::AgentCatalog,
     extension_manager::{ExtensionManager, ManagerError},
+    external_agent::ExternalAgent,
     manifest::{AgentManifest, AgentMode},
     service_binding::UnresolvedService,
     toolset::Toolset,
 };
-use crate::{
-    agent_manager::acp_mcp_adapter::ExternalAgent, config::ExtensionConfig, permission::Permissions,
-};
+use crate::{config::ExtensionConfig, permission::Permissions};
 
 /// An agent in one of its modes, with its extensions and the tools of them that the mode may touch.
 #[derive(Debug, Clone)]
@@ -34,7 +33,7 @@ pub struct Agent {
     pub options: RequestOptions,
     /// The dependencies of the mode that are not there.
     pub unresolved: Vec<UnresolvedService>,
-    /// The agent itself, if it is another maker's: it does the work in place of the model.
+    /// The agent itself, if it is an external one: it does the work in place of the model.
     pub external: Option<Arc<ExternalAgent>>,
     /// The reason why it is the agent of its session.
     pub chosen_by: ChosenBy,
@@ -53,7 +52,7 @@ pub enum ChosenBy {
 }
 
 impl Agent {
-    /// Gives its extensions back, and ends its connection if it is another maker's agent.
+    /// Gives its extensions back, and ends its connection if it is an external agent.
     pub(crate) async fn close(&self) {
         if let Some(external) = &self.external {
             external.close().await;

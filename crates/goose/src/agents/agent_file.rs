@@ -50,7 +50,7 @@ struct Written {
     temperature: Option<f32>,
     #[serde(alias = "maxTurns")]
     max_turns: Option<u32>,
-    /// The way to an agent of another maker.
+    /// The way to an external agent.
     connection: Option<AgentConnection>,
 }
 

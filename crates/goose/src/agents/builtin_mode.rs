@@ -5,12 +5,33 @@ use std::fmt::Write as _;
 use super::{
     coding_agent, goose_agent,
     manifest::{AgentManifest, AgentMode, FileRestriction, GroupAccess, Metadata},
-    orchestrator_agent,
 };
 
 /// The agents that come with goose.
 const AGENTS: [&BuiltinAgent; 3] =
-    [&goose_agent::GOOSE_AGENT, &coding_agent::CODING_AGENT, &orchestrator_agent::ORCHESTRATOR_AGENT];
+    [&goose_agent::GOOSE_AGENT, &coding_agent::CODING_AGENT, &ORCHESTRATOR_AGENT];
+
+/// The name of the orchestrator's agent, and of its only mode.
+pub(crate) const ORCHESTRATOR: &str = "orchestrator";
+
+/// The mode in which the orchestrator itself uses a model.
+const ORCHESTRATOR_AGENT: BuiltinAgent = BuiltinAgent {
+    name: ORCHESTRATOR,
+    description: "Work with other agents, extensions and earlier sessions.",
+    capabilities: &["delegation", "extension_management", "recall"],
+    modes: &[BuiltinMode {
+        slug: ORCHESTRATOR,
+        description: "delegates, extensions, earlier sessions",
+        when_to_use: "A request to give tasks to other agents, to list, enable or disable extensions, or to find something in \
+                      earlier sessions.",
+        instructions: "You give work to other agents, manage extensions and find what earlier sessions had; you do not touch \
+                       files or run commands yourself. Give each delegate all that it needs, because it does not see this \
+                       conversation; give tasks that do not depend on each other in one turn, so that they run side by side. \
+                       Then say who did what, and what is left undone.",
+        tool_groups: &[Access::All("summon"), Access::All("extensionmanager"), Access::All("chatrecall")],
+        dependencies: &["summon", "extensionmanager", "chatrecall", "tom"],
+    }],
+};
 
 /// An agent that comes with goose.
 pub(super) struct BuiltinAgent {

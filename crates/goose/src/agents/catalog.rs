@@ -127,7 +127,7 @@ impl AgentCatalog {
         catalog
     }
 
-    /// Adds the agents of other makers that a configuration lists.
+    /// Adds the external agents that a configuration lists.
     fn add_configured(
         &mut self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! [`AgentConnection`]: the way to an agent of another maker, and the `agents:` of `config.yaml`, where people list them.
+//! [`AgentConnection`]: the way to an external agent, and the `agents:` of `config.yaml`, where people list them.
 //!
 //! ```yaml
 //! agents:
@@ -46,7 +46,7 @@ pub enum ConnectionKind {
     AcpHttp,
 }
 
-/// The way to an agent of another maker. It is written without what looks like a secret.
+/// The way to an external agent. It is written without what looks like a secret.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentConnection {
@@ -155,7 +155,7 @@ impl AgentConnection {
     }
 }
 
-/// Reads the agents of other makers in a `config.yaml`: those that are not switched off, each with the reason if it cannot be
+/// Reads the external agents in a `config.yaml`: those that are not switched off, each with the reason if it cannot be
 /// used.
 pub(super) fn configured(path: &Path, text: &str) -> Vec<Result<AgentManifest, String>> {
     // Most configurations have none, and this is read often.
@@ -216,7 +216,7 @@ impl ConfiguredAgent {
     }
 }
 
-/// The mode of an agent of another maker. Without groups of its own it has `developer` and what it depends on.
+/// The mode of an external agent. Without groups of its own it has `developer` and what it depends on.
 pub(super) fn only_mode(
     description: String,
     when_to_use: String,

@@ -41,7 +41,7 @@ pub struct AgentManifest {
     /// Instructions for the model in all modes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
-    /// The way to it, if it is an agent of another maker. Its modes say what it may use here.
+    /// The way to it, if it is an external agent. Its modes say what it may use here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<AgentConnection>,
     /// Its modes; it begins in the first one.

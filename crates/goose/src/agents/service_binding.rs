@@ -21,7 +21,7 @@ pub enum UnresolvedReason {
     SwitchedOff,
     /// This version of goose does not have it yet.
     NotAvailable,
-    /// It is a part of goose that an agent of another maker cannot use.
+    /// It is a part of goose that an external agent cannot use.
     OursAlone,
     /// Neither an extension nor an agent has the name.
     Unknown,
@@ -47,7 +47,7 @@ impl fmt::Display for UnresolvedService {
             UnresolvedReason::NotAvailable => write!(f, "`{name}` is not a part of this version of goose"),
             UnresolvedReason::OursAlone => write!(
                 f,
-                "`{name}` is a part of goose, which agents of other makers cannot use; take it out of the agent"
+                "`{name}` is a part of goose, which external agents cannot use; take it out of the agent"
             ),
             UnresolvedReason::Unknown => write!(
                 f,

@@ -5,6 +5,7 @@
 //!   [`Budget`]: says how full it may get;
 //! - [`moderate`]: makes room, as a [`Moderator`] says. The originals stay in the session's log.
 
+pub(crate) mod handover;
 pub mod hints;
 pub(crate) mod listing;
 mod meter;
@@ -12,6 +13,7 @@ pub mod moderate;
 pub mod prompt;
 pub mod tokens;
 
+pub(crate) use handover::Handover;
 pub use meter::{Budget, Meter};
 pub(crate) use moderate::current_plan;
 pub use moderate::{Moderator, NoRoom, Room};

@@ -14,9 +14,9 @@ use goose_providers::{
 use tokio::time::Instant;
 
 use super::{
+    agent_loop::{Abort, AgentLoop, StepResult},
     event::Event,
     prepare::get_ready,
-    reply_task::{Abort, ReplyTask, StepResult},
     stream_dedup::{Kind, StreamDedup},
 };
 use crate::session::Step;
@@ -96,7 +96,7 @@ impl From<ProviderError> for AttemptError {
     }
 }
 
-impl ReplyTask {
+impl AgentLoop {
     /// Returns the model's answer to the conversation as it is now.
     pub(super) async fn ask(&mut self) -> StepResult<ModelAnswer> {
         let mut shown = StreamDedup::default();
@@ -104,7 +104,7 @@ impl ReplyTask {
         loop {
             match self.ask_once(&mut shown).await {
                 Ok(answer) => {
-                    self.overflows = 0;
+                    self.progress.overflows = 0;
                     return Ok(answer);
                 }
                 Err(AttemptError::Cancelled) => {
@@ -125,7 +125,7 @@ impl ReplyTask {
     }
 
     async fn ask_once(&mut self, shown: &mut StreamDedup) -> Result<ModelAnswer, AttemptError> {
-        let limit = self.core.limits.unattended_answer;
+        let limit = self.context.limits.unattended_answer;
         let deadline = Instant::now() + limit;
         let mut stream = self.open_stream().await?;
         let mut incoming = Incoming::default();
@@ -142,27 +142,27 @@ impl ReplyTask {
                 }
             }
             // What was read is charged, whatever became of it.
-            Err(_) => self.core.usage.add(self.core.processor().as_ref(), usage),
+            Err(_) => self.context.usage.add(self.context.processor().as_ref(), usage),
         }
         answer
     }
 
     async fn open_stream(&mut self) -> Result<ReplyStream, AttemptError> {
         let unready = self.take_unready();
-        let options = self.core.request_options();
+        let options = self.context.request_options();
         let request = Request {
             system: &self.state.offer.system,
             messages: self.state.conversation.messages(),
             tools: &self.state.offer.tools,
             options: &options,
         };
-        let processor = self.core.processor();
+        let processor = self.context.processor();
         let stream = processor.stream(request);
         let stream = self.cancellation.run_until_cancelled(stream);
         let mut stream = std::pin::pin!(stream);
         // The question is on its way before anything is done for the calls that may follow.
         let at_once = futures::poll!(stream.as_mut());
-        get_ready(unready, &self.core.permissions);
+        get_ready(unready, &self.context.permissions);
         let stream = match at_once {
             Poll::Ready(stream) => stream,
             Poll::Pending => stream.await,
@@ -202,7 +202,7 @@ impl ReplyTask {
 
     /// Waits before the next attempt, if there is one.
     async fn wait_for_another_try(&self, failures: u32, error: ProviderError) -> Result<(), Abort> {
-        let Some(delay) = self.core.retry.delay(failures, &error) else { return Err(error.into()) };
+        let Some(delay) = self.context.retry.delay(failures, &error) else { return Err(error.into()) };
         let reason = error.to_string();
         self.emit(Event::Retrying { reason, delay, attempt: failures + 1 });
         match self.cancellation.run_until_cancelled(tokio::time::sleep(delay)).await {

@@ -6,9 +6,9 @@ use goose_extension::Message;
 use goose_providers::{ProviderError, Usage};
 
 use super::{
-    core::Core,
+    agent_loop::{Abort, AgentLoop, StepResult},
     event::Event,
-    reply_task::{Abort, ReplyTask, StepResult},
+    loop_context::LoopContext,
 };
 use crate::{
     context::{
@@ -23,7 +23,7 @@ const MAX_OVERFLOWS: u32 = 2;
 
 /// The reason for a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(crate) enum Reason {
     /// The context will soon be full.
     Near,
     /// The service refused the conversation as too long, for the nth time.
@@ -41,14 +41,14 @@ impl Reason {
     }
 }
 
-impl Core {
+impl LoopContext {
     /// Tokens that fit into the context: the model's limit, or less where the profile wants less.
-    pub(super) fn limit(&self) -> u64 {
+    pub(crate) fn limit(&self) -> u64 {
         let limit = self.processor().model().context_limit;
         self.limits.context.map_or(limit, |wanted| wanted.min(limit))
     }
 
-    pub(super) fn budget(&self, reason: Reason, used: u64) -> Budget {
+    pub(crate) fn budget(&self, reason: Reason, used: u64) -> Budget {
         let limit = self.limit();
         let threshold = match reason {
             Reason::Near => self.limits.threshold,
@@ -65,11 +65,11 @@ fn share(part: u64, whole: u64) -> f64 {
     part.max(1) as f64 / whole.max(1) as f64
 }
 
-impl ReplyTask {
+impl AgentLoop {
     pub(super) async fn keep_within_budget(&mut self) -> StepResult<()> {
         self.count_messages();
         let used = self.state.context_usage.used();
-        let budget = self.core.budget(Reason::Near, used);
+        let budget = self.context.budget(Reason::Near, used);
         if !budget.is_over(used) || self.state.context_usage.is_in_vain(used) {
             return Ok(());
         }
@@ -90,15 +90,15 @@ impl ReplyTask {
 
     /// Compacts a conversation that the service refused for its length, or fails.
     pub(super) async fn overflow(&mut self, error: ProviderError) -> StepResult<()> {
-        self.overflows += 1;
+        self.progress.overflows += 1;
         let is_first = self.state.conversation.messages().len() == 1;
         if !is_first
-            && self.overflows <= MAX_OVERFLOWS
-            && self.make_room(Reason::Overflow(self.overflows)).await?
+            && self.progress.overflows <= MAX_OVERFLOWS
+            && self.make_room(Reason::Overflow(self.progress.overflows)).await?
         {
             return Ok(());
         }
-        let words = match (is_first, self.overflows > MAX_OVERFLOWS) {
+        let words = match (is_first, self.progress.overflows > MAX_OVERFLOWS) {
             (true, _) => "The message is too long for the model, and nothing before it could be left out.",
             (_, true) => "The conversation is too long for the model, even after room was made twice.",
             _ => "The conversation is too long for the model, and no room could be made.",
@@ -108,12 +108,12 @@ impl ReplyTask {
 
     /// Compacts older messages. Returns whether anything changed.
     pub(super) async fn make_room(&mut self, reason: Reason) -> StepResult<bool> {
-        let core = Arc::clone(&self.core);
+        let core = Arc::clone(&self.context);
         let before = self.state.context_usage.used();
         let accelerator = core.accelerator();
         let book = |usage| core.usage.add(accelerator.as_ref(), usage);
         let making = CompactionRequest {
-            moderator: match (core.moderator, reason) {
+            moderator: match (core.limits.moderator, reason) {
                 (Moderator::Passive, Reason::Asked) => Moderator::Summarize,
                 (moderator, _) => moderator,
             },
@@ -161,7 +161,7 @@ const GROWTH: u64 = 10;
 
 /// The size of the context. Each message is counted once, when it comes.
 #[derive(Debug, Default)]
-pub(super) struct ContextUsage {
+pub(crate) struct ContextUsage {
     meter: Meter,
     /// Count of messages that were counted,
     seen: usize,
@@ -177,7 +177,7 @@ impl ContextUsage {
         self.meter.used()
     }
 
-    pub(super) fn meter(&self) -> &Meter {
+    pub(crate) fn meter(&self) -> &Meter {
         &self.meter
     }
 

@@ -6,11 +6,7 @@ use goose_extension::{Elicitation, Elicited, JsonObject, Message, RichRenderable
 use goose_providers::Usage;
 use serde::{Deserialize, Serialize};
 
-use super::judge::Judgement;
-use crate::{
-    agents::orchestrator_agent::RoutedBy,
-    session::{PlannedTask, SessionId, TaskFinished},
-};
+use crate::session::{PlannedTask, SessionId, TaskFinished};
 
 /// Something that happened while a reply was made. Changes to the conversation are stored before they are reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -174,7 +170,7 @@ pub enum Event {
         dollars: Option<f64>,
     },
     /// The result was judged against the request; stored.
-    Checked(Judgement),
+    Checked(ResultCheck),
     /// Something the user should know, in one sentence.
     Notice(String),
     /// This reader was too slow, and events were dropped. What they changed is in the session's store, after the step
@@ -428,4 +424,29 @@ impl From<Elicited> for Answer {
     fn from(elicited: Elicited) -> Self {
         Self::Elicited(elicited)
     }
+}
+
+/// A verdict on a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultCheck {
+    /// True if the result meets its criteria.
+    pub pass: bool,
+    /// The reasons, one for each criterion.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+}
+
+/// The tier that decided on a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RoutedBy {
+    /// The user named the agent.
+    User,
+    /// The session has an agent, and keeps it.
+    Session,
+    /// The router, without a model.
+    Local,
+    /// The fast model.
+    Accelerator,
 }

@@ -1,7 +1,7 @@
 //! [`EventHub`]: the event log of one session, which outlives its readers.
 //!
 //! ```text
-//! ReplyTask, tool calls ── EventSink::emit ──▶ EventHub ──▶ EventReader, EventReader, …
+//! AgentLoop, tool calls ── EventSink::emit ──▶ EventHub ──▶ EventReader, EventReader, …
 //!                                                 ▲
 //!                   Exchange::answer(id, answer) ─┘ pending questions
 //! ```
@@ -236,7 +236,7 @@ impl EventHub {
     }
 
     /// A sink for events outside of the loop, which belong to the last reply.
-    pub(super) fn outside(self: &Arc<Self>) -> EventSink {
+    pub(crate) fn outside(self: &Arc<Self>) -> EventSink {
         let reply = self.lock().replies;
         let cancellation = CancellationToken::new();
         EventSink { hub: Arc::clone(self), reply, parent_call: None, task: self.task.clone(), cancellation }
@@ -285,7 +285,7 @@ fn wake(mut log: MutexGuard<'_, Log>) {
 
 /// The place where a reply, or a call inside it, reports its events.
 #[derive(Debug, Clone)]
-pub(super) struct EventSink {
+pub(crate) struct EventSink {
     hub: Arc<EventHub>,
     reply: u64,
     parent_call: Option<Arc<str>>,
@@ -295,7 +295,7 @@ pub(super) struct EventSink {
 
 impl EventSink {
     /// The same reply, inside a tool call.
-    pub(super) fn inside(&self, call: &str) -> Self {
+    pub(crate) fn inside(&self, call: &str) -> Self {
         Self { parent_call: Some(call.into()), ..self.clone() }
     }
 
@@ -330,7 +330,7 @@ impl EventSink {
     }
 
     /// Reports an event. Never waits.
-    pub(super) fn emit(&self, event: Event) {
+    pub(crate) fn emit(&self, event: Event) {
         let mut log = self.hub.lock();
         match event {
             Event::Text(text) => log.push_text(self, false, text),
@@ -347,12 +347,12 @@ impl EventSink {
     }
 
     /// The same reply, on behalf of a task.
-    pub(super) fn of_task(&self, task: &str) -> Self {
+    pub(crate) fn of_task(&self, task: &str) -> Self {
         Self { task: Some(task.into()), ..self.clone() }
     }
 
     /// Reports an event that another session stores.
-    pub(super) fn show(&self, event: Event) {
+    pub(crate) fn show(&self, event: Event) {
         let mut log = self.hub.lock();
         let record = self.record(log.step, event);
         log.push(record);
@@ -360,7 +360,7 @@ impl EventSink {
     }
 
     /// Returns true if a user interface answers questions of extensions.
-    pub(super) fn is_attended(&self) -> bool {
+    pub(crate) fn is_attended(&self) -> bool {
         self.hub.is_attended()
     }
 

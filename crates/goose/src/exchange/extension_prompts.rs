@@ -3,20 +3,20 @@
 //! The system prompt has them as they were when the tools were offered, and stays as it is, because services cache the
 //! beginning of a conversation. Later changes go to the model with the user's next message.
 
-use goose_extension::Message;
+use goose_extension::MessageContent;
 use goose_providers::PromptStyle;
 
-use super::reply_task::ReplyTask;
+use super::agent_loop::AgentLoop;
 use crate::session::synthetic;
 
-impl ReplyTask {
-    /// The user's message, with the prompts that changed since the model was last told.
-    pub(super) async fn with_changed_prompts(&mut self, mut message: Message) -> Message {
+impl AgentLoop {
+    /// The prompts that changed since the model was last told.
+    pub(crate) async fn changed_prompts(&mut self) -> Option<MessageContent> {
         let is_first = self.state.offer.made_from.is_none();
-        if is_first || self.core.processor().model().prompt_style == PromptStyle::Brief {
-            return message;
+        if is_first || self.context.processor().model().prompt_style == PromptStyle::Brief {
+            return None;
         }
-        let prompts = self.core.agent().extensions.prompts().await;
+        let prompts = self.context.agent().extensions.prompts().await;
         let told = &mut self.state.offer.prompts;
         // Extensions that came or went change the tools, and with them the system prompt.
         let changed = prompts.iter().filter_map(|(name, now)| {
@@ -24,11 +24,11 @@ impl ReplyTask {
             Some(format!("The extension `{name}` says now:\n{}", changed_lines(before, now)))
         });
         let changed: Vec<String> = changed.collect();
-        if !changed.is_empty() {
-            message.content.insert(0, synthetic(changed.join("\n\n")));
-            *told = prompts;
+        if changed.is_empty() {
+            return None;
         }
-        message
+        *told = prompts;
+        Some(synthetic(changed.join("\n\n")))
     }
 }
 

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use goose_extension::{ExchangeView, Message};
-use goose_providers::Usage;
+use goose_providers::{Provider, Usage};
 
 use super::{
+    agent_loop::{Abort, AgentLoop, StepResult},
     compaction::Reason,
-    core::Core,
     event::Failure,
+    loop_context::LoopContext,
     reply::Reply,
-    reply_task::{Abort, ReplyTask, StepResult},
+    responder::{Request, Responder, TaskStatus},
 };
 use crate::{
     agents::{
@@ -20,6 +21,7 @@ use crate::{
         manifest::{AgentManifest, AgentMode},
     },
     config::ExtensionConfig,
+    context::Handover,
     permission::{Mode, Permissions},
     session::{SessionId, Step},
 };
@@ -28,44 +30,88 @@ use crate::{
 /// [`AgentManager::open`](crate::agent_manager::AgentManager::open). Clones are the same conversation.
 #[derive(Clone)]
 pub struct Exchange {
-    pub(super) core: Arc<Core>,
+    pub(crate) context: Arc<LoopContext>,
+    pub(super) responder: Arc<dyn Responder>,
 }
 
 impl Exchange {
+    /// A conversation: the loop's part of it, and what makes its replies.
+    pub(crate) fn new(context: LoopContext, responder: Arc<dyn Responder>) -> Self {
+        Self { context: Arc::new(context), responder }
+    }
+
     /// Goes on from the history as it is. One reply is made at a time: while another one is, unless that one was
     /// cancelled, the stream says so and ends.
     pub fn reply(&self) -> Reply {
-        Reply::begin(&self.core, None, None)
+        self.begin(Request::GoOn)
     }
 
     /// Replies to what the person says.
     pub fn reply_to(&self, message: impl Into<Message>) -> Reply {
-        Reply::begin(&self.core, Some(message.into()), None)
+        self.begin(Request::Message(message.into()))
+    }
+
+    /// Looks around for a plan: the agent of the conversation, with the tools that read and no others.
+    pub fn explore(&self, request: impl Into<Message>) -> Reply {
+        self.begin(Request::Explore(request.into()))
+    }
+
+    /// Writes a plan from what was said and found: the mode `planner`, which has no tools, with the given model or the
+    /// conversation's.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason for the user if there is no such model.
+    pub async fn write_plan(&self, model: Option<&str>) -> Result<Reply, String> {
+        let model = match model {
+            Some(name) => Some(self.context.models.find(name).await.map_err(|error| error.to_string())?),
+            None => None,
+        };
+        Ok(self.begin(Request::Plan(model)))
+    }
+
+    /// Replies to what another session hands over. Its model summarizes what does not fit.
+    pub(crate) fn reply_to_handover(&self, handover: Handover, summarizer: Arc<dyn Provider>) -> Reply {
+        self.begin(Request::Task(handover, summarizer))
+    }
+
+    fn begin(&self, request: Request) -> Reply {
+        Reply::begin(&self.context, &self.responder, request)
+    }
+
+    /// The tasks of the request that is being worked on, or of the last one that had some.
+    pub fn tasks(&self) -> Vec<TaskStatus> {
+        self.responder.tasks()
+    }
+
+    /// Cancels one task by its id; the others go on. Returns false if there is no such task, or it is not being worked on.
+    pub fn cancel_task(&self, id: &str) -> bool {
+        self.responder.cancel_task(id)
     }
 
     /// The conversation so far, as the model sees it.
     pub fn messages(&self) -> Vec<Arc<Message>> {
-        self.core.view.processor.messages.snapshot()
+        self.context.conversation.view.processor.messages.snapshot()
     }
 
     /// A view of the conversation that follows it.
     pub fn view(&self) -> ExchangeView {
-        self.core.view.clone()
+        self.context.conversation.view.clone()
     }
 
     /// The session's id.
     pub fn session_id(&self) -> &SessionId {
-        self.core.session.id()
+        self.context.session.id()
     }
 
     /// The agent.
     pub fn agent(&self) -> Arc<Agent> {
-        self.core.agent()
+        self.context.agent()
     }
 
     /// All agents that can be chosen.
     pub fn agents(&self) -> AgentCatalog {
-        self.core.agents.catalog()
+        self.context.agents.catalog()
     }
 
     /// Goes on with another agent: `AGENT/MODE`, `AGENT` for its first mode, or a `MODE` that only one agent has. Returns its
@@ -87,18 +133,18 @@ impl Exchange {
     ///
     /// Returns the reason for the user if its extensions do not fit together. The agent stays as it was.
     pub async fn set_agent(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<String, String> {
-        let mut agent = self.core.agents.make(manifest, mode).await?;
+        let mut agent = self.context.agents.make(manifest, mode).await?;
         agent.chosen_by = ChosenBy::User;
         let name = agent.id();
-        let earlier = self.core.agent.replace(Arc::new(agent));
-        self.core.events.store_later(Step::agent_changed(name.clone(), ChosenBy::User));
-        self.core.close_later(earlier);
+        let earlier = self.context.agent.replace(Arc::new(agent));
+        self.context.outlets.events.store_later(Step::agent_changed(name.clone(), ChosenBy::User));
+        self.context.close_later(earlier);
         Ok(name)
     }
 
     /// The extensions of the agent.
     pub fn extensions(&self) -> Arc<ExtensionManager> {
-        Arc::clone(&self.core.agent().extensions)
+        Arc::clone(&self.context.agent().extensions)
     }
 
     /// Enables an extension for the rest of the session: for the agent, if its mode may use it, and for those that follow.
@@ -108,19 +154,19 @@ impl Exchange {
     ///
     /// Fails if there is one of that name.
     pub fn enable_extension(&self, config: &ExtensionConfig) -> Result<Option<String>, ManagerError> {
-        self.core.agents.enable(&self.core.agent(), config)
+        self.context.agents.enable(&self.context.agent(), config)
     }
 
     /// The permissions.
     pub fn permissions(&self) -> &Arc<Permissions> {
-        &self.core.permissions
+        &self.context.permissions
     }
 
     /// Changes what may run without asking, from the next call on.
     pub fn set_mode(&self, mode: Mode) {
-        if self.core.permissions.mode() != mode {
-            self.core.permissions.set_mode(mode);
-            self.core.events.store_later(Step::permission_changed(mode));
+        if self.context.permissions.mode() != mode {
+            self.context.permissions.set_mode(mode);
+            self.context.outlets.events.store_later(Step::permission_changed(mode));
         }
     }
 
@@ -146,46 +192,47 @@ impl Exchange {
     pub async fn clear(&self) -> Result<(), Failure> {
         let mut work = self.command().await.map_err(failure)?;
         work.replace_messages(&[]).await.map_err(failure)?;
-        work.drop_interrupted_tasks();
+        self.responder.forget_tasks();
         Ok(())
     }
 
     /// The tokens of the session, and their price where it is known.
     pub(crate) fn spent(&self) -> (Usage, Option<f64>) {
-        self.core.usage.spent()
+        self.context.usage.spent()
     }
 
     /// Stops a reply that is being made, brings everything to the disk and gives the extensions back.
     pub async fn close(&self) {
-        self.core.stop();
-        self.core.tasks.ended.cancel();
-        self.core.tasks.tracker.close();
-        self.core.tasks.tracker.wait().await;
+        self.context.stop();
+        self.context.tasks.ended.cancel();
+        self.context.tasks.tracker.close();
+        self.context.tasks.tracker.wait().await;
         self.store_late_steps().await;
-        self.core.agent().close().await;
-        self.core.events.close();
+        self.context.agent().close().await;
+        self.responder.close().await;
+        self.context.outlets.events.close();
     }
 
     /// Stores what happened after the last reply: changes of the mode and of extensions, and the usage of delegates.
     async fn store_late_steps(&self) {
-        let mut steps = self.core.usage.take_unsaved();
+        let mut steps = self.context.usage.take_unsaved();
         // A session without messages stays empty.
         if !self.messages().is_empty() {
-            steps.extend(self.core.events.take_unsaved());
+            steps.extend(self.context.outlets.events.take_unsaved());
         }
         if !steps.is_empty()
-            && let Err(error) = self.core.session.append_all(&steps).await
+            && let Err(error) = self.context.session.append_all(&steps).await
         {
             tracing::warn!(%error, "the end of the session could not be stored");
         }
     }
 
     /// Begins a command between replies. Anything that an earlier reply left open is closed first.
-    async fn command(&self) -> StepResult<ReplyTask> {
-        let state = Arc::clone(&self.core.state).lock_owned().await;
-        let cancellation = self.core.begin();
-        let events = self.core.events.begin_reply(cancellation.clone());
-        let mut work = ReplyTask::new(Arc::clone(&self.core), state, events, cancellation);
+    async fn command(&self) -> StepResult<AgentLoop> {
+        let state = Arc::clone(&self.context.conversation.state).lock_owned().await;
+        let cancellation = self.context.begin();
+        let events = self.context.outlets.events.begin_reply(cancellation.clone());
+        let mut work = AgentLoop::new(Arc::clone(&self.context), state, events, cancellation);
         work.close_interrupted().await?;
         Ok(work)
     }
@@ -200,6 +247,6 @@ fn failure(stop: Abort) -> Failure {
 
 impl std::fmt::Debug for Exchange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Exchange").field("session", &self.core.session.id()).finish_non_exhaustive()
+        f.debug_struct("Exchange").field("session", &self.context.session.id()).finish_non_exhaustive()
     }
 }

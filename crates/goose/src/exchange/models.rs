@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use goose_providers::{ModelRef, Provider, SetupError};
 use parking_lot::RwLock;
 
-use super::{core::Core, handle::Exchange};
+use super::{handle::Exchange, loop_context::LoopContext, usage_ledger::SamplingModel};
 
 /// The source of models for an open conversation.
 #[async_trait]
@@ -47,7 +47,7 @@ impl ActiveModels {
     }
 
     /// Puts another working model in the place of the one that is returned. The fast one stays.
-    pub(super) fn swap_processor(&self, processor: Arc<dyn Provider>) -> Arc<dyn Provider> {
+    pub(crate) fn swap_processor(&self, processor: Arc<dyn Provider>) -> Arc<dyn Provider> {
         std::mem::replace(&mut self.now.write().processor, processor)
     }
 
@@ -78,10 +78,22 @@ impl ActiveModels {
     }
 }
 
-impl Core {
+impl LoopContext {
     /// The working model.
-    pub(super) fn processor(&self) -> Arc<dyn Provider> {
+    pub(crate) fn processor(&self) -> Arc<dyn Provider> {
         self.models.processor()
+    }
+
+    /// The working model for short questions beside the conversation, on the session's bill.
+    pub(crate) fn sampling_model(&self) -> SamplingModel {
+        SamplingModel { model: self.processor(), usage: Arc::clone(&self.usage) }
+    }
+
+    /// The fast model for such questions, if it is another one than the working model.
+    pub(crate) fn fast_model(&self) -> Option<SamplingModel> {
+        let (processor, model) = self.models.pair();
+        let is_other = !Arc::ptr_eq(&processor, &model);
+        is_other.then(|| SamplingModel { model, usage: Arc::clone(&self.usage) })
     }
 
     /// The fast model, for what is not the work itself; the working one where there is no other.
@@ -93,7 +105,7 @@ impl Core {
 impl Exchange {
     /// The working model.
     pub fn model(&self) -> ModelRef {
-        self.core.models.in_use()
+        self.context.models.in_use()
     }
 
     /// Continues with another working model: `service:model`, or a model of the service in use. Waits for a reply that is
@@ -103,10 +115,10 @@ impl Exchange {
     ///
     /// Fails if the service is unknown or its key is missing; the model stays as it was.
     pub async fn set_model(&self, name: &str) -> Result<ModelRef, SetupError> {
-        let processor = self.core.models.find(name).await?;
-        let state = self.core.state.lock().await;
+        let processor = self.context.models.find(name).await?;
+        let state = self.context.conversation.state.lock().await;
         prepare(&processor);
-        self.core.models.replace(processor);
+        self.context.models.replace(processor);
         drop(state);
         Ok(self.model())
     }

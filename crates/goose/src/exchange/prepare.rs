@@ -3,15 +3,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures::FutureExt as _;
-use goose_extension::{Message, Tool};
+use goose_extension::{MessageContent, Tool};
 use goose_providers::PromptStyle;
 
 use super::{
-    core::{Core, Offer},
+    agent_loop::{Abort, AgentLoop, LoopFunction, StepResult},
     event::Event,
     final_output::FINAL_OUTPUT,
-    hand_back,
-    reply_task::{Abort, ReplyTask, StepResult},
+    loop_context::{LoopContext, Offer},
 };
 use crate::{
     context::{
@@ -30,14 +29,14 @@ const TASK_LIST: &str = "todo";
 /// The line before the task list in a request.
 const TASK_LIST_HEADING: &str = "Your task list as it stands:\n";
 
-impl ReplyTask {
+impl AgentLoop {
     /// Prepares the next question to the model.
     pub(super) async fn prepare(&mut self) -> StepResult<()> {
         self.refresh_offer().await?;
         self.report_notices();
         self.keep_within_budget().await?;
-        self.turn += 1;
-        self.emit(Event::Asking { turn: self.turn });
+        self.progress.turn += 1;
+        self.emit(Event::Asking { turn: self.progress.turn });
         match self.cancellation.is_cancelled() {
             true => Err(Abort::Cancelled),
             false => Ok(()),
@@ -46,18 +45,18 @@ impl ReplyTask {
 
     /// The tools that the model is offered, and the prompt. Extensions that are still starting are waited for before the
     /// first question of a reply, and after the agent was replaced or its extensions were switched.
-    pub(super) async fn refresh_offer(&mut self) -> StepResult<()> {
-        if self.is_joining {
+    pub(crate) async fn refresh_offer(&mut self) -> StepResult<()> {
+        if !self.has_tools {
             self.offer(Arc::from([]), Vec::new());
             return Ok(());
         }
-        let agent = self.core.agent();
+        let agent = self.context.agent();
         let is_other = !Arc::ptr_eq(&agent, &self.state.offered_by);
-        let switched = self.core.agents.version();
+        let switched = self.context.agents.version();
         let is_updated = self.state.switched != switched || (is_other && switched > 0);
         if is_updated {
             self.state.switched = switched;
-            self.state.notices.extend(self.core.agents.update(&agent).await.err());
+            self.state.notices.extend(self.context.agents.update(&agent).await.err());
         }
         if is_other {
             self.state.offer = Offer::default();
@@ -65,13 +64,18 @@ impl ReplyTask {
             self.state.offered_by = Arc::clone(&agent);
             self.state.notices.extend(agent.notices());
         }
-        if self.turn == 0 || is_other || is_updated {
+        if self.progress.turn == 0 || is_other || is_updated {
             let settled = agent.toolset.list();
             // What could not be listed shows among the notices.
             let _ = self.cancellation.run_until_cancelled(settled).await.ok_or(Abort::Cancelled)?;
         }
         let tools = agent.toolset.tools();
-        if !self.state.offer.made_from.as_ref().is_some_and(|made_from| Arc::ptr_eq(made_from, &tools)) {
+        let Offer { made_from, functions, .. } = &self.state.offer;
+        let is_same = made_from.as_ref().is_some_and(|made_from| Arc::ptr_eq(made_from, &tools));
+        let names = |functions: &[LoopFunction]| -> Vec<String> {
+            functions.iter().map(|function| function.tool.name().to_owned()).collect()
+        };
+        if !is_same || names(functions) != names(&self.functions) {
             let prompts = agent.extensions.prompts().await;
             self.offer(tools, prompts);
         }
@@ -79,9 +83,10 @@ impl ReplyTask {
     }
 
     fn offer(&mut self, tools: Arc<[Tool]>, prompts: Vec<(String, String)>) {
-        let core = Arc::clone(&self.core);
-        let hand_back = (!self.is_joining && core.may_hand_back()).then(hand_back::tool);
-        let of_loop = usize::from(core.final_output.is_some()) + usize::from(hand_back.is_some());
+        let core = Arc::clone(&self.context);
+        let functions: Vec<LoopFunction> =
+            self.functions.iter().filter(|_| self.has_tools).cloned().collect();
+        let of_loop = usize::from(core.final_output.is_some()) + functions.len();
         let room = core.processor().max_tools().map(|most| most.saturating_sub(of_loop));
         let (offered, left_out) = within(room, &tools, |tool| self.is_own(tool));
         let state = &mut *self.state;
@@ -89,8 +94,8 @@ impl ReplyTask {
         state.offer.tools = offered;
         state.notices.extend(core.permissions.unmatched_rules_warning(tools.iter().map(Tool::name)));
         state.offer.tools.extend(core.final_output.as_ref().map(|output| output.tool().clone()));
-        // The last one, see `offers_hand_back`.
-        state.offer.tools.extend(hand_back);
+        state.offer.tools.extend(functions.iter().map(|function| function.tool.clone()));
+        state.offer.functions = functions;
         state.offer.system = core.system_prompt(&state.offer.tools, &prompts);
         state.offer.prompts = prompts;
         state.offer.made_from = Some(tools);
@@ -101,16 +106,8 @@ impl ReplyTask {
         state.context_usage.set_fixed(fixed);
     }
 
-    /// The user's message with what the user wants the model to have in mind. Compaction drops it with the message.
-    pub(super) async fn with_top_of_mind(&mut self, mut message: Message) -> Message {
-        let top_of_mind = self.core.top_of_mind.for_request().await;
-        self.state.notices.extend(top_of_mind.notices);
-        message.content.splice(0..0, top_of_mind.text.map(synthetic));
-        message
-    }
-
     fn is_own(&self, tool: &Tool) -> bool {
-        let handle = self.core.agent().toolset.resolve(tool.name());
+        let handle = self.context.agent().toolset.resolve(tool.name());
         handle.is_ok_and(|handle| handle.origin == Origin::Own)
     }
 
@@ -124,9 +121,9 @@ impl ReplyTask {
     }
 
     /// Reports notices: from the start of the session, and about changes of the extensions since.
-    pub(super) fn report_notices(&mut self) {
+    pub(crate) fn report_notices(&mut self) {
         let mut found = std::mem::take(&mut self.state.notices);
-        found.extend(self.core.permissions.problem());
+        found.extend(self.context.permissions.problem());
         for notice in found {
             self.emit(Event::Notice(notice));
         }
@@ -138,22 +135,19 @@ impl ReplyTask {
     }
 }
 
-impl Core {
-    /// The user's message with what the model should have in mind: the task list as it stands; for a model with a brief
-    /// prompt the names of the files instead. It is stored with the message: the conversation stays the same when it is
-    /// resumed, and services can cache it.
-    pub(super) fn with_surroundings(&self, mut message: Message, conversation: &Conversation) -> Message {
-        let besides = match self.processor().model().prompt_style {
-            PromptStyle::Brief => listing::brief(&self.working_dir)
+impl LoopContext {
+    /// What the model should have in mind: the task list as it stands; for a model with a brief prompt the names of the files
+    /// instead. It is stored with the message: the conversation stays the same when it is resumed, and services can cache it.
+    pub(crate) fn surroundings(&self, conversation: &Conversation) -> Option<MessageContent> {
+        match self.processor().model().prompt_style {
+            PromptStyle::Brief => listing::brief(&self.folder.working_dir)
                 .map(|listing| synthetic_list(listing.text, "files", &listing.names)),
             PromptStyle::Full if self.agent().mode.has_group(TASK_LIST) => {
                 current_plan(conversation.messages())
                     .map(|list| synthetic(format!("{TASK_LIST_HEADING}{list}")))
             }
             PromptStyle::Full => None,
-        };
-        message.content.splice(0..0, besides);
-        message
+        }
     }
 
     /// The system prompt.
@@ -167,9 +161,9 @@ impl Core {
         let is_used = |name: &str| tools.iter().any(|tool| tool.name().starts_with(&format!("{name}__")));
         let extensions: Vec<_> = prompts.iter().filter(|(name, _)| is_used(name)).cloned().collect();
         let parts = PromptParts {
-            working_dir: &self.working_dir,
-            today: &self.today,
-            hints: &self.hints,
+            working_dir: &self.folder.working_dir,
+            today: &self.conversation.today,
+            hints: &self.folder.hints,
             instructions: Some(instructions.as_str()).filter(|text| !text.is_empty()),
             extensions: &extensions,
             tools,

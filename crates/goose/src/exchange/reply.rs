@@ -8,18 +8,15 @@ use std::{
 };
 
 use futures::{FutureExt as _, Stream, StreamExt as _};
-use goose_extension::Message;
-use goose_providers::Provider;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    core::Core,
+    agent_loop::AgentLoop,
     event::{Answer, Event, Failure, Outcome},
     event_hub::{EventHub, EventReader, EventRecord},
-    guest::Guest,
     handle::Exchange,
-    handover::Handover,
-    reply_task::ReplyTask,
+    loop_context::LoopContext,
+    responder::{Request, Responder},
 };
 
 /// A reply under way: a stream of its [`Event`]s that ends after [`Event::Finished`].
@@ -38,51 +35,35 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Begins a reply, after the user's message if there is one, by the conversation's agent or a guest.
-    pub(super) fn begin(core: &Arc<Core>, message: Option<Message>, guest: Option<Guest>) -> Self {
-        Self::begin_with(core, message, guest, |_| {})
-    }
-
-    /// Begins a reply to what another session hands over; its model summarizes what does not fit.
-    pub(super) fn begin_handover(
-        core: &Arc<Core>,
-        handover: Handover,
-        summarizer: Arc<dyn Provider>,
+    /// Begins a reply.
+    pub(super) fn begin(
+        context: &Arc<LoopContext>,
+        responder: &Arc<dyn Responder>,
+        request: Request,
     ) -> Self {
-        let message = Message::user(handover.text());
-        Self::begin_with(core, Some(message), None, |work| work.handover = Some((handover, summarizer)))
-    }
-
-    /// Begins a reply with more that is known about it.
-    fn begin_with(
-        core: &Arc<Core>,
-        message: Option<Message>,
-        guest: Option<Guest>,
-        add_known: impl FnOnce(&mut ReplyTask) + Send + 'static,
-    ) -> Self {
-        let events = core.events.follow();
+        let events = context.outlets.events.follow();
         // Before the new one has its token: only a reply that was told to stop is waited for.
-        let was_stopping = core.is_stopping();
-        let state = match Arc::clone(&core.state).try_lock_owned() {
+        let was_stopping = context.is_stopping();
+        let state = match Arc::clone(&context.conversation.state).try_lock_owned() {
             Ok(state) => Some(state),
             Err(_) if was_stopping => None,
-            Err(_) => return Self::refused(Arc::clone(&core.events), events),
+            Err(_) => return Self::refused(Arc::clone(&context.outlets.events), events),
         };
-        let cancellation = core.begin();
-        let sink = core.events.begin_reply(cancellation.clone());
+        let cancellation = context.begin();
+        let sink = context.outlets.events.begin_reply(cancellation.clone());
         let number = Some(sink.reply());
-        let (hub, token) = (Arc::clone(&core.events), cancellation.clone());
-        let (core, tracker) = (Arc::clone(core), core.tasks.tracker.clone());
+        let (hub, token) = (Arc::clone(&context.outlets.events), cancellation.clone());
+        let (context, responder) = (Arc::clone(context), Arc::clone(responder));
+        let tracker = context.tasks.tracker.clone();
         tracker.spawn(async move {
             let state = match state {
                 Some(state) => state,
-                None => Arc::clone(&core.state).lock_owned().await,
+                None => Arc::clone(&context.conversation.state).lock_owned().await,
             };
-            let mut work = ReplyTask::new(Arc::clone(&core), state, sink.clone(), token);
-            add_known(&mut work);
-            let outcome = AssertUnwindSafe(work.reply(message, guest)).catch_unwind().await;
+            let work = AgentLoop::new(Arc::clone(&context), state, sink.clone(), token);
+            let outcome = AssertUnwindSafe(work.reply(&*responder, request)).catch_unwind().await;
             sink.emit(Event::Finished(outcome.unwrap_or_else(|_| Outcome::Failed(fault()))));
-            if let Err(error) = core.session.sync().await {
+            if let Err(error) = context.session.sync().await {
                 tracing::warn!(%error, "the session could not be written through to the disk");
             }
         });
@@ -160,31 +141,31 @@ impl Exchange {
     /// Follows the session's events from those after a number on, of any reply; without a number, from the beginning of
     /// the turn under way. Questions that wait for an answer are among them. Any number of readers can follow.
     pub fn subscribe(&self, after: Option<u64>) -> EventReader {
-        self.core.events.subscribe(after)
+        self.context.outlets.events.subscribe(after)
     }
 
     /// Answers a question by its id. Only the first answer counts, and none after a cancel; returns whether this one did.
     pub fn answer(&self, id: &str, answer: impl Into<Answer>) -> bool {
-        self.core.events.answer(id, answer.into())
+        self.context.outlets.events.answer(id, answer.into())
     }
 
     /// The questions that wait for an answer, oldest first.
     pub fn questions(&self) -> Vec<Arc<EventRecord>> {
-        self.core.events.questions()
+        self.context.outlets.events.questions()
     }
 
     /// Waits until a question has been answered or withdrawn.
     pub async fn question_closed(&self, id: &str) {
-        self.core.events.closed(id).cancelled().await;
+        self.context.outlets.events.closed(id).cancelled().await;
     }
 
     /// Declares whether a user interface answers the questions of extensions, which are refused otherwise.
     pub fn set_attended(&self, is_attended: bool) {
-        self.core.events.set_attended(is_attended);
+        self.context.outlets.events.set_attended(is_attended);
     }
 
     /// Stops the reply or the command under way. Nothing of it is left half done.
     pub fn cancel(&self) {
-        self.core.stop();
+        self.context.stop();
     }
 }

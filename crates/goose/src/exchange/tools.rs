@@ -9,14 +9,13 @@ use goose_providers::{Arguments, StopReason, ToolCall};
 use tokio::task::JoinSet;
 
 use super::{
+    agent_loop::{Abort, AgentLoop, LoopFunction, StepResult},
     ask_model::{ModelAnswer, as_value},
     call_path::{Asked, Call, CallId, CallPath, Judged, Refused, as_output},
     event::{Event, Failure, ToolEnd},
     final_output::{ACCEPTED, FINAL_OUTPUT},
-    hand_back::{self, HAND_BACK, HANDED_BACK},
+    loop_context::LoopContext,
     repetition::Repeated,
-    reply_task::{Abort, ReplyTask, StepResult},
-    usage_ledger::SamplingModel,
 };
 
 /// The time limit for tools to end once they were cancelled.
@@ -74,14 +73,14 @@ impl Drop for RunningCalls {
 /// A question to the person, with the call that it is about.
 type Approving = BoxFuture<'static, (String, String, Result<Call, Refused>)>;
 
-impl ReplyTask {
+impl AgentLoop {
     /// Checks the calls of an answer. The order of the checks is fixed: repetition, toolset, arguments, permissions.
     pub(super) async fn check(
         &mut self,
         answer: &ModelAnswer,
         calls: Vec<ToolCall>,
     ) -> StepResult<CheckedCalls> {
-        self.repetition.next_turn();
+        self.progress.repetition.next_turn();
         let running = self.running_calls();
         let mut checked = Vec::with_capacity(calls.len());
         for call in calls {
@@ -97,25 +96,24 @@ impl ReplyTask {
 
     /// The way of this reply to the agent's tools.
     pub(super) fn call_path(&self) -> CallPath {
-        let core = &self.core;
-        let model: Arc<dyn Model> =
-            Arc::new(SamplingModel { model: core.processor(), usage: Arc::clone(&core.usage) });
+        let LoopContext { folder, outlets, .. } = &*self.context;
+        let model: Arc<dyn Model> = Arc::new(self.context.sampling_model());
         let context = CallContext::new()
             .with_model(Arc::clone(&model))
-            .with_working_dir(&core.working_dir)
-            .with_session_id(core.session.id().to_string())
+            .with_working_dir(&folder.working_dir)
+            .with_session_id(self.context.session.id().to_string())
             .with_exchange_view(self.state.conversation.view());
         CallPath {
-            agent: core.agent.clone(),
-            permissions: Arc::clone(&core.permissions),
-            working_dir: core.working_dir.clone(),
+            agent: self.context.agent.clone(),
+            permissions: Arc::clone(&self.context.permissions),
+            working_dir: folder.working_dir.clone(),
             context,
-            notifier: Arc::clone(&core.notifier),
-            caller: core.caller.clone(),
+            notifier: Arc::clone(&outlets.notifier),
+            caller: outlets.caller.clone(),
             model,
             events: self.events.clone(),
             cancellation: self.cancellation.child_token(),
-            writer: core.writer.clone(),
+            writer: self.context.writer.clone(),
             has_written: Arc::clone(&self.has_written),
         }
     }
@@ -156,24 +154,25 @@ impl ReplyTask {
             return Err(Refused::rejected("Not run: the answer was refused before it was complete."));
         }
         self.not_again(name, &arguments).map_err(Refused::rejected)?;
-        if self.is_joining && name != FINAL_OUTPUT {
+        if !self.has_tools && name != FINAL_OUTPUT {
             return Err(Refused::rejected(
                 "Not run: there are no tools here. Answer from the results above.",
             ));
         }
         if name == FINAL_OUTPUT
-            && let Some(output) = &self.core.final_output
+            && let Some(output) = &self.context.final_output
         {
             let arguments = well_formed(answer, output.tool(), arguments).map_err(Refused::rejected)?;
-            self.structured = Some(output.accept(arguments).map_err(Refused::rejected)?);
+            self.progress.structured = Some(output.accept(arguments).map_err(Refused::rejected)?);
             return Ok(Passed::Answered(ACCEPTED));
         }
-        if name == HAND_BACK && self.offers_hand_back() {
-            let tool = hand_back::tool();
-            let arguments = well_formed(answer, &tool, arguments).map_err(Refused::rejected)?;
+        if let Some(LoopFunction { tool, answer: said }) =
+            self.functions.iter().find(|function| function.tool.name() == name)
+        {
+            let arguments = well_formed(answer, tool, arguments).map_err(Refused::rejected)?;
             let arguments = tool.validate(arguments).map_err(Refused::rejected)?;
-            self.hand_back(arguments.as_object());
-            return Ok(Passed::Answered(HANDED_BACK));
+            self.progress.called = Some(arguments.as_object().clone());
+            return Ok(Passed::Answered(said));
         }
         // Before the arguments are read: the error for them describes the tool.
         let resolved = path.resolve(name)?;
@@ -182,11 +181,11 @@ impl ReplyTask {
     }
 
     fn not_again(&mut self, name: &str, arguments: &Arguments) -> Result<(), String> {
-        let times = match self.repetition.count(name, &as_value(arguments)) {
+        let times = match self.progress.repetition.count(name, &as_value(arguments)) {
             Repeated::Fine => return Ok(()),
             Repeated::TooOften(times) => times,
             Repeated::Hopeless(times) => {
-                self.stuck = Some(Failure {
+                self.progress.stuck = Some(Failure {
                     message: format!(
                         "The model asked for `{name}` with the same arguments {times} times in a row."
                     ),

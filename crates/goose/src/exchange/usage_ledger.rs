@@ -70,7 +70,7 @@ impl UsageLedger {
     }
 
     /// Adds the usage of one request, unless it is empty.
-    pub(super) fn add(&self, provider: &dyn Provider, usage: Usage) {
+    pub(crate) fn add(&self, provider: &dyn Provider, usage: Usage) {
         if usage == Usage::default() {
             return;
         }
@@ -98,7 +98,7 @@ impl UsageLedger {
     }
 
     /// Takes the entries that are not stored yet.
-    pub(super) fn take_unsaved(&self) -> Vec<Step> {
+    pub(crate) fn take_unsaved(&self) -> Vec<Step> {
         std::mem::take(&mut self.lock().unsaved)
     }
 
@@ -123,7 +123,7 @@ impl Totals {
 }
 
 /// A model as tools may use it. Its usage is the session's.
-pub(super) struct SamplingModel {
+pub(crate) struct SamplingModel {
     pub(super) model: Arc<dyn Provider>,
     pub(super) usage: Arc<UsageLedger>,
 }

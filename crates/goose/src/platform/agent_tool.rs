@@ -5,9 +5,9 @@ use std::sync::Arc;
 use goose_extension::{RegistryExtension, prelude::*};
 
 use crate::{
-    agent_manager::{DelegateTask, Delegation, MAX_TASK},
     agents::manifest::AgentManifest,
     config::MAX_TIMEOUT,
+    exchange::{DelegateTask, Delegates, MAX_TASK},
 };
 
 /// Another agent. A call gives it a task, which it does in a session of its own, with the tools of its own mode, under the
@@ -15,14 +15,14 @@ use crate::{
 pub(crate) struct AgentTool {
     agent: Arc<AgentManifest>,
     /// The way to delegates; none outside of a conversation.
-    delegation: Option<Arc<Delegation>>,
+    delegation: Option<Arc<dyn Delegates>>,
 }
 
 impl AgentTool {
     /// The extension.
     pub(crate) fn extension(
         agent: Arc<AgentManifest>,
-        delegation: Option<Arc<Delegation>>,
+        delegation: Option<Arc<dyn Delegates>>,
     ) -> RegistryExtension {
         let modes: Vec<&str> = agent.modes.iter().map(|mode| mode.slug.as_str()).collect();
         let modes = match modes.len() {
@@ -62,7 +62,7 @@ impl AgentTool {
             ToolError::execution(format!("The agent has no such mode. It has: {}.", modes.join(", ")))
         })?;
         let task = DelegateTask::new((Arc::clone(&self.agent), chosen), task);
-        let mut delegate = delegation.start(task, context.call_id().unwrap_or_default()).await?;
+        let mut delegate = delegation.prepare(task, context.call_id().unwrap_or_default()).await?.start();
         let _cancel = delegate.cancel_on_drop();
         delegate.result().await
     }

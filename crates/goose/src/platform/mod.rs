@@ -28,9 +28,10 @@ pub(crate) use self::{
     summon::{project_recipes, project_skill_files},
 };
 use crate::{
-    agent_manager::{Binder, Delegation},
+    agent_manager::Binder,
     agents::toolset::Toolset,
     config::Settings,
+    exchange::Delegates,
     session::{Session, SessionStore},
 };
 
@@ -47,7 +48,7 @@ pub(crate) struct PlatformContext<'a> {
     /// The services of the session.
     pub(crate) binder: &'a Arc<Binder>,
     /// The way to delegates; none outside of a conversation.
-    pub(crate) delegation: Option<&'a Arc<Delegation>>,
+    pub(crate) delegation: Option<&'a Arc<dyn Delegates>>,
 }
 
 /// Builds a platform extension for an agent; none for one that has no tools.

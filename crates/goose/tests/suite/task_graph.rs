@@ -876,16 +876,19 @@ async fn the_user_decides_in_every_mode_whether_a_list_is_split() -> anyhow::Res
 
 #[tokio::test(flavor = "multi_thread")]
 async fn results_are_checked_where_that_is_switched_on() -> anyhow::Result<()> {
-    let verdict = r#"{"pass": false, "reasons": ["B has no test."]}"#;
+    const FAILED: &str = r#"{"pass": false, "reasons": ["B has no test."]}"#;
+    const PASSED: &str = r#"{"pass": true, "reasons": ["All is there."]}"#;
     let is_judge = |asked: &Asked| text(asked).contains("<criteria>");
-    for (config, tool, expected) in [
-        ("orchestrator:\n  check: true\n", "", Some(false)),
-        ("orchestrator:\n  check: true\n", "developer__write", Some(false)),
-        ("orchestrator:\n  check: true\n", "developer__tree", None),
-        ("", "developer__write", None),
+    for (config, tool, second, expected) in [
+        ("orchestrator:\n  check: true\n", "", FAILED, vec![false, false]),
+        ("orchestrator:\n  check: true\n", "developer__write", FAILED, vec![false, false]),
+        ("orchestrator:\n  check: true\n", "developer__write", PASSED, vec![false, true]),
+        ("orchestrator:\n  check: true\n", "developer__tree", FAILED, vec![]),
+        ("", "developer__write", FAILED, vec![]),
     ] {
+        let verdicts = std::sync::Mutex::new(vec![second, FAILED]);
         let model = crew_model(move |asked| match asked.tool_results().len() {
-            _ if is_judge(asked) => Turn::text(verdict),
+            _ if is_judge(asked) => Turn::text(verdicts.lock().unwrap().pop().unwrap_or(FAILED)),
             0 if text(asked).ends_with("Change it") => match tool {
                 "developer__write" => Turn::call(tool, json!({"path": "a.txt", "content": "a"})),
                 _ => Turn::call(tool, json!({"path": "."})),
@@ -898,21 +901,23 @@ async fn results_are_checked_where_that_is_switched_on() -> anyhow::Result<()> {
             "" => crew.run(&[("A", &[]), ("B", &[])]).await?,
             _ => records_of(&crew, "Change it").await?,
         };
-        assert_eq!(outcome(&records)?, &done(), "a failed verdict is shown and repairs nothing");
-        let checked = records.iter().find_map(|record| match &record.event {
-            Event::Checked(judgement) => Some(judgement.pass),
+        assert_eq!(outcome(&records)?, &done());
+        let checked = records.iter().filter_map(|record| match &record.event {
+            Event::Checked(verdict) => Some(verdict.pass),
             _ => None,
         });
-        assert_eq!(checked, expected, "{config} {tool}");
-        assert_eq!(
-            crew.model.asked().iter().filter(|asked| is_judge(asked)).count(),
-            usize::from(expected.is_some())
-        );
-        if expected.is_some() {
-            let asked = crew.model.asked();
-            let judge = text(asked.iter().find(|asked| is_judge(asked)).context("a judge")?);
+        assert_eq!(checked.collect::<Vec<_>>(), expected, "{config} {tool}");
+        let asked = crew.model.asked();
+        let told_again = asked.iter().any(|asked| text(asked).contains("A check of your result"));
+        assert_eq!(told_again, !expected.is_empty(), "the agent gets the verdict once: {tool}");
+        let last = crew.exchange.messages().last().map(|message| message.text()).unwrap_or_default();
+        let is_reported = last.contains("does not meet the request") && last.contains("B has no test.");
+        assert_eq!(is_reported, expected == [false, false], "{tool}: {last}");
+        if let Some(judge) = asked.iter().find(|asked| is_judge(asked)) {
+            let judge = text(judge);
             ensure!(judge.contains("Do all of it") || judge.contains("Change it"), "{judge}");
         }
+        assert_eq!(problem(&crew.exchange.messages()), None);
         crew.exchange.close().await;
     }
     Ok(())

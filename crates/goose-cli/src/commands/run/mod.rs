@@ -67,6 +67,7 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
         schema: args.schema.as_deref(),
         keep: if args.no_session { Keep::Unsaved } else { Keep::Saved },
         verbosity: verbosity(&args),
+        request: Some(message.as_str()).filter(|message| !message.is_empty()),
     };
     let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
         Ok(assembled) => assembled?,

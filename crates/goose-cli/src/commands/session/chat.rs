@@ -73,6 +73,7 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
             schema: None,
             keep: Keep::Saved,
             verbosity: Verbosity::Normal,
+            request: None,
         };
         let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
             Ok(assembled) => assembled?,

@@ -1,30 +1,291 @@
-//! OrchestratorAgent: the agent that gives work to others, switches extensions and finds what earlier sessions had.
+//! OrchestratorAgent: stands in front of each request, behind the handle of an exchange. It adds context, chooses the agent, runs tasks
+//! side by side, checks results, and lets the loop do the work.
 //!
-//! It also stands in front of each request: `route` has the choice of the agent that answers.
+//! ```text
+//! Exchange ─► respond ─► context before routing ─► choose the agent ─► context of the agent ─► AgentLoop::run ─► check
+//!                              (tom, recall)            │                                           ▲   │ hand_back
+//!                                                       └─► a list, agreed to: task graph           └───┘
+//! ```
+//!
+//! - `route`: the agent for a request, without a session; `choice`: the same in a session, with the fast model;
+//! - `context_sources`: what the model gets with a message, in order; `recall`: what earlier sessions have about it;
+//! - `one_reply_agent`: an agent for one message, or for a plan; `external_reply`: an external agent in the model's place;
+//! - `hand_back`: an agent that gives a request back; `result_check`: the verdict of the judge;
+//! - `task_graph`: a list of jobs, run as tasks; `delegate_events`: what delegates do, in the session that started them;
+//!   `handover`: what another session hands over, made to fit.
 
+mod choice;
+mod context_sources;
+mod delegate_events;
+mod external_reply;
+mod hand_back;
+mod handover;
+mod one_reply_agent;
+mod recall;
+mod result_check;
 mod route;
+mod task_graph;
 
-pub(crate) use self::route::means;
-pub use self::route::{Route, RouteSettings, RoutedBy, RoutedTask, SessionAgent, SplitSetting, route};
-use super::builtin_mode::{Access::All, BuiltinAgent, BuiltinMode};
+use std::sync::Arc;
 
-/// Its name, and the name of its only mode.
-pub const NAME: &str = "orchestrator";
+use async_trait::async_trait;
+use goose_extension::Message;
+use parking_lot::{Mutex, RwLock};
+use serde::Deserialize;
 
-pub(super) const ORCHESTRATOR_AGENT: BuiltinAgent = BuiltinAgent {
-    name: NAME,
-    description: "Work with other agents, extensions and earlier sessions.",
-    capabilities: &["delegation", "extension_management", "recall"],
-    modes: &[BuiltinMode {
-        slug: NAME,
-        description: "delegates, extensions, earlier sessions",
-        when_to_use: "A request to give tasks to other agents, to list, enable or disable extensions, or to find something in \
-                      earlier sessions.",
-        instructions: "You give work to other agents, manage extensions and find what earlier sessions had; you do not touch \
-                       files or run commands yourself. Give each delegate all that it needs, because it does not see this \
-                       conversation; give tasks that do not depend on each other in one turn, so that they run side by side. \
-                       Then say who did what, and what is left undone.",
-        tool_groups: &[All("summon"), All("extensionmanager"), All("chatrecall")],
-        dependencies: &["summon", "extensionmanager", "chatrecall", "tom"],
-    }],
+pub use self::route::{Route, RouteSettings, RoutedTask, SessionAgent, SplitSetting, route};
+pub(crate) use self::{
+    context_sources::ContextInputs,
+    delegate_events::{Shown, relay},
+    recall::{Recall, RecallScope},
+    task_graph::TaskLog,
 };
+use self::{
+    hand_back::HandBack,
+    one_reply_agent::{InterruptedAgent, OneReplyAgent},
+    task_graph::TaskBoard,
+};
+use super::{agent::Agent, catalog::AgentCatalog};
+pub use crate::exchange::RoutedBy;
+use crate::{
+    config::{ConfigError, Settings},
+    exchange::{
+        AgentLoop, Delegates, LoopEnd, Outcome, Request, Responder, StepResult, TaskStatus, check_message,
+    },
+    session::synthetic_message,
+};
+
+/// The settings of the orchestrator.
+const ORCHESTRATOR: &str = "orchestrator";
+
+/// The tokens that the tasks of one request may use together, unless `orchestrator.max_tokens` says otherwise.
+const DEFAULT_MAX_TOKENS: u64 = 10_000_000;
+
+/// The message that asks the planner for the plan.
+const WRITE_PLAN: &str = "Now write the plan for the request above.";
+
+/// The mapping `orchestrator:` in the settings, but for `split`, which is a part of [`RouteSettings`].
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default)]
+pub(crate) struct OrchestratorSettings {
+    /// The sessions that are recalled from.
+    pub(crate) recall: RecallScope,
+    /// Judge results against the request.
+    check: bool,
+    /// The most tokens of the tasks of one request.
+    max_tokens: u64,
+}
+
+impl Default for OrchestratorSettings {
+    fn default() -> Self {
+        Self { recall: RecallScope::default(), check: false, max_tokens: DEFAULT_MAX_TOKENS }
+    }
+}
+
+impl OrchestratorSettings {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a value is of another kind.
+    pub(crate) fn load(settings: &Settings) -> Result<Self, ConfigError> {
+        Ok(settings.get(ORCHESTRATOR)?.unwrap_or_default())
+    }
+}
+
+/// The orchestrator of one session.
+pub(crate) struct OrchestratorAgent {
+    settings: OrchestratorSettings,
+    /// How requests are routed; `None` in the session of a delegate, whose agent is given.
+    routing: Option<RouteSettings>,
+    context: ContextInputs,
+    delegates: Arc<dyn Delegates>,
+    /// The agents as they were at the first request.
+    known: RwLock<Option<Arc<AgentCatalog>>>,
+    /// The tasks of the request that is being worked on, or of the last one.
+    board: TaskBoard,
+    /// The tasks that goose was ended in the middle of.
+    interrupted: Mutex<Option<TaskLog>>,
+    /// The route of the first request, if the session was opened with it.
+    first_route: Mutex<Option<Route>>,
+    /// The default agent, while a specialist is the session's.
+    parked: Mutex<Option<Arc<Agent>>>,
+}
+
+impl OrchestratorAgent {
+    /// An orchestrator for a session, with the tasks that goose was ended in the middle of.
+    pub(crate) fn new(
+        settings: OrchestratorSettings,
+        routing: Option<RouteSettings>,
+        context: ContextInputs,
+        delegates: Arc<dyn Delegates>,
+        interrupted: Option<TaskLog>,
+    ) -> Self {
+        let board = interrupted.as_ref().map(TaskLog::board).unwrap_or_default();
+        Self {
+            settings,
+            routing,
+            context,
+            delegates,
+            known: RwLock::default(),
+            board,
+            interrupted: Mutex::new(interrupted),
+            first_route: Mutex::default(),
+            parked: Mutex::default(),
+        }
+    }
+
+    /// With the route of the first request, whose agent the session has.
+    pub(crate) fn with_first_route(self, route: Option<Route>) -> Self {
+        *self.first_route.lock() = route;
+        self
+    }
+}
+
+#[async_trait]
+impl Responder for OrchestratorAgent {
+    async fn respond(&self, work: &mut AgentLoop, request: Request) -> StepResult<Outcome> {
+        let mut handler =
+            RequestHandler { orchestrator: self, work, one_reply: None, handing: HandBack::default() };
+        let outcome = handler.handle(request).await;
+        handler.end_one_reply().await;
+        outcome
+    }
+
+    fn tasks(&self) -> Vec<TaskStatus> {
+        self.board.statuses()
+    }
+
+    fn cancel_task(&self, id: &str) -> bool {
+        self.board.cancel(id)
+    }
+
+    async fn close(&self) {
+        let parked = self.parked.lock().take();
+        if let Some(parked) = parked {
+            parked.close().await;
+        }
+    }
+
+    fn forget_tasks(&self) {
+        self.interrupted.lock().take();
+        self.board.end();
+    }
+}
+
+/// One request being handled.
+struct RequestHandler<'a> {
+    orchestrator: &'a OrchestratorAgent,
+    work: &'a mut AgentLoop,
+    /// The agent to go back to, if another one makes this reply.
+    one_reply: Option<InterruptedAgent>,
+    /// The request, where the agent may hand it back.
+    handing: HandBack,
+}
+
+/// The results that are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Checked {
+    /// The joined results of tasks.
+    Tasks,
+    /// A single reply, if it changed files.
+    Reply,
+}
+
+impl RequestHandler<'_> {
+    async fn handle(&mut self, request: Request) -> StepResult<Outcome> {
+        self.work.close_interrupted().await?;
+        match request {
+            Request::Message(message) if self.resumes_tasks(&message) => self.go_on().await,
+            Request::Message(message) => self.message(message).await,
+            Request::GoOn => self.go_on().await,
+            Request::Explore(message) => {
+                let agent = OneReplyAgent::explorer(&self.work.context.agent());
+                self.message_to(agent, message).await
+            }
+            Request::Plan(model) => {
+                let agent = OneReplyAgent::planner(model)?;
+                self.message_to(agent, synthetic_message(WRITE_PLAN)).await
+            }
+            Request::Task(handover, summarizer) => {
+                let message = self.fitting(handover, summarizer).await?;
+                let context = self.context_before_routing(&message).await;
+                self.answer_message(message, context).await
+            }
+        }
+    }
+
+    /// Goes on from the history, with the tasks that were interrupted if there are some.
+    async fn go_on(&mut self) -> StepResult<Outcome> {
+        self.work.begin(None).await?;
+        let interrupted = self.orchestrator.interrupted.lock().take();
+        match interrupted {
+            Some(log) => self.resume_tasks(log).await,
+            None => self.answer(None).await,
+        }
+    }
+
+    /// Answers a message of the user.
+    async fn message(&mut self, message: Message) -> StepResult<Outcome> {
+        check_message(&message)?;
+        let context = self.context_before_routing(&message).await;
+        let route = self.choose_agent(&message).await?;
+        let Some(route) = route.filter(|route| route.tasks.len() > 1) else {
+            return self.answer_message(message, context).await;
+        };
+        self.begin(message.clone(), context).await?;
+        match self.run_list(&route).await? {
+            Some(outcome) => self.check_result(outcome, Checked::Tasks).await,
+            None => {
+                self.follow_as_one(&route).await?;
+                self.answer(Some(message)).await
+            }
+        }
+    }
+
+    /// Lets an agent answer one message.
+    async fn message_to(&mut self, agent: OneReplyAgent, message: Message) -> StepResult<Outcome> {
+        check_message(&message)?;
+        let context = self.context_before_routing(&message).await;
+        self.begin_one_reply(agent).await?;
+        self.answer_message(message, context).await
+    }
+
+    async fn answer_message(&mut self, message: Message, context: Context) -> StepResult<Outcome> {
+        self.begin(message.clone(), context).await?;
+        self.answer(Some(message)).await
+    }
+
+    /// Stores a message with its context.
+    async fn begin(&mut self, message: Message, context: Context) -> StepResult<()> {
+        let message = self.with_context(message, context).await;
+        self.work.begin(Some(message)).await?;
+        self.orchestrator.forget_tasks();
+        Ok(())
+    }
+
+    /// Lets the agent answer, and checks the result.
+    async fn answer(&mut self, message: Option<Message>) -> StepResult<Outcome> {
+        let external = self.work.context.agent().external.clone();
+        if let Some(external) = external {
+            let outcome = self.reply_by_external(&external, message.as_ref()).await?;
+            return self.check_result(outcome, Checked::Reply).await;
+        }
+        let outcome = self.run_agent().await?;
+        self.check_result(outcome, Checked::Reply).await
+    }
+
+    /// Runs the loop with the agent, and with the next one if it hands the request back.
+    async fn run_agent(&mut self) -> StepResult<Outcome> {
+        loop {
+            let functions = self.functions();
+            match self.work.run(functions).await? {
+                LoopEnd::Over(outcome) => return Ok(outcome),
+                LoopEnd::Called(arguments) => self.take_back(&arguments).await?,
+            }
+        }
+    }
+}
+
+/// Parts of a message that the model gets before the user's words.
+type Context = Vec<goose_extension::MessageContent>;

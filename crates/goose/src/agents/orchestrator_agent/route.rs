@@ -12,6 +12,7 @@ use std::ops::Range;
 use goose_router::{Candidate, Guess, Means, Router, jobs, needs};
 use serde::{Deserialize, Serialize};
 
+use super::ORCHESTRATOR;
 use crate::{
     agents::{
         catalog::{AgentCatalog, AgentOrigin, CatalogEntry, UnknownAgent},
@@ -19,13 +20,11 @@ use crate::{
         manifest::{AgentManifest, AgentMode},
     },
     config::{ConfigError, Settings},
+    exchange::RoutedBy,
 };
 
 /// The setting that switches off routing and splitting.
 const DISABLED: &str = "GOOSE_ORCHESTRATOR_DISABLED";
-
-/// The settings of the orchestrator.
-const ORCHESTRATOR: &str = "orchestrator";
 
 /// Weight of words from a description; those from a capability and `when_to_use` weigh 1.
 const OF_DESCRIPTION: f32 = 0.8;
@@ -71,21 +70,6 @@ impl RoutedTask {
     pub(crate) fn agent_id(&self) -> String {
         format!("{}/{}", self.agent, self.mode)
     }
-}
-
-/// The tier that decided on a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum RoutedBy {
-    /// The user named the agent.
-    User,
-    /// The session has an agent, and keeps it.
-    Session,
-    /// The router, without a model.
-    Local,
-    /// The fast model.
-    Accelerator,
 }
 
 /// Splitting of lists of independent jobs into tasks: the setting `orchestrator.split`.
@@ -227,7 +211,7 @@ fn later(text: &str, session: &SessionAgent) -> Route {
 }
 
 /// What a mode can do. An external agent has tools of its own.
-pub(crate) fn means(manifest: &AgentManifest, mode: &AgentMode) -> Means {
+pub(super) fn means(manifest: &AgentManifest, mode: &AgentMode) -> Means {
     if manifest.connection.is_some() { Means::ALL } else { mode.means() }
 }
 
@@ -274,6 +258,11 @@ impl Route {
 
     fn named(text: &str, agent: &str, mode: &str) -> Self {
         Self::new(text, agent, mode, RoutedBy::User, "the request names it".to_owned())
+    }
+
+    /// Returns true if one agent of the session answers the request, whoever else might be asked.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_clear && !self.is_once && self.tasks.len() == 1
     }
 
     /// The route of a request that was handed back.

@@ -14,7 +14,7 @@ impl CallPath {
         }
     }
 
-    /// Claims the files of calls that were permitted to an agent of another maker, which makes them by itself. They stay
+    /// Claims the files of calls that were permitted to an external agent, which makes them by itself. They stay
     /// claimed: whether it writes is not seen here.
     pub(in crate::exchange) fn claim_permitted(&self, calls: &[Call]) -> Result<(), Refused> {
         let writes: Vec<PathBuf> = calls.iter().flat_map(|call| call.writes.iter().cloned()).collect();

@@ -36,7 +36,7 @@ impl RunningCall {
         Self { events: path.events_of(&id), path, id, files, cancellation, nested: AtomicU64::new(0) }
     }
 
-    /// An agent of another maker that works in place of the model: its requests are nested calls.
+    /// An external agent that works in place of the model: its requests are nested calls.
     pub(in crate::exchange) fn of_agent(path: CallPath, id: String) -> Arc<Self> {
         let (path, id) = (Arc::new(path), CallId::top_level(id));
         let (events, cancellation) = (path.events_of(&id), path.cancellation.clone());

@@ -25,7 +25,7 @@ pub(super) struct PendingQuestion {
 impl EventHub {
     /// Gives a question its answer. Only the first answer of the right kind counts, and none after a cancel; returns
     /// whether this one did.
-    pub(in crate::exchange) fn answer(&self, id: &str, answer: Answer) -> bool {
+    pub(crate) fn answer(&self, id: &str, answer: Answer) -> bool {
         let mut log = self.lock();
         let fits = |question: &PendingQuestion| {
             question.id == id && answer.fits(&question.record.event) && !question.reply.is_cancelled()
@@ -38,12 +38,12 @@ impl EventHub {
     }
 
     /// The questions that wait for an answer, oldest first.
-    pub(in crate::exchange) fn questions(&self) -> Vec<Arc<EventRecord>> {
+    pub(crate) fn questions(&self) -> Vec<Arc<EventRecord>> {
         self.lock().questions.iter().map(|question| Arc::clone(&question.record)).collect()
     }
 
     /// A token that is cancelled once the question has been answered or withdrawn.
-    pub(in crate::exchange) fn closed(&self, id: &str) -> CancellationToken {
+    pub(crate) fn closed(&self, id: &str) -> CancellationToken {
         let log = self.lock();
         let question = log.questions.iter().find(|question| question.id == id);
         question.map(|question| question.closed.clone()).unwrap_or_else(|| {
@@ -71,13 +71,13 @@ impl EventHub {
 
 impl EventSink {
     /// Waits until no other call asks the person for approval.
-    pub(in crate::exchange) async fn question_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+    pub(crate) async fn question_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.hub.approvals.lock().await
     }
 
     /// Puts a question of another session to the person. One that is not answered when its reply ends is asked again in the
     /// next one, for user interfaces follow a reply.
-    pub(in crate::exchange) async fn ask_for_other(&self, id: &str, question: &Event) -> Option<Answer> {
+    pub(crate) async fn ask_for_other(&self, id: &str, question: &Event) -> Option<Answer> {
         let _turn = self.question_turn().await;
         loop {
             let mut begun = std::pin::pin!(self.hub.begun.notified());
@@ -92,14 +92,14 @@ impl EventSink {
     }
 
     /// A new id for a question of a call.
-    pub(in crate::exchange) fn question_id(&self, call: &str) -> String {
+    pub(crate) fn question_id(&self, call: &str) -> String {
         let mut log = self.hub.lock();
         log.last_id += 1;
         format!("{call}/{}", log.last_id)
     }
 
     /// Asks a question. It is withdrawn when the result is dropped.
-    pub(in crate::exchange) fn ask(&self, id: String, question: Event) -> OpenQuestion {
+    pub(crate) fn ask(&self, id: String, question: Event) -> OpenQuestion {
         let (answer, answered) = oneshot::channel();
         let mut log = self.hub.lock();
         let record = self.record(log.step, question);
@@ -112,7 +112,7 @@ impl EventSink {
 }
 
 /// A question that waits for its answer.
-pub(in crate::exchange) struct OpenQuestion {
+pub(crate) struct OpenQuestion {
     hub: Arc<EventHub>,
     id: String,
     answered: oneshot::Receiver<Answer>,
@@ -120,7 +120,7 @@ pub(in crate::exchange) struct OpenQuestion {
 
 impl OpenQuestion {
     /// Waits for the answer; `None` if there will be none.
-    pub(in crate::exchange) async fn answer(&mut self) -> Option<Answer> {
+    pub(crate) async fn answer(&mut self) -> Option<Answer> {
         (&mut self.answered).await.ok()
     }
 }

@@ -1,7 +1,7 @@
 //! `summon`: knowledge by name, and other agents for parts of a task.
 //!
 //! `load` comes with the services of a mode; `delegate` only where a manifest names the extension, and not in a delegate that
-//! may not delegate further. Running a delegate is [`Delegation`]'s business.
+//! may not delegate further. Running a delegate is the [`Delegates`]' business.
 
 mod sources;
 
@@ -18,10 +18,10 @@ use self::sources::{Kind, Sources};
 pub(crate) use self::sources::{project_recipes, project_skill_files};
 use super::PlatformContext;
 use crate::{
-    agent_manager::{DelegateTask, Delegation},
     agents::goose_agent,
     config::{Paths, TrustStore},
-    exchange::Handover,
+    context::Handover,
+    exchange::{DelegateTask, Delegates},
 };
 
 /// The name of the extension.
@@ -43,7 +43,7 @@ const TASK_CHARS: usize = 200;
 pub(super) struct Summon {
     paths: Paths,
     working_dir: PathBuf,
-    delegation: Option<Arc<Delegation>>,
+    delegation: Option<Arc<dyn Delegates>>,
 }
 
 impl Summon {
@@ -65,7 +65,7 @@ impl Summon {
         knowledge(&Self::new(paths, working_dir, None))
     }
 
-    fn new(paths: &Paths, working_dir: &Path, delegation: Option<Arc<Delegation>>) -> Arc<Self> {
+    fn new(paths: &Paths, working_dir: &Path, delegation: Option<Arc<dyn Delegates>>) -> Arc<Self> {
         Arc::new(Self { paths: paths.clone(), working_dir: working_dir.to_owned(), delegation })
     }
 }
@@ -130,9 +130,9 @@ impl Summon {
             return Err(ToolError::execution("There is no conversation here that could delegate a task."));
         };
         let is_async = arguments.is_async;
-        let task = self.task(delegation, arguments).await?;
+        let task = self.task(&**delegation, arguments).await?;
         let about = about(&task);
-        let mut delegate = delegation.start(task, context.call_id().unwrap_or_default()).await?;
+        let mut delegate = delegation.prepare(task, context.call_id().unwrap_or_default()).await?.start();
         context.progress(0.0, None, format!("{about} (session {})\n", delegate.id));
         if is_async {
             let id = delegate.id.clone();
@@ -196,7 +196,11 @@ impl Summon {
     }
 
     /// The task that a call describes.
-    async fn task(&self, delegation: &Delegation, arguments: DelegateArguments) -> ToolResult<DelegateTask> {
+    async fn task(
+        &self,
+        delegation: &dyn Delegates,
+        arguments: DelegateArguments,
+    ) -> ToolResult<DelegateTask> {
         let instructions = arguments.instructions.filter(|text| !text.trim().is_empty());
         let source = arguments.source.filter(|source| !source.trim().is_empty());
         let catalog = delegation.catalog();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::graph::{GraphTask, TaskGraph};
 use crate::{
-    exchange::handover::{Handover, cut},
+    context::{Handover, handover::cut},
     session::TaskEnd,
 };
 

@@ -1,20 +1,12 @@
 //! One answer from the results of the tasks: by the model, or under headings.
 
-use std::sync::Arc;
-
-use goose_extension::Message;
-
-use super::{graph::TaskGraph, texts};
+use super::{RequestHandler, graph::TaskGraph, texts};
 use crate::{
-    exchange::{
-        core::Offer,
-        event::{Event, Failure, Outcome},
-        reply_task::{Abort, ReplyTask, StepResult, word},
-    },
+    exchange::{Abort, Event, Failure, Outcome, StepResult, word},
     session::{Step, TaskEnd, synthetic_message},
 };
 
-impl ReplyTask {
+impl RequestHandler<'_> {
     /// Joins the results into one answer. The model has no tools for it; where it gives no answer, the results are shown
     /// as they are.
     pub(super) async fn join(&mut self, graph: &TaskGraph) -> StepResult<Outcome> {
@@ -22,13 +14,9 @@ impl ReplyTask {
             self.say_results(graph).await?;
             return Ok(Outcome::Failed(none_done(graph)));
         }
-        let message = synthetic_message(texts::join_prompt(graph, self.core.limit()));
-        self.record(Step::Message { message }).await?;
-        self.is_joining = true;
-        let joined = self.answer().await;
-        self.is_joining = false;
-        self.state.offer = Offer::default();
-        let reason = match joined {
+        let message = synthetic_message(texts::join_prompt(graph, self.work.context.limit()));
+        self.work.record(Step::Message { message }).await?;
+        let reason = match self.work.run_without_tools().await {
             Ok(outcome @ (Outcome::Done { .. } | Outcome::MaxTokens | Outcome::Cancelled)) => {
                 return Ok(outcome);
             }
@@ -37,7 +25,7 @@ impl ReplyTask {
             Ok(outcome) => word(&outcome).to_owned(),
         };
         let reason = reason.trim_end_matches('.');
-        self.emit(Event::Notice(format!(
+        self.work.emit(Event::Notice(format!(
             "The model gave no answer that joins the results ({reason}). They follow one by one."
         )));
         self.say_results(graph).await?;
@@ -47,12 +35,8 @@ impl ReplyTask {
     /// Answers with the results under headings.
     async fn say_results(&mut self, graph: &TaskGraph) -> StepResult<()> {
         let text = texts::headings(graph);
-        self.record(Step::Message { message: Message::assistant(text.as_str()) }).await?;
-        self.emit(Event::Text(text));
-        if let Some(message) = self.state.conversation.last() {
-            self.emit(Event::Answered(Arc::clone(message)));
-        }
-        Ok(())
+        self.work.emit(Event::Text(text.clone()));
+        self.work.say(text).await
     }
 }
 

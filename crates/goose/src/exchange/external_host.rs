@@ -1,5 +1,5 @@
-//! A reply by an agent of another maker: it gets the words of the person in place of the model, and whatever it wants from this
-//! machine passes the same toolset, permissions and approvals as a call of our own.
+//! [`ExternalHost`]: a loop as the host of an external agent, which does a task in the model's place. Whatever it wants from this machine
+//! passes the same toolset, permissions and approvals as a call of our own.
 
 use std::sync::{
     Arc,
@@ -9,7 +9,7 @@ use std::sync::{
 use async_trait::async_trait;
 use goose_extension::{
     Answer as ToolAnswer, Caller as _, Elicitation, Elicited, FileRead, JsonObject, Message, Question,
-    RichRenderable, Role, Tool, ToolCaller as _, ToolError, ToolOutput, ToolResult, visible,
+    RichRenderable, Tool, ToolCaller as _, ToolError, ToolOutput, ToolResult, visible,
 };
 use goose_mcp::LocalBackend;
 use parking_lot::Mutex;
@@ -17,18 +17,18 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    agent_loop::{Abort, AgentLoop, StepResult},
     call_path::{Asked, Call, Refused, RunningCall},
     event::{Event, Outcome, ToolEnd},
-    reply_task::{Abort, ReplyTask, StepResult},
     sanitize_output::sanitize_output,
 };
 use crate::{
-    agent_manager::acp_mcp_adapter::{
+    agents::external_agent::{
         ActionEffect, AgentAction, AgentEnd, AgentError, AgentHost, ExternalAgent, MAX_ACTION_FILES,
         MAX_ANSWER_BYTES, MAX_FILE_BYTES,
     },
-    permission::{CallToJudge, Mode, Origin, Verdict},
-    session::{GO_ON, Step, said},
+    permission::{CallToJudge, Origin, Verdict},
+    session::Step,
 };
 
 /// Our tools that an agent's own actions are judged by.
@@ -48,34 +48,22 @@ const MAX_ACTIVITIES: usize = 500;
 /// The most reasoning that is shown of one task, in bytes.
 const MAX_THOUGHT_BYTES: usize = 1024 * 1024;
 
-impl ReplyTask {
-    /// Lets an agent of another maker make the reply.
-    pub(super) async fn reply_by_external(
+impl AgentLoop {
+    /// Lets an external agent do a task in the model's place. Its answer is taken into the conversation, as the model's answers are.
+    pub(crate) async fn run_external(
         &mut self,
         agent: &Arc<ExternalAgent>,
-        words: Option<String>,
+        task: &str,
     ) -> StepResult<Outcome> {
         self.report_notices();
-        let name = agent.name();
-        if self.core.final_output.is_some() {
-            let reason =
-                format!("The agent `{name}` is another maker's and cannot be held to a response schema.");
-            return Err(Abort::failed(reason, "Use one of goose's own agents for that.".to_owned()));
-        }
-        if self.core.permissions.mode() == Mode::Chat {
-            let reason =
-                format!("In the mode `chat` the agent `{name}`, which has tools of its own, is not asked.");
-            return Err(Abort::failed(reason, "Use another mode, or one of goose's own agents.".to_owned()));
-        }
-        let task = self.words_for_external(words);
-        self.turn += 1;
-        self.emit(Event::Asking { turn: self.turn });
+        self.progress.turn += 1;
+        self.emit(Event::Asking { turn: self.progress.turn });
         // The tools that its requests are judged by must be known.
-        let _ = self.core.agent().toolset.list().await;
+        let _ = self.context.agent().toolset.list().await;
         let id = format!("agent-{}", self.events.reply());
         let call = RunningCall::of_agent(self.call_path(), id);
-        let host = Arc::new(Host::new(name.to_owned(), Arc::clone(&call)));
-        let ended = agent.run(&task, Arc::clone(&host) as _).await;
+        let host = Arc::new(ExternalHost::new(agent.name().to_owned(), Arc::clone(&call)));
+        let ended = agent.run(task, Arc::clone(&host) as _).await;
         if ended == Ok(AgentEnd::Done) {
             host.end_in_words();
         }
@@ -83,7 +71,9 @@ impl ReplyTask {
         call.cancellation.cancel();
         let answer = host.take_answer();
         let is_empty = answer.is_empty();
-        self.record_external(answer).await?;
+        if !is_empty {
+            self.say(answer).await?;
+        }
         match ended {
             Ok(AgentEnd::Cancelled) => Err(Abort::Cancelled),
             _ if self.cancellation.is_cancelled() => Err(Abort::Cancelled),
@@ -95,27 +85,9 @@ impl ReplyTask {
         }
     }
 
-    /// The words for the agent: those of the message, without the agent's name. Without a message the last request is said
-    /// again, because the agent does not know it if its connection is new.
-    fn words_for_external(&self, words: Option<String>) -> String {
-        let without_name = self.host.as_ref().and_then(|host| host.words.clone());
-        if let Some(words) = without_name.or(words) {
-            return words;
-        }
-        let mut messages = self.state.conversation.messages().iter().rev();
-        let is_answered = self.state.conversation.last().is_some_and(|last| said(last).is_empty());
-        let request = messages.find(|message| message.role == Role::User && !said(message).is_empty());
-        let request = request.map(|message| said(message));
-        request.into_iter().chain(is_answered.then(|| GO_ON.to_owned())).collect::<Vec<_>>().join("\n\n")
-    }
-
-    /// Takes the agent's answer into the conversation, as the model's answers are.
-    async fn record_external(&mut self, text: String) -> StepResult<()> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        let message = Message::assistant(text);
-        self.record(Step::Message { message }).await?;
+    /// Takes an answer into the conversation that the model has not given.
+    pub(crate) async fn say(&mut self, text: String) -> StepResult<()> {
+        self.record(Step::Message { message: Message::assistant(text) }).await?;
         if let Some(message) = self.state.conversation.last() {
             self.emit(Event::Answered(Arc::clone(message)));
         }
@@ -124,7 +96,7 @@ impl ReplyTask {
 }
 
 /// The reply as the agent's host.
-struct Host {
+struct ExternalHost {
     /// The agent.
     name: String,
     call: Arc<RunningCall>,
@@ -135,7 +107,7 @@ struct Host {
     activities: AtomicUsize,
 }
 
-impl Host {
+impl ExternalHost {
     fn new(name: String, call: Arc<RunningCall>) -> Self {
         Self {
             name,
@@ -277,7 +249,7 @@ fn cancelled() -> Refused {
 }
 
 #[async_trait]
-impl AgentHost for Host {
+impl AgentHost for ExternalHost {
     fn cancellation(&self) -> CancellationToken {
         self.call.cancellation.clone()
     }

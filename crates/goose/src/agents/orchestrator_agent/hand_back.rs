@@ -1,29 +1,22 @@
-//! Handing a request back: a mode that was reached by routing and cannot do what is asked says so, and the request is routed
-//! again without that mode.
+//! Handing a request back: a mode that was reached by routing and cannot do what is asked says so, and another agent goes on.
 //!
-//! `hand_back` is a function of the loop. It is offered besides the toolset and answered before the call path, so it is in no list
-//! of tools. The default agent, agents that the user named and delegates do not have it.
+//! `hand_back` is a function besides the toolset, answered before the call path, so it is in no list of tools. The default agent, agents that the user named and delegates do not have it.
 
 use goose_extension::{JsonObject, Tool, visible_line};
 use goose_providers::PromptStyle;
 use serde_json::json;
 
-use super::{
-    core::Core,
-    event::Event,
-    reply_task::{ReplyTask, StepResult},
-};
-use crate::agents::{
-    agent::ChosenBy,
-    catalog::AgentCatalog,
-    orchestrator_agent::{Route, RoutedBy},
+use super::{RequestHandler, route::Route};
+use crate::{
+    agents::{agent::ChosenBy, catalog::AgentCatalog},
+    exchange::{Event, LoopFunction, RoutedBy, StepResult},
 };
 
 /// The name of the function.
-pub(super) const HAND_BACK: &str = "hand_back";
+const HAND_BACK: &str = "hand_back";
 
 /// The result of the call.
-pub(super) const HANDED_BACK: &str = "Handed back. The agent that answers next has other tools and instructions; it goes on with the user's request.";
+const HANDED_BACK: &str = "Handed back. The agent that answers next has other tools and instructions; it goes on with the user's request.";
 
 /// The number of times that a request is routed again. After that, the default agent answers.
 const MAX_ROUTED_AGAIN: usize = 2;
@@ -41,61 +34,50 @@ pub(super) struct HandBack {
     pub(super) request: Option<String>,
     /// The modes that have handed it back.
     refused: Vec<String>,
-    /// The reason of a mode that has just done so.
-    reason: Option<String>,
 }
 
-/// The function as the model sees it.
-pub(super) fn tool() -> Tool {
+fn function() -> LoopFunction {
     let schema = json!({
         "type": "object",
         "properties": {"reason": {"type": "string", "description": "What is missing, in one sentence for the user"}},
         "required": ["reason"],
         "additionalProperties": false,
     });
-    Tool::new(HAND_BACK, DESCRIPTION, schema.as_object().cloned().unwrap_or_default())
+    let tool = Tool::new(HAND_BACK, DESCRIPTION, schema.as_object().cloned().unwrap_or_default());
+    LoopFunction { tool, answer: HANDED_BACK }
 }
 
-impl Core {
+impl RequestHandler<'_> {
+    /// The functions that the agent has besides its tools.
+    pub(super) fn functions(&self) -> Vec<LoopFunction> {
+        if self.may_hand_back() { vec![function()] } else { Vec::new() }
+    }
+
     /// Returns true if the agent may hand a request back. A small model would take it for a step of the work.
-    pub(super) fn may_hand_back(&self) -> bool {
-        let agent = self.agent();
+    fn may_hand_back(&self) -> bool {
+        let agent = self.work.context.agent();
         let (manifest, mode) = AgentCatalog::default_agent();
-        self.routing.is_on()
+        self.orchestrator.is_routing()
             && agent.chosen_by == ChosenBy::Routing
             && (agent.manifest.name != manifest.name || agent.mode.slug != mode.slug)
-            && self.processor().model().prompt_style == PromptStyle::Full
-    }
-}
-
-impl ReplyTask {
-    /// Returns true if the model was offered the function.
-    pub(super) fn offers_hand_back(&self) -> bool {
-        self.state.offer.tools.last().is_some_and(|tool| tool.name() == HAND_BACK)
-    }
-
-    /// Takes a call of the function.
-    pub(super) fn hand_back(&mut self, arguments: &JsonObject) {
-        let reason = arguments.get("reason").and_then(|reason| reason.as_str()).unwrap_or_default();
-        let reason = visible_line(&goose_fs::truncate_chars(reason.trim(), MAX_REASON_CHARS)).into_owned();
-        self.handing.reason = Some(reason);
+            && self.work.context.processor().model().prompt_style == PromptStyle::Full
     }
 
     /// Lets another agent go on with a request that was handed back with the last answer: the session's, if this one was there for the
     /// message only; else the fast model's choice, or the default agent.
-    pub(super) async fn route_again(&mut self) -> StepResult<()> {
-        let Some(reason) = self.handing.reason.take() else { return Ok(()) };
-        let present = self.core.agent();
+    pub(super) async fn take_back(&mut self, arguments: &JsonObject) -> StepResult<()> {
+        let reason = arguments.get("reason").and_then(|reason| reason.as_str()).unwrap_or_default();
+        let reason = visible_line(&goose_fs::truncate_chars(reason.trim(), MAX_REASON_CHARS)).into_owned();
+        let present = self.work.context.agent();
         // The user may have chosen another agent meanwhile.
-        let Some(catalog) = self.core.known_agents().filter(|_| present.chosen_by == ChosenBy::Routing)
-        else {
+        let Some(catalog) = self.known_agents().filter(|_| present.chosen_by == ChosenBy::Routing) else {
             return Ok(());
         };
         let (agent, mode) = (present.manifest.name.clone(), present.mode.slug.clone());
         self.handing.refused.push(present.id());
-        self.emit(Event::HandedBack { agent, mode, reason });
-        if self.host.is_some() {
-            self.end_guest().await;
+        self.work.emit(Event::HandedBack { agent, mode, reason });
+        if self.one_reply.is_some() {
+            self.end_one_reply().await;
             return Ok(());
         }
         let text = self.handing.request.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which agent answers a request. It stands in front of the loop, so every user interface has it.
+//! Which agent answers a request of a session.
 //!
 //! ```text
 //! @name ─► the user's own choice (--agent, /agent) ─► `orchestrator_agent::route` ─► the fast model, if that is not clear
@@ -11,22 +11,18 @@ use std::{sync::Arc, time::Duration};
 use goose_extension::{Message, Model as _, Sampling};
 use goose_providers::PromptStyle;
 use goose_router::needs;
-use parking_lot::RwLock;
 
 use super::{
-    core::Core,
-    event::Event,
-    guest::Guest,
-    reply_task::{Abort, ReplyTask, StepResult},
-    usage_ledger::SamplingModel,
+    OneReplyAgent, OrchestratorAgent, RequestHandler,
+    route::{Route, RouteSettings, SessionAgent, SplitSetting, means, route},
 };
 use crate::{
     agents::{
         agent::{Agent, ChosenBy},
         catalog::{AgentCatalog, UnknownAgent},
         manifest::{AgentManifest, AgentMode},
-        orchestrator_agent::{Route, RouteSettings, RoutedBy, SessionAgent, SplitSetting, means, route},
     },
+    exchange::{Abort, Event, Outcome, RoutedBy, StepResult},
     session::{Step, said},
 };
 
@@ -46,70 +42,44 @@ const ACCELERATOR_DESCRIPTION: usize = 300;
 const ACCELERATOR_INSTRUCTIONS: &str = "You choose the agent for a request. Answer with one name from the list, exactly as it is \
                                         written there, and nothing else. If you are not sure, answer with the first name.";
 
-/// The choice of agents in one session.
-pub(crate) enum Routing {
-    /// Requests of the user are routed as the settings say, among the agents as they were at the first one.
-    Session { settings: RouteSettings, known: RwLock<Option<Arc<AgentCatalog>>> },
-    /// The session of a delegate, whose agent is given.
-    Delegate,
-}
-
-impl Routing {
-    pub(crate) fn session(settings: RouteSettings) -> Self {
-        Self::Session { settings, known: RwLock::default() }
-    }
-
-    fn settings(&self) -> Option<RouteSettings> {
-        match self {
-            Self::Session { settings, .. } => Some(*settings),
-            Self::Delegate => None,
-        }
-    }
-
-    /// Returns true if requests are routed.
-    pub(super) fn is_on(&self) -> bool {
-        self.settings().is_some_and(|settings| settings.is_on)
-    }
-
-    /// Splitting of lists into tasks.
-    pub(super) fn split(&self) -> SplitSetting {
-        self.settings().map_or(SplitSetting::Off, |settings| settings.split)
-    }
-}
-
 /// An agent in a mode.
 type Chosen = (Arc<AgentManifest>, AgentMode);
 
-impl ReplyTask {
-    /// Chooses the agent for a request. Returns the route where the router was asked.
+impl OrchestratorAgent {
+    /// Returns true if requests are routed.
+    pub(super) fn is_routing(&self) -> bool {
+        self.routing.is_some_and(|settings| settings.is_on)
+    }
+}
+
+impl RequestHandler<'_> {
+    /// Chooses the agent for a request. Returns the route where the router was asked and the session's agent answers.
     pub(super) async fn choose_agent(&mut self, message: &Message) -> StepResult<Option<Route>> {
-        let Some((text, settings)) = request(message).zip(self.core.routing.settings()) else {
+        let Some((text, settings)) = request(message).zip(self.orchestrator.routing) else {
             return Ok(None);
         };
-        if let Some((manifest, mode)) = self.core.mentioned(&text)? {
-            self.begin_guest(Guest::named(manifest, mode, &text)).await?;
+        if let Some((manifest, mode)) = self.mentioned(&text)? {
+            self.begin_one_reply(OneReplyAgent::named(manifest, mode, &text)).await?;
             return Ok(None);
         }
-        let present = self.core.agent();
-        let Some(catalog) = self.core.known_agents().filter(|_| present.chosen_by != ChosenBy::User) else {
+        let present = self.work.context.agent();
+        let Some(catalog) = self.known_agents().filter(|_| present.chosen_by != ChosenBy::User) else {
             return Ok(None);
         };
-        let is_first = self.state.conversation.messages().is_empty();
-        let session = (!is_first).then(|| SessionAgent::new(&present.manifest, &present.mode));
-        let mut route = route(&catalog, &text, settings, session.as_ref()).map_err(no_agent)?;
+        if let Some(route) = self.first_route(&text, &present) {
+            self.handing.request = Some(text);
+            return Ok(Some(route));
+        }
+        let mut route = self.route(&text, settings, &present, &catalog)?;
         if !route.is_clear
             && let Some((manifest, mode)) = self.ask_accelerator(&text, &catalog, &[]).await?
         {
             route = route.for_agent(&manifest, &mode, RoutedBy::Accelerator, "the fast model chose it");
         }
-        // A small model loses more by putting parts together than it gains by doing one at a time.
-        if self.core.processor().model().prompt_style == PromptStyle::Brief {
-            route.tasks.truncate(1);
-        }
         self.handing.request = Some(text);
         if route.is_once {
             let (manifest, mode) = catalog.find(&route.id()).map_err(no_agent)?;
-            self.begin_guest(Guest::routed(manifest, mode)).await?;
+            self.begin_one_reply(OneReplyAgent::routed(manifest, mode)).await?;
             return Ok(None);
         }
         // The agents of tasks work in sessions of their own.
@@ -119,9 +89,56 @@ impl ReplyTask {
         Ok(Some(route))
     }
 
+    /// The route that the session was opened with, if it is of this request.
+    fn first_route(&self, text: &str, present: &Agent) -> Option<Route> {
+        let route = self.orchestrator.first_route.lock().take()?;
+        let is_of_this =
+            route.tasks.first().is_some_and(|task| task.text == text) && route.id() == present.id();
+        let is_switch = route.id() != default_id();
+        is_of_this.then(|| {
+            self.report(&route, is_switch);
+            route
+        })
+    }
+
+    fn report(&self, route: &Route, is_switch: bool) {
+        let (agent, mode, reason) = (route.agent.clone(), route.mode.clone(), route.reason.clone());
+        let (confidence, by) = (route.confidence, route.by);
+        self.work.emit(Event::Routed { agent, mode, confidence, by, reason, is_switch });
+    }
+
+    /// The route of a request in this session.
+    fn route(
+        &self,
+        text: &str,
+        settings: RouteSettings,
+        present: &Agent,
+        catalog: &AgentCatalog,
+    ) -> StepResult<Route> {
+        let is_first = self.work.state.conversation.messages().is_empty();
+        let session = (!is_first).then(|| SessionAgent::new(&present.manifest, &present.mode));
+        let mut route = route(catalog, text, settings, session.as_ref()).map_err(no_agent)?;
+        // A small model loses more by putting parts together than it gains by doing one at a time.
+        if self.work.context.processor().model().prompt_style == PromptStyle::Brief {
+            route.tasks.truncate(1);
+        }
+        Ok(route)
+    }
+
+    /// Runs a list of jobs as tasks, if the user wants that. A list that nobody can be asked about is one request.
+    pub(super) async fn run_list(&mut self, route: &Route) -> StepResult<Option<Outcome>> {
+        let split = self.orchestrator.routing.map_or(SplitSetting::Off, |settings| settings.split);
+        let asks = split == SplitSetting::Ask;
+        match asks && !self.work.events.is_attended() {
+            true => Ok(None),
+            false => self.run_tasks(route.tasks.clone(), asks).await,
+        }
+    }
+
     /// Lets one agent make the reply, because the request is not split after all.
     pub(super) async fn follow_as_one(&mut self, route: &Route) -> StepResult<()> {
-        let (present, catalog) = (self.core.agent(), self.core.agents.catalog());
+        let present = self.work.context.agent();
+        let Some(catalog) = self.known_agents() else { return Ok(()) };
         self.follow_route(route, &present, &catalog).await
     }
 
@@ -134,37 +151,46 @@ impl ReplyTask {
     ) -> StepResult<()> {
         let id = route.id();
         let is_switch = id != present.id() && self.switch(&id, present, catalog).await?;
-        let (agent, mode) = match is_switch || id == present.id() {
-            true => (route.agent.clone(), route.mode.clone()),
-            false => return Ok(()),
-        };
-        let (confidence, by, reason) = (route.confidence, route.by, route.reason.clone());
-        self.emit(Event::Routed { agent, mode, confidence, by, reason, is_switch });
+        if is_switch || id == present.id() {
+            self.report(route, is_switch);
+        }
         Ok(())
     }
 
     /// Puts an agent in the place of the present one. Returns false if the user has chosen another one meanwhile, or the
-    /// agent cannot be made: the present one then goes on.
+    /// agent cannot be made: the present one then goes on. The default agent is kept, because it may take over again.
     async fn switch(&mut self, id: &str, present: &Arc<Agent>, catalog: &AgentCatalog) -> StepResult<bool> {
         let (manifest, mode) = catalog.find(id).unwrap_or_else(|_| AgentCatalog::default_agent());
-        let made = self.core.agents.make(manifest, mode);
-        let made = self.cancellation.run_until_cancelled(made).await.ok_or(Abort::Cancelled)?;
-        let mut agent = match made {
-            Ok(agent) => agent,
-            Err(reason) => {
-                self.emit(Event::Notice(format!("{id} cannot answer: {reason}. {} does.", present.id())));
-                return Ok(false);
-            }
+        let parked = self.orchestrator.parked.lock().take_if(|parked| parked.id() == id);
+        let agent = match parked {
+            Some(parked) => parked,
+            None => match self.make(manifest, mode).await? {
+                Ok(agent) => Arc::new(agent),
+                Err(reason) => {
+                    let notice = format!("{id} cannot answer: {reason}. {} does.", present.id());
+                    self.work.emit(Event::Notice(notice));
+                    return Ok(false);
+                }
+            },
         };
-        agent.chosen_by = ChosenBy::Routing;
-        let agent = Arc::new(agent);
-        let is_switched = self.core.agent.replace_if(present, &agent);
-        let left = if is_switched { Arc::clone(present) } else { Arc::clone(&agent) };
-        if is_switched {
-            self.core.events.store_later(Step::agent_changed(agent.id(), agent.chosen_by));
+        let context = &self.work.context;
+        if !context.agent.replace_if(present, &agent) {
+            context.close_later(agent);
+            return Ok(false);
         }
-        self.core.close_later(left);
-        Ok(is_switched)
+        context.outlets.events.store_later(Step::agent_changed(agent.id(), ChosenBy::Routing));
+        if present.id() == default_id() {
+            self.orchestrator.parked.lock().replace(Arc::clone(present));
+        } else {
+            context.close_later(Arc::clone(present));
+        }
+        Ok(true)
+    }
+
+    async fn make(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> StepResult<Result<Agent, String>> {
+        let made = self.work.context.agents.make(manifest, mode);
+        let made = self.work.cancellation.run_until_cancelled(made).await.ok_or(Abort::Cancelled)?;
+        Ok(made.map(|agent| Agent { chosen_by: ChosenBy::Routing, ..agent }))
     }
 
     /// Asks the fast model, where there is one besides the working model, among the modes that can do what is asked. An answer that is
@@ -175,18 +201,14 @@ impl ReplyTask {
         catalog: &AgentCatalog,
         refused: &[String],
     ) -> StepResult<Option<Chosen>> {
-        let (processor, accelerator) = self.core.models.pair();
-        if Arc::ptr_eq(&processor, &accelerator) {
-            return Ok(None);
-        }
+        let Some(model) = self.work.context.fast_model() else { return Ok(None) };
         let choices = choices(catalog, text, refused);
         let list: Vec<String> = choices.iter().map(|(manifest, mode)| described(manifest, mode)).collect();
         let request = &text[..text.floor_char_boundary(ACCELERATOR_REQUEST)];
         let prompt = format!("<agents>\n{}\n</agents>\n\n<request>\n{request}\n</request>", list.join("\n"));
-        let model = SamplingModel { model: accelerator, usage: Arc::clone(&self.core.usage) };
         let sampling = Sampling::new(prompt, ACCELERATOR_TOKENS).with_system_prompt(ACCELERATOR_INSTRUCTIONS);
         let answer = tokio::time::timeout(ACCELERATOR_TIME, model.sample(sampling));
-        match self.cancellation.run_until_cancelled(answer).await.ok_or(Abort::Cancelled)? {
+        match self.work.cancellation.run_until_cancelled(answer).await.ok_or(Abort::Cancelled)? {
             Ok(Ok(answer)) => {
                 let answer = answer.text();
                 Ok(choices.into_iter().find(|(manifest, mode)| id(manifest, mode) == answer.trim()))
@@ -223,19 +245,25 @@ fn described(manifest: &AgentManifest, mode: &AgentMode) -> String {
     format!("{}: {use_for}", id(manifest, mode))
 }
 
+fn default_id() -> String {
+    let (manifest, mode) = AgentCatalog::default_agent();
+    id(&manifest, &mode)
+}
+
 fn id(manifest: &AgentManifest, mode: &AgentMode) -> String {
     format!("{}/{}", manifest.name, mode.slug)
 }
 
-impl Core {
+impl RequestHandler<'_> {
     /// The agents that requests are routed to; none where nothing is routed. They are read once in a session.
     pub(super) fn known_agents(&self) -> Option<Arc<AgentCatalog>> {
-        let Routing::Session { known, settings: RouteSettings { is_on: true, .. } } = &self.routing else {
+        if !self.orchestrator.is_routing() {
             return None;
-        };
+        }
+        let known = &self.orchestrator.known;
         let catalog = known.read().clone();
         Some(catalog.unwrap_or_else(|| {
-            let catalog = Arc::new(self.agents.catalog());
+            let catalog = Arc::new(self.work.context.agents.catalog());
             *known.write() = Some(Arc::clone(&catalog));
             catalog
         }))
@@ -247,7 +275,7 @@ impl Core {
         if !text.trim_start().starts_with('@') {
             return Ok(None);
         }
-        self.agents.catalog().mentioned(text).map_err(no_agent)
+        self.work.context.agents.catalog().mentioned(text).map_err(no_agent)
     }
 }
 

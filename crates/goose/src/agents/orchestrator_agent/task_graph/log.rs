@@ -7,17 +7,17 @@ use super::{
     graph::{State, TaskGraph},
 };
 use crate::{
-    exchange::reply_task::CANCELLED_REPLY,
+    exchange::CANCELLED_REPLY,
     session::{PlannedTask, Step, TaskFinished},
 };
 
 /// The tasks of the last request, if they are not all over.
 #[derive(Debug)]
-pub(in super::super) struct TaskLog(TaskGraph);
+pub(crate) struct TaskLog(TaskGraph);
 
 impl TaskLog {
     /// Reads the steps of a session.
-    pub(in super::super) fn from_steps<'a>(steps: impl Iterator<Item = &'a Step>) -> Option<Self> {
+    pub(crate) fn from_steps<'a>(steps: impl Iterator<Item = &'a Step>) -> Option<Self> {
         steps.fold(None, Self::after)
     }
 
@@ -59,7 +59,7 @@ impl TaskLog {
     }
 
     /// A board that shows them. There is nothing to cancel before they go on.
-    pub(in super::super) fn board(&self) -> TaskBoard {
+    pub(in crate::agents::orchestrator_agent) fn board(&self) -> TaskBoard {
         let (board, ended) = (TaskBoard::default(), CancellationToken::new());
         ended.cancel();
         board.begin(&self.0, &ended);

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use goose_providers::Usage;
 
-use crate::exchange::task_writes::TaskWrites;
-use crate::session::{Facts, PlannedTask, SessionId, TaskEnd};
+use crate::{
+    exchange::TaskWrites,
+    session::{Facts, PlannedTask, SessionId, TaskEnd},
+};
 
 /// The most attempts at a task.
 const MAX_ATTEMPTS: u32 = 2;

@@ -8,13 +8,13 @@ use goose_extension::visible_line;
 use goose_fs::truncate_chars;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    event::{Approval, ConsentRequest, ElicitationRequest, Event, Failure, Outcome},
-    event_hub::{EventHub, EventRecord},
-    handle::Exchange,
-    reply::Reply,
+use crate::{
+    exchange::{
+        Approval, ConsentRequest, ElicitationRequest, Event, EventHub, EventRecord, Exchange, Failure,
+        Outcome, Reply,
+    },
+    session::Facts,
 };
-use crate::session::Facts;
 
 /// The characters of a notice or an answer that are shown as progress.
 const PROGRESS_CHARS: usize = 200;

@@ -1,6 +1,6 @@
-//! The parts of an exchange: [`Core`], which replies share, and [`State`], which one reply at a time changes.
+//! [`LoopContext`]: what the loop has for the life of a session, and [`LoopState`], which one reply at a time changes.
 
-use std::{ops::Deref, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use goose_extension::{Caller, ExchangeView, Model, Notifier, Tool};
 use goose_providers::{RequestOptions, RetryPolicy};
@@ -9,20 +9,16 @@ use parking_lot::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
+    agent_loop::LoopFunction,
     compaction::ContextUsage,
     event_hub::EventHub,
     final_output::FinalOutput,
-    handle::Exchange,
     models::ActiveModels,
-    recalling::Recall,
     repetition::DEFAULT_MAX_REPETITIONS,
-    routing::Routing,
-    task_graph::{TaskBoard, TaskLog, TaskSettings},
     task_writes::TaskWriter,
     usage_ledger::{SessionModel, UsageLedger},
 };
 use crate::{
-    agent_manager::Delegation,
     agents::{
         agent::{ActiveAgent, Agent, AgentSource},
         extension_manager::Events,
@@ -30,32 +26,52 @@ use crate::{
     clock,
     context::{Moderator, hints::Hints},
     permission::Permissions,
-    platform::tom::TopOfMind,
     session::{Conversation, Session, Step, StoredStep},
 };
 
-/// The parts that do not change while the exchange lives, or have locks of their own.
-pub(super) struct Core {
-    parts: Parts,
-    /// The day on which it began: a change in the prompt would spoil the service's cache.
-    pub(super) today: String,
-    pub(super) agent: ActiveAgent,
-    pub(super) view: ExchangeView,
-    /// The usage of the model by tools that is not in the log yet.
-    pub(super) usage: Arc<UsageLedger>,
-    pub(super) state: Arc<tokio::sync::Mutex<State>>,
-    /// Stops the reply that is being made.
-    pub(super) current: Mutex<CancellationToken>,
-    /// The tasks of the request that is being worked on, or of the last one.
-    pub(super) board: TaskBoard,
+/// What the loop has for the life of a session. Nothing in it changes, or it has a lock.
+pub(crate) struct LoopContext {
+    pub(crate) folder: FolderContext,
+    pub(crate) session: Session,
+    pub(crate) models: ActiveModels,
+    /// The source of other agents.
+    pub(crate) agents: Arc<dyn AgentSource>,
+    pub(crate) agent: ActiveAgent,
+    pub(crate) permissions: Arc<Permissions>,
+    pub(crate) limits: Limits,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) final_output: Option<FinalOutput>,
+    pub(crate) outlets: Outlets,
+    /// The task that this session works on, if others run beside it.
+    pub(crate) writer: Option<TaskWriter>,
+    /// Work that continues after a reply.
+    pub(crate) tasks: SessionTasks,
+    /// The usage of the model by the loop and by tools.
+    pub(crate) usage: Arc<UsageLedger>,
+    pub(crate) conversation: SharedConversation,
 }
 
-impl Deref for Core {
-    type Target = Parts;
+/// What belongs to the folder that a session works in.
+pub(crate) struct FolderContext {
+    pub(crate) working_dir: PathBuf,
+    pub(crate) hints: Hints,
+}
 
-    fn deref(&self) -> &Parts {
-        &self.parts
-    }
+/// The ways from a session to its user interfaces.
+pub(crate) struct Outlets {
+    pub(crate) events: Arc<EventHub>,
+    pub(crate) notifier: Arc<dyn Notifier>,
+    pub(crate) caller: Option<Arc<dyn Caller>>,
+}
+
+/// The conversation of a session, which one reply at a time changes.
+pub(crate) struct SharedConversation {
+    pub(super) view: ExchangeView,
+    pub(super) state: Arc<tokio::sync::Mutex<LoopState>>,
+    /// Stops the reply that is being made.
+    pub(super) current: Mutex<CancellationToken>,
+    /// The day on which it began: a change in the prompt would spoil the service's cache.
+    pub(super) today: String,
 }
 
 /// The tasks of a session. They end with it.
@@ -77,6 +93,8 @@ pub(crate) struct Limits {
     pub(crate) context: Option<u64>,
     /// The fraction of that at which older messages are compacted, if that is set.
     pub(crate) threshold: Option<f64>,
+    /// The way to compact them.
+    pub(crate) moderator: Moderator,
     /// The longest time for one answer of the model while no person is there to cancel it.
     pub(crate) unattended_answer: Duration,
 }
@@ -93,43 +111,11 @@ impl Limits {
     pub(crate) const REPETITIONS: u32 = DEFAULT_MAX_REPETITIONS;
 }
 
-/// The ready parts of an exchange.
-pub(crate) struct Parts {
-    pub(crate) models: ActiveModels,
-    /// The text that the user wants the model to see with each request.
-    pub(crate) top_of_mind: TopOfMind,
-    /// Work that continues after a reply.
-    pub(crate) tasks: SessionTasks,
-    /// The source of other agents.
-    pub(crate) agents: Arc<dyn AgentSource>,
-    /// The choice of agents for requests.
-    pub(crate) routing: Routing,
-    /// The source of what earlier sessions have about a request.
-    pub(crate) recall: Option<Recall>,
-    pub(crate) session: Session,
-    pub(crate) permissions: Arc<Permissions>,
-    pub(crate) limits: Limits,
-    pub(crate) moderator: Moderator,
-    pub(crate) retry: RetryPolicy,
-    pub(crate) hints: Hints,
-    pub(crate) final_output: Option<FinalOutput>,
-    pub(crate) events: Arc<EventHub>,
-    pub(crate) notifier: Arc<dyn Notifier>,
-    pub(crate) caller: Option<Arc<dyn Caller>>,
-    pub(crate) working_dir: PathBuf,
-    /// The way to delegates.
-    pub(crate) delegation: Arc<Delegation>,
-    /// The task that this session works on, if others run beside it.
-    pub(crate) writer: Option<TaskWriter>,
-    pub(crate) task_settings: TaskSettings,
-}
-
 /// The conversation and the usage of an earlier run.
 pub(crate) struct History {
     conversation: Conversation,
     usage: Arc<UsageLedger>,
     is_unfinished: bool,
-    graph: Option<TaskLog>,
 }
 
 impl History {
@@ -137,9 +123,8 @@ impl History {
     /// the ledger of the session that delegated this one.
     pub(crate) fn new(steps: Vec<StoredStep>, is_unfinished: bool, payer: Option<Arc<UsageLedger>>) -> Self {
         let usage = Arc::new(UsageLedger::from_steps(steps.iter().map(|stored| &stored.step), payer));
-        let graph = TaskLog::from_steps(steps.iter().map(|stored| &stored.step));
         let conversation = Conversation::from_steps(steps.into_iter().map(|stored| stored.step));
-        Self { conversation, usage, is_unfinished, graph }
+        Self { conversation, usage, is_unfinished }
     }
 
     /// The working model of the session, for extensions that are built with one.
@@ -156,52 +141,42 @@ impl History {
     pub(crate) fn view(&self) -> ExchangeView {
         self.conversation.view()
     }
-}
 
-impl Exchange {
-    /// A conversation of these parts. The user should read the notices before the first reply.
-    pub(crate) fn new(parts: Parts, agent: Agent, history: History, mut notices: Vec<String>) -> Self {
-        let History { conversation, usage, is_unfinished, graph } = history;
-        // The session that delegated has said so.
-        if !matches!(parts.routing, Routing::Delegate) {
-            notices.extend(parts.hints.problems.iter().cloned());
-        }
-        let view = conversation.view();
-        let board = graph.as_ref().map(TaskLog::board).unwrap_or_default();
+    /// The conversation with the agent that it goes on with. The user should read the notices before the first reply.
+    pub(crate) fn into_conversation(
+        self,
+        agent: &ActiveAgent,
+        mut notices: Vec<String>,
+    ) -> SharedConversation {
+        let view = self.conversation.view();
+        let agent = agent.get();
         notices.extend(agent.notices());
-        let agent = ActiveAgent::new(agent);
-        let state = State {
-            conversation,
+        let state = LoopState {
+            conversation: self.conversation,
             unwritten: Vec::new(),
             context_usage: ContextUsage::default(),
-            services: agent.get().extensions.events(),
-            offered_by: agent.get(),
+            services: agent.extensions.events(),
+            offered_by: agent,
             switched: 0,
             offer: Offer::default(),
             notices,
-            is_unfinished,
-            graph,
+            is_unfinished: self.is_unfinished,
         };
-        let core = Core {
-            parts,
-            today: clock::now().to_zoned(TimeZone::system()).strftime("%Y-%m-%d").to_string(),
-            agent,
+        SharedConversation {
             view,
-            usage,
             state: Arc::new(tokio::sync::Mutex::new(state)),
             current: Mutex::new(CancellationToken::new()),
-            board,
-        };
-        Self { core: Arc::new(core) }
+            today: clock::now().to_zoned(TimeZone::system()).strftime("%Y-%m-%d").to_string(),
+        }
     }
 }
 
 /// The state that a reply changes.
-pub(super) struct State {
-    pub(super) conversation: Conversation,
+pub(crate) struct LoopState {
+    pub(crate) conversation: Conversation,
     /// Steps of the conversation that could not be stored. They are stored before the next one.
     pub(super) unwritten: Vec<Step>,
-    pub(super) context_usage: ContextUsage,
+    pub(crate) context_usage: ContextUsage,
     /// The agent whose offer this is.
     pub(super) offered_by: Arc<Agent>,
     /// The changes of the session's extensions that were applied to it.
@@ -211,11 +186,9 @@ pub(super) struct State {
     /// The offer to the model, made once for each change.
     pub(super) offer: Offer,
     /// The notices that were found when the exchange was made.
-    pub(super) notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
     /// Set if goose was ended in the middle of the last reply, and the log does not say so yet.
     pub(super) is_unfinished: bool,
-    /// The tasks that goose was ended in the middle of.
-    pub(super) graph: Option<TaskLog>,
 }
 
 /// The tools as the model sees them, and the prompt that goes with them.
@@ -223,6 +196,8 @@ pub(super) struct State {
 pub(super) struct Offer {
     /// The toolset's list that this was made from.
     pub(super) made_from: Option<Arc<[Tool]>>,
+    /// The functions besides the toolset, by name.
+    pub(super) functions: Vec<LoopFunction>,
     pub(super) tools: Vec<Tool>,
     pub(super) system: String,
     /// The prompts of extensions that the model has been told, by name.
@@ -231,15 +206,15 @@ pub(super) struct Offer {
     pub(super) is_ready: bool,
 }
 
-impl Core {
+impl LoopContext {
     /// The agent as it is now.
-    pub(super) fn agent(&self) -> Arc<Agent> {
+    pub(crate) fn agent(&self) -> Arc<Agent> {
         self.agent.get()
     }
 
-    /// Closes an agent that was replaced, without waiting: its services take a while to end, and an agent of another maker may
-    /// be in the middle of a task.
-    pub(super) fn close_later(&self, agent: Arc<Agent>) {
+    /// Closes an agent that was replaced, without waiting: its services take a while to end, and an external agent may be in the
+    /// middle of a task.
+    pub(crate) fn close_later(&self, agent: Arc<Agent>) {
         self.tasks.tracker.spawn(async move { agent.close().await });
     }
 
@@ -260,24 +235,24 @@ impl Core {
     /// Makes a token for the reply that begins now.
     pub(super) fn begin(&self) -> CancellationToken {
         let token = CancellationToken::new();
-        *self.current.lock() = token.clone();
+        *self.conversation.current.lock() = token.clone();
         token
     }
 
     /// Returns whether the last reply was told to stop.
     pub(super) fn is_stopping(&self) -> bool {
-        self.current.lock().is_cancelled()
+        self.conversation.current.lock().is_cancelled()
     }
 
     /// Stops the reply that is being made.
     pub(super) fn stop(&self) {
-        self.current.lock().cancel();
+        self.conversation.current.lock().cancel();
     }
 }
 
-impl Drop for Core {
+impl Drop for LoopContext {
     fn drop(&mut self) {
         self.tasks.ended.cancel();
-        self.events.close();
+        self.outlets.events.close();
     }
 }

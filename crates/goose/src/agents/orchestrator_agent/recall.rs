@@ -7,8 +7,9 @@ use goose_extension::{Message, MessageContent};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{event::Event, reply_task::ReplyTask, routing::request};
+use super::{RequestHandler, choice::request};
 use crate::{
+    exchange::Event,
     platform::chatrecall::{RecallOptions, recall},
     session::{SessionStore, synthetic_list},
 };
@@ -48,15 +49,15 @@ pub(crate) struct Recall {
     pub(crate) scope: RecallScope,
 }
 
-impl ReplyTask {
-    /// The user's message with what earlier sessions have about it.
-    pub(super) async fn with_recalled(&self, mut message: Message) -> Message {
-        let Some((recall_from, text)) = self.core.recall.as_ref().zip(request(&message)) else {
-            return message;
-        };
-        let mut options = RecallOptions::new(&self.core.working_dir, self.core.session.id().clone()).strict();
+impl RequestHandler<'_> {
+    /// What earlier sessions have about a message.
+    pub(super) async fn recalled(&self, message: &Message) -> Option<MessageContent> {
+        let (recall_from, text) = self.orchestrator.context.recall.as_ref().zip(request(message))?;
+        let context = &self.work.context;
+        let mut options =
+            RecallOptions::new(&context.folder.working_dir, context.session.id().clone()).strict();
         (options.max_bytes, options.min_relevance) = (MAX_BYTES - HEADING.len(), MIN_RELEVANCE);
-        let parts = self.state.conversation.messages().iter().flat_map(|message| &message.content);
+        let parts = self.work.state.conversation.messages().iter().flat_map(|message| &message.content);
         options.known = parts.flat_map(recalled_sessions).map(str::to_owned).collect();
         if recall_from.scope == RecallScope::All {
             options.working_dir = None;
@@ -67,14 +68,19 @@ impl ReplyTask {
                 let text = format!("{HEADING}{}", recalled.text);
                 let bytes = text.len() as u64;
                 let ids: Vec<String> = recalled.sessions.iter().map(ToString::to_string).collect();
-                message.content.insert(0, synthetic_list(text, SESSIONS, &ids));
-                self.emit(Event::Recalled { sessions: recalled.sessions, bytes });
+                self.work.emit(Event::Recalled { sessions: recalled.sessions, bytes });
+                Some(synthetic_list(text, SESSIONS, &ids))
             }
-            Ok(Ok(None)) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "earlier sessions could not be searched"),
-            Err(_) => tracing::debug!("earlier sessions were not searched in time"),
+            Ok(Ok(None)) => None,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "earlier sessions could not be searched");
+                None
+            }
+            Err(_) => {
+                tracing::debug!("earlier sessions were not searched in time");
+                None
+            }
         }
-        message
     }
 }
 

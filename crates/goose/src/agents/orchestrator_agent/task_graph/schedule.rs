@@ -8,16 +8,13 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
+    RequestHandler,
     graph::{State, TaskGraph},
     texts,
 };
 use crate::{
-    agent_manager::{DelegateEnd, DelegateTask, GraphPlace, MAX_AT_ONCE},
     exchange::{
-        event::Event,
-        reply_task::{Abort, ReplyTask, StepResult},
-        task_writes::TaskWriter,
-        usage_ledger::UsageLedger,
+        Abort, DelegateEnd, DelegateTask, Event, GraphPlace, MAX_AT_ONCE, StepResult, TaskWriter, UsageLedger,
     },
     session::{Step, TaskEnd, TaskFinished},
 };
@@ -47,14 +44,14 @@ enum Next {
     Look,
 }
 
-impl ReplyTask {
+impl RequestHandler<'_> {
     /// Runs the tasks that are not over, until all are.
     pub(super) async fn schedule(&mut self, graph: &mut TaskGraph) -> StepResult<()> {
         let mut running = self.nothing_running(graph);
-        self.core.board.begin(graph, &running.all);
+        self.orchestrator.board.begin(graph, &running.all);
         loop {
             if running.used_up.is_cancelled() && graph.stopped.is_none() {
-                let most = self.core.task_settings.max_tokens();
+                let most = self.orchestrator.settings.max_tokens;
                 graph.stopped = Some(format!(
                     "The tasks have used the {most} tokens that `orchestrator.max_tokens` allows."
                 ));
@@ -66,7 +63,7 @@ impl ReplyTask {
             {
                 self.start_task(graph, at, &mut running).await?;
             }
-            self.core.board.update(graph);
+            self.orchestrator.board.update(graph);
             if running.delegates.is_empty() && graph.tasks.iter().all(|task| task.ended().is_some()) {
                 break;
             }
@@ -77,19 +74,19 @@ impl ReplyTask {
             }
         }
         let (usage, dollars) = graph.spent();
-        self.emit(Event::TasksFinished { usage, dollars });
-        self.report_session_cost();
+        self.work.emit(Event::TasksFinished { usage, dollars });
+        self.work.report_session_cost();
         Ok(())
     }
 
     fn nothing_running(&self, graph: &TaskGraph) -> Running {
-        let (all, used_up) = (self.core.tasks.ended.child_token(), CancellationToken::new());
-        let most = self.core.task_settings.max_tokens();
+        let (all, used_up) = (self.work.context.tasks.ended.child_token(), CancellationToken::new());
+        let most = self.orchestrator.settings.max_tokens;
         Running {
             delegates: FuturesUnordered::new(),
             _end_all: all.clone().drop_guard(),
             all,
-            ledger: UsageLedger::part_of(&self.core.usage, graph.spent().0, most, used_up.clone()),
+            ledger: UsageLedger::part_of(&self.work.context.usage, graph.spent().0, most, used_up.clone()),
             used_up,
         }
     }
@@ -98,17 +95,17 @@ impl ReplyTask {
         let is_idle = running.delegates.is_empty();
         tokio::select! {
             biased;
-            () = self.cancellation.cancelled() => Next::Cancelled,
+            () = self.work.cancellation.cancelled() => Next::Cancelled,
             () = running.used_up.cancelled(), if has_tokens => Next::Look,
             Some((at, end)) = running.delegates.next(), if !is_idle => Next::Ended(at, Box::new(end)),
-            () = self.core.board.changed() => Next::Look,
+            () = self.orchestrator.board.changed() => Next::Look,
         }
     }
 
     /// Ends the tasks that cannot run any more, and those that were cancelled before they ran.
     async fn end_hopeless(&mut self, graph: &mut TaskGraph) -> StepResult<()> {
         for at in 0..graph.tasks.len() {
-            let is_cancelled = self.core.board.cancellation(at).is_cancelled();
+            let is_cancelled = self.orchestrator.board.cancellation(at).is_cancelled();
             if graph.tasks[at].state == State::Waiting && is_cancelled && graph.stopped.is_none() {
                 self.end_task(graph, at, TaskEnd::Cancelled, CANCELLED.to_owned()).await?;
             }
@@ -126,9 +123,9 @@ impl ReplyTask {
         at: usize,
         running: &mut Running,
     ) -> StepResult<()> {
-        let delegation = Arc::clone(&self.core.delegation);
+        let delegates = Arc::clone(&self.orchestrator.delegates);
         let prepared = match self.delegate_task(graph, at, running) {
-            Ok(task) => delegation.prepare(task, "").await,
+            Ok(task) => delegates.prepare(task, "").await,
             Err(error) => Err(error),
         };
         let task = &mut graph.tasks[at];
@@ -141,17 +138,17 @@ impl ReplyTask {
             }
         };
         task.state = State::Running;
-        let (id, session, attempt) = (task.planned.id.clone(), prepared.session().clone(), task.attempts);
-        self.record(Step::TaskStarted { task: id.clone(), session: session.clone(), attempt }).await?;
-        self.events.of_task(&id).emit(Event::TaskStarted { task: id, session, attempt });
-        let mut delegate = delegation.launch(prepared);
+        let (id, session, attempt) = (task.planned.id.clone(), prepared.session.clone(), task.attempts);
+        self.work.record(Step::TaskStarted { task: id.clone(), session: session.clone(), attempt }).await?;
+        self.work.events.of_task(&id).emit(Event::TaskStarted { task: id, session, attempt });
+        let mut delegate = prepared.start();
         running.delegates.push(async move { (at, delegate.end().await) }.boxed());
         Ok(())
     }
 
     fn delegate_task(&self, graph: &TaskGraph, at: usize, running: &Running) -> ToolResult<DelegateTask> {
-        let (task, delegation) = (&graph.tasks[at], &self.core.delegation);
-        let agent = delegation.catalog().find(&task.planned.agent_id());
+        let task = &graph.tasks[at];
+        let agent = self.orchestrator.delegates.catalog().find(&task.planned.agent_id());
         Ok(DelegateTask {
             prompt: texts::prompt(graph, task),
             title: task.planned.text.clone(),
@@ -165,7 +162,7 @@ impl ReplyTask {
                 task: task.planned.id.clone(),
                 writer: TaskWriter::new(&graph.writes, &task.planned.id),
                 payer: Arc::clone(&running.ledger),
-                cancellation: self.core.board.cancellation(at),
+                cancellation: self.orchestrator.board.cancellation(at),
                 resumed: task.resumed.clone(),
             }),
         })
@@ -177,7 +174,7 @@ impl ReplyTask {
         task.spend(end.usage, end.dollars);
         task.facts.exit_code = None;
         task.facts.add(&end.facts);
-        let is_cancelled = self.core.board.cancellation(at).is_cancelled();
+        let is_cancelled = self.orchestrator.board.cancellation(at).is_cancelled();
         let (ended, text) = match (end.result, &graph.stopped) {
             (Ok(text), _) => (TaskEnd::Done, text),
             (Err(_), Some(reason)) => (TaskEnd::Failed, reason.clone()),
@@ -187,7 +184,7 @@ impl ReplyTask {
                 let (id, reason) = (task.planned.id.clone(), error.to_string());
                 (task.state, task.failure) = (State::Waiting, Some(reason.clone()));
                 graph.writes.release(&id);
-                self.events.of_task(&id).emit(Event::TaskRetried { task: id, reason });
+                self.work.events.of_task(&id).emit(Event::TaskRetried { task: id, reason });
                 return Ok(());
             }
         };
@@ -208,10 +205,10 @@ impl ReplyTask {
         task.state = State::Over { end, result: result.clone() };
         graph.writes.release(&id);
         let finished = TaskFinished { task: id.clone(), end, result, usage, dollars, facts };
-        let mut steps = self.core.usage.take_unsaved();
+        let mut steps = self.work.context.usage.take_unsaved();
         steps.push(Step::TaskFinished(finished.clone()));
-        self.record_all(steps).await?;
-        self.events.of_task(&id).emit(Event::TaskFinished(finished));
+        self.work.record_all(steps).await?;
+        self.work.events.of_task(&id).emit(Event::TaskFinished(finished));
         Ok(())
     }
 
@@ -224,7 +221,7 @@ impl ReplyTask {
                 return abort;
             }
         }
-        self.core.board.update(graph);
+        self.orchestrator.board.update(graph);
         self.keep_results(graph).await.err().unwrap_or(Abort::Cancelled)
     }
 }

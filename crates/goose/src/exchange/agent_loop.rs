@@ -1,40 +1,36 @@
-//! [`ReplyTask`]: one reply being made, as a sequence of small steps.
+//! [`AgentLoop`]: the loop of one reply, as a sequence of small steps.
 //!
 //! ```text
-//! begin ─► prepare ─► ask ─► record ─► check ─► run tools ─► decide ─┬─► end
-//!             ▲                                                      │
-//!             └──────────────────────────────────────────────────────┘
+//! prepare ─► ask ─► record ─► check ─► run tools ─► decide ─┬─► end
+//!    ▲                                                      │
+//!    └──────────────────────────────────────────────────────┘
 //! ```
 //!
 //! Each change is stored before it is reported, and before a tool runs because of it. It counts while it is being stored:
 //! the calls of an answer are judged meanwhile, and the next question is put to the model. A reply that ends anywhere
 //! leaves a valid history.
+//!
+//! The loop does not know who answers and why: a [`Responder`] chooses the agent, adds the message and runs it.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use goose_extension::{Message, MessageContent, Role, ToolOutput};
-use goose_providers::{Provider, ProviderError, StopReason, ToolCall, Usage};
+use goose_extension::{JsonObject, Message, MessageContent, Role, Tool, ToolOutput};
+use goose_providers::{ProviderError, StopReason, ToolCall, Usage};
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     ask_model::ModelAnswer,
-    core::{Core, State},
     event::{Event, Failure, Outcome, ToolEnd},
     event_hub::EventSink,
     final_output,
-    guest::{Guest, Host},
-    hand_back::HandBack,
-    handover::Handover,
+    loop_context::{LoopContext, LoopState, Offer},
     outbox::{Outbox, Writing},
     repetition::Repetition,
+    responder::{Request, Responder},
     sanitize_output::sanitize_output,
-    task_graph::Checked,
 };
-use crate::{
-    agents::orchestrator_agent::{Route, SplitSetting},
-    session::{GO_ON, Step, StoreError, said, says_nothing, synthetic_message},
-};
+use crate::session::{GO_ON, Step, StoreError, says_nothing, synthetic_message};
 
 /// Reminders that a model gets to say something before the reply ends.
 const MAX_REMINDERS: u32 = 2;
@@ -50,7 +46,7 @@ const CANCELLED: &str = "Cancelled by the user. It may have been carried out in 
 pub(crate) const DONE: &str = "done";
 
 /// The reason of a cancelled reply in the log.
-pub(super) const CANCELLED_REPLY: &str = "cancelled by the user";
+pub(crate) const CANCELLED_REPLY: &str = "cancelled by the user";
 
 /// The result of a call during which goose was ended, for the model.
 const INTERRUPTED: &str = "Interrupted: goose was ended before this call had a result. \
@@ -59,49 +55,71 @@ const INTERRUPTED: &str = "Interrupted: goose was ended before this call had a r
 /// The reason of an unfinished reply in the log.
 const INTERRUPTED_REPLY: &str = "goose was ended";
 
-/// One reply being made.
-pub(super) struct ReplyTask {
-    pub(super) core: Arc<Core>,
-    pub(super) state: OwnedMutexGuard<State>,
-    pub(super) events: EventSink,
+/// The loop of one reply.
+pub(crate) struct AgentLoop {
+    pub(crate) context: Arc<LoopContext>,
+    pub(crate) state: OwnedMutexGuard<LoopState>,
+    pub(crate) events: EventSink,
+    pub(crate) cancellation: CancellationToken,
     outbox: Arc<Outbox>,
     /// The steps that are being stored.
     writing: Option<Writing>,
-    pub(super) cancellation: CancellationToken,
+    /// The functions that the model is offered besides the toolset.
+    pub(super) functions: Vec<LoopFunction>,
+    /// False while the model has no tools.
+    pub(super) has_tools: bool,
+    /// Set once there is something to end: before that, nothing is stored, and what was interrupted can still be resumed.
+    has_begun: bool,
+    /// Set once a call has changed a file.
+    pub(crate) has_written: Arc<AtomicBool>,
+    pub(super) progress: LoopProgress,
+}
+
+/// How far a loop is.
+pub(super) struct LoopProgress {
     pub(super) repetition: Repetition,
     /// Count of questions to the model.
     pub(super) turn: u32,
     /// Count of reminders that the model has to say something.
     reminders: u32,
-    /// The final answer, once it was given.
-    pub(super) structured: Option<serde_json::Value>,
     /// Count of refusals for length since the service last answered.
     pub(super) overflows: u32,
+    /// The final answer, once it was given.
+    pub(super) structured: Option<serde_json::Value>,
+    /// The arguments of the function that the last answer called.
+    pub(super) called: Option<JsonObject>,
     /// Set when the model repeats itself without end.
     pub(super) stuck: Option<Failure>,
-    /// The agent to go back to, if another one makes this reply.
-    pub(super) host: Option<Host>,
-    /// The request, where the agent may hand it back.
-    pub(super) handing: HandBack,
-    /// Set once there is something to end: before that, nothing is stored, and what was interrupted can still be resumed.
-    has_begun: bool,
-    /// Set once a call has changed a file.
-    pub(super) has_written: Arc<AtomicBool>,
-    /// The message as another session hands it over, and the model that summarizes what does not fit.
-    pub(super) handover: Option<(Handover, Arc<dyn Provider>)>,
-    /// Set while the results of tasks are joined: the model has no tools then.
-    pub(super) is_joining: bool,
+}
+
+/// A function of the responder that the model is offered besides the toolset: it is in no list of tools, and needs no permission. The
+/// loop answers the call and ends, and the responder decides what follows.
+#[derive(Debug, Clone)]
+pub(crate) struct LoopFunction {
+    /// The function as the model sees it.
+    pub(crate) tool: Tool,
+    /// The result of a call.
+    pub(crate) answer: &'static str,
+}
+
+/// The end of a loop.
+#[derive(Debug)]
+pub(crate) enum LoopEnd {
+    /// The model has answered, or a limit is reached.
+    Over(Outcome),
+    /// The model has called a function, with these arguments.
+    Called(JsonObject),
 }
 
 /// The reason why a reply does not continue.
 #[derive(Debug)]
-pub(super) enum Abort {
+pub(crate) enum Abort {
     Cancelled,
     Failed(Failure),
 }
 
 /// The result of a step.
-pub(super) type StepResult<T> = Result<T, Abort>;
+pub(crate) type StepResult<T> = Result<T, Abort>;
 
 /// The step after an answer and its tools.
 enum Next {
@@ -110,7 +128,7 @@ enum Next {
 }
 
 impl Abort {
-    pub(super) fn failed(message: impl Into<String>, hint: impl Into<Option<String>>) -> Self {
+    pub(crate) fn failed(message: impl Into<String>, hint: impl Into<Option<String>>) -> Self {
         Self::Failed(Failure { message: message.into(), hint: hint.into() })
     }
 }
@@ -127,40 +145,42 @@ impl From<ProviderError> for Abort {
     }
 }
 
-impl ReplyTask {
+impl AgentLoop {
     pub(super) fn new(
-        core: Arc<Core>,
-        state: OwnedMutexGuard<State>,
+        context: Arc<LoopContext>,
+        state: OwnedMutexGuard<LoopState>,
         events: EventSink,
         cancellation: CancellationToken,
     ) -> Self {
-        let repetition = Repetition::new(core.limits.repetitions);
-        let outbox = Outbox::new(Arc::clone(&core.events), events.clone());
-        Self {
-            core,
-            state,
-            events,
-            outbox,
-            writing: None,
-            cancellation,
+        let repetition = Repetition::new(context.limits.repetitions);
+        let outbox = Outbox::new(Arc::clone(&context.outlets.events), events.clone());
+        let progress = LoopProgress {
             repetition,
             turn: 0,
             reminders: 0,
-            structured: None,
             overflows: 0,
+            structured: None,
+            called: None,
             stuck: None,
-            host: None,
-            handing: HandBack::default(),
+        };
+        Self {
+            context,
+            state,
+            events,
+            cancellation,
+            outbox,
+            writing: None,
+            functions: Vec::new(),
+            has_tools: true,
             has_begun: false,
             has_written: Arc::default(),
-            handover: None,
-            is_joining: false,
+            progress,
         }
     }
 
     /// Makes the reply.
-    pub(super) async fn reply(mut self, message: Option<Message>, guest: Option<Guest>) -> Outcome {
-        let outcome = match self.turns(message, guest).await {
+    pub(super) async fn reply(mut self, responder: &dyn Responder, request: Request) -> Outcome {
+        let outcome = match responder.respond(&mut self, request).await {
             Ok(outcome) => outcome,
             Err(Abort::Cancelled) => Outcome::Cancelled,
             Err(Abort::Failed(failure)) => Outcome::Failed(failure),
@@ -168,114 +188,68 @@ impl ReplyTask {
         self.end(outcome).await
     }
 
-    async fn turns(&mut self, message: Option<Message>, guest: Option<Guest>) -> StepResult<Outcome> {
-        let words = message.as_ref().map(said);
-        let goes_on = self.goes_on_with_tasks(message.as_ref());
-        let route = self.begin(message.filter(|_| !goes_on), guest).await?;
-        if !goes_on {
-            self.drop_interrupted_tasks();
-        }
-        let outcome = match (self.state.graph.take(), route) {
-            (Some(log), _) => self.resume_tasks(log).await?,
-            (None, Some(route)) => self.split(route).await?,
-            (None, None) => None,
-        };
-        if let Some(outcome) = outcome {
-            self.check_result(&outcome, Checked::Tasks).await?;
-            return Ok(outcome);
-        }
-        let outcome = match self.core.agent().external.clone() {
-            Some(external) => self.reply_by_external(&external, words).await?,
-            None => self.answer().await?,
-        };
-        self.check_result(&outcome, Checked::Reply).await?;
-        Ok(outcome)
-    }
-
-    /// Works on the tasks of a route, if it has several and the user wants them. A list that nobody can be asked about is one request.
-    async fn split(&mut self, route: Route) -> StepResult<Option<Outcome>> {
-        if route.tasks.len() < 2 {
-            return Ok(None);
-        }
-        let asks = self.core.routing.split() == SplitSetting::Ask;
-        let outcome = match asks && !self.events.is_attended() {
-            true => None,
-            false => self.run_tasks(route.tasks.clone(), asks).await?,
-        };
-        if outcome.is_none() {
-            self.follow_as_one(&route).await?;
-        }
-        Ok(outcome)
-    }
-
-    /// Asks the model and runs its tools until it has answered.
-    pub(super) async fn answer(&mut self) -> StepResult<Outcome> {
+    /// Asks the model and runs its tools until it has answered, with these functions besides its tools.
+    pub(crate) async fn run(&mut self, functions: Vec<LoopFunction>) -> StepResult<LoopEnd> {
+        self.functions = functions;
         loop {
             self.prepare().await?;
             let answer = self.ask().await?;
             let calls = self.record_answer(&answer).await?;
             let checked = self.check(&answer, calls).await?;
             self.run_tools(checked).await?;
-            self.route_again().await?;
-            match self.decide(&answer).await? {
-                Next::Ask => {}
-                Next::End(outcome) => return Ok(outcome),
+            match (self.decide(&answer).await?, self.progress.called.take()) {
+                (Next::End(outcome), _) => return Ok(LoopEnd::Over(outcome)),
+                (Next::Ask, Some(arguments)) => return Ok(LoopEnd::Called(arguments)),
+                (Next::Ask, None) => {}
             }
         }
     }
 
-    /// Closes what was left open, chooses the agent, and stores the user's message. Returns the route, where the request was
-    /// routed.
-    async fn begin(&mut self, message: Option<Message>, guest: Option<Guest>) -> StepResult<Option<Route>> {
-        self.close_interrupted().await?;
-        if message.as_ref().is_some_and(says_nothing) {
-            return Err(empty());
-        }
-        let route = match (guest, &message) {
-            (Some(guest), _) => {
-                self.begin_guest(guest).await?;
-                None
-            }
-            (None, Some(message)) => self.choose_agent(message).await?,
-            (None, None) => None,
-        };
+    /// Lets the model answer from what it knows, without tools.
+    pub(crate) async fn run_without_tools(&mut self) -> StepResult<Outcome> {
+        self.has_tools = false;
+        let end = self.run(Vec::new()).await;
+        self.has_tools = true;
+        self.state.offer = Offer::default();
+        Ok(match end? {
+            LoopEnd::Over(outcome) => outcome,
+            LoopEnd::Called(_) => Outcome::Empty,
+        })
+    }
+
+    /// Stores the message that is answered, or the request to go on. Returns false if there is nothing to store.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is nothing to answer.
+    pub(crate) async fn begin(&mut self, message: Option<Message>) -> StepResult<bool> {
         self.has_begun = true;
         let last = self.state.conversation.last().map(|last| last.role.clone());
         let message = match (message, last) {
-            (Some(message), _) => {
-                let message = match self.handover.take() {
-                    Some((handover, summarizer)) => self.fitting(handover, summarizer).await?,
-                    None => message,
-                };
-                let message = self.with_interrupted_tasks(message);
-                let message = self.with_changed_prompts(message).await;
-                let message = self.core.with_surroundings(message, &self.state.conversation);
-                let message = self.with_recalled(message).await;
-                self.with_top_of_mind(message).await
-            }
+            (Some(message), _) => message,
             (None, Some(Role::Assistant)) => synthetic_message(GO_ON),
-            (None, Some(_)) => return Ok(None),
+            (None, Some(_)) => return Ok(false),
             (None, None) => return Err(Abort::failed("The session has no messages yet.", None)),
         };
         self.record(Step::Message { message }).await?;
         match self.state.conversation.messages().is_empty() {
             true => Err(empty()),
-            false => Ok(route),
+            false => Ok(true),
         }
     }
 
     /// Reports an event, as soon as the steps before it are stored.
-    pub(super) fn emit(&self, event: Event) {
+    pub(crate) fn emit(&self, event: Event) {
         self.outbox.emit(event);
     }
 
     /// Stores a step.
-    pub(super) async fn record(&mut self, step: Step) -> Result<(), StoreError> {
+    pub(crate) async fn record(&mut self, step: Step) -> Result<(), StoreError> {
         self.record_all(vec![step]).await
     }
 
     /// Stores several steps at once, after those that waited for the next one.
-    pub(super) async fn record_all(&mut self, steps: Vec<Step>) -> Result<(), StoreError> {
+    pub(crate) async fn record_all(&mut self, steps: Vec<Step>) -> Result<(), StoreError> {
         if steps.is_empty() {
             return Ok(());
         }
@@ -292,10 +266,10 @@ impl ReplyTask {
         let state = &mut *self.state;
         let mut all = std::mem::take(&mut state.unwritten);
         let known = all.len();
-        all.extend(self.core.events.take_unsaved());
+        all.extend(self.context.outlets.events.take_unsaved());
         all.extend(steps);
         let new = all[known..].to_vec();
-        match self.outbox.write(self.core.session.clone(), all) {
+        match self.outbox.write(self.context.session.clone(), all) {
             Ok(writing) => self.writing = writing,
             Err((error, mut all)) => {
                 all.truncate(known);
@@ -309,7 +283,7 @@ impl ReplyTask {
 
     /// Waits until all recorded steps are stored. Those that could not be stored are stored before the next one, since
     /// they are part of the conversation.
-    pub(super) async fn settle(&mut self) -> Result<(), StoreError> {
+    pub(crate) async fn settle(&mut self) -> Result<(), StoreError> {
         let Some(writing) = &mut self.writing else { return Ok(()) };
         let ended = writing.await;
         self.writing = None;
@@ -325,11 +299,11 @@ impl ReplyTask {
 
     /// Takes the model's answer into the conversation. Returns the calls under the ids that they have there.
     async fn record_answer(&mut self, answer: &ModelAnswer) -> StepResult<Vec<ToolCall>> {
-        self.core.usage.add(self.core.processor().as_ref(), answer.usage);
+        self.context.usage.add(self.context.processor().as_ref(), answer.usage);
         let message = self.state.conversation.with_own_ids(answer.message.clone());
         let ids: Vec<String> = message.call_ids().map(str::to_owned).collect();
         let says_something = says_something(&message);
-        let mut steps = self.core.usage.take_unsaved();
+        let mut steps = self.context.usage.take_unsaved();
         steps.extend(says_something.then_some(Step::Message { message }));
         self.record_ahead(steps).await?;
         if let Some(message) = self.state.conversation.last().filter(|_| says_something) {
@@ -344,18 +318,18 @@ impl ReplyTask {
         let state = &mut *self.state;
         state.context_usage.answered(&usage, &state.conversation);
         let used = state.context_usage.used();
-        self.emit(Event::Cost(self.core.usage.cost(usage, used, self.core.limit())));
+        self.emit(Event::Cost(self.context.usage.cost(usage, used, self.context.limit())));
     }
 
     /// Reports what the session has cost, also for what the conversation does not contain.
-    pub(super) fn report_session_cost(&self) {
+    pub(crate) fn report_session_cost(&self) {
         let used = self.state.context_usage.used();
-        self.emit(Event::Cost(self.core.usage.cost(Usage::default(), used, self.core.limit())));
+        self.emit(Event::Cost(self.context.usage.cost(Usage::default(), used, self.context.limit())));
     }
 
     /// Stores the usage since the last time.
-    pub(super) async fn flush_usage(&mut self) -> StepResult<()> {
-        let steps = self.core.usage.take_unsaved();
+    pub(crate) async fn flush_usage(&mut self) -> StepResult<()> {
+        let steps = self.context.usage.take_unsaved();
         Ok(self.record_all(steps).await?)
     }
 
@@ -375,10 +349,10 @@ impl ReplyTask {
 
     /// Decides whether the model is asked again.
     async fn decide(&mut self, answer: &ModelAnswer) -> StepResult<Next> {
-        if let Some(structured) = self.structured.take() {
+        if let Some(structured) = self.progress.structured.take() {
             return Ok(Next::End(Outcome::Done { structured: Some(structured) }));
         }
-        if let Some(failure) = self.stuck.take() {
+        if let Some(failure) = self.progress.stuck.take() {
             return Err(Abort::Failed(failure));
         }
         match &answer.stop {
@@ -386,9 +360,9 @@ impl ReplyTask {
             StopReason::MaxTokens if answer.calls.is_empty() => return Ok(Next::End(Outcome::MaxTokens)),
             _ => {}
         }
-        let next = match (answer.calls.is_empty(), answer.has_text(), &self.core.final_output) {
+        let next = match (answer.calls.is_empty(), answer.has_text(), &self.context.final_output) {
             (false, ..) => {
-                self.reminders = 0;
+                self.progress.reminders = 0;
                 Next::Ask
             }
             (true, true, None) => Next::End(Outcome::Done { structured: None }),
@@ -396,15 +370,17 @@ impl ReplyTask {
             (true, _, Some(_)) => self.remind(final_output::NUDGE).await?,
         };
         Ok(match next {
-            Next::Ask if self.turn >= self.core.max_turns() => Next::End(Outcome::MaxTurns(self.turn)),
+            Next::Ask if self.progress.turn >= self.context.max_turns() => {
+                Next::End(Outcome::MaxTurns(self.progress.turn))
+            }
             next => next,
         })
     }
 
     /// Tells the model what it has left undone, unless it was told often enough.
     async fn remind(&mut self, words: &str) -> StepResult<Next> {
-        if self.reminders >= MAX_REMINDERS {
-            return match self.core.final_output {
+        if self.progress.reminders >= MAX_REMINDERS {
+            return match self.context.final_output {
                 Some(_) => Err(Abort::failed(
                     "The model did not give its answer in the form that was asked for.",
                     "Ask again, or use another model or a simpler response schema.".to_owned(),
@@ -412,13 +388,13 @@ impl ReplyTask {
                 None => Ok(Next::End(Outcome::Empty)),
             };
         }
-        self.reminders += 1;
+        self.progress.reminders += 1;
         self.record(Step::Message { message: synthetic_message(words) }).await?;
         Ok(Next::Ask)
     }
 
     /// Marks what an earlier reply left open, because goose was ended in the middle of it.
-    pub(super) async fn close_interrupted(&mut self) -> StepResult<()> {
+    pub(crate) async fn close_interrupted(&mut self) -> StepResult<()> {
         let steps = interrupted(self.state.conversation.open_calls(), INTERRUPTED, INTERRUPTED_REPLY);
         if steps.len() > 1 || self.state.is_unfinished {
             self.record_all(steps).await?;
@@ -429,7 +405,6 @@ impl ReplyTask {
 
     /// Stores the end of the reply. Where that fails, the failure is the end.
     async fn end(mut self, outcome: Outcome) -> Outcome {
-        self.end_guest().await;
         let open = self.open_calls();
         let steps = match &outcome {
             _ if !self.has_begun => Vec::new(),
@@ -470,6 +445,15 @@ impl ReplyTask {
     }
 }
 
+/// Checks that a message says something.
+///
+/// # Errors
+///
+/// Fails with a text for the user if it does not.
+pub(crate) fn check_message(message: &Message) -> StepResult<()> {
+    if says_nothing(message) { Err(empty()) } else { Ok(()) }
+}
+
 fn empty() -> Abort {
     Abort::failed("The message is empty.", "Say what is to be done.".to_owned())
 }
@@ -487,7 +471,7 @@ fn interrupted<'a>(calls: impl Iterator<Item = &'a str>, result: &str, reason: &
 }
 
 /// The word for an outcome in the log.
-pub(super) fn word(outcome: &Outcome) -> &'static str {
+pub(crate) fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Done { .. } => DONE,
         Outcome::MaxTurns(_) => "max_turns",

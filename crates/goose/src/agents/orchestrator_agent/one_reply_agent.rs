@@ -1,0 +1,114 @@
+//! Replies by another agent than the conversation's: for one message that names it (`@backend …`), and for plans.
+
+use std::sync::Arc;
+
+use goose_providers::Provider;
+
+use super::RequestHandler;
+use crate::{
+    agents::{
+        agent::{Agent, ChosenBy},
+        catalog::AgentCatalog,
+        goose_agent,
+        manifest::{AgentManifest, AgentMode},
+        mention::without_mention,
+    },
+    exchange::{Abort, Event, RoutedBy, StepResult},
+};
+
+/// Instructions for the agent that looks around before a plan is written.
+const EXPLORE: &str = "A plan is to be written for this request. Find out what it needs: you can look, and change nothing. \
+                       End with what you found: files and functions, constraints, open questions. Do not write the plan.";
+
+/// The agent of one reply.
+pub(super) struct OneReplyAgent {
+    manifest: Arc<AgentManifest>,
+    mode: AgentMode,
+    /// The model that it is asked with; the conversation's without it.
+    model: Option<Arc<dyn Provider>>,
+    /// The message without the name of the agent, if it begins with that.
+    words: Option<String>,
+    /// The reason for this agent. One that was reached by routing may hand the request back.
+    chosen_by: ChosenBy,
+}
+
+/// The agent and the model to go back to after a reply.
+pub(super) struct InterruptedAgent {
+    /// The words for the agent of this reply, if they are not the whole message.
+    pub(super) words: Option<String>,
+    agent: Arc<Agent>,
+    model: Option<Arc<dyn Provider>>,
+    /// The agent of this reply.
+    present: Arc<Agent>,
+}
+
+impl OneReplyAgent {
+    /// The agent that a message names.
+    pub(super) fn named(manifest: Arc<AgentManifest>, mode: AgentMode, message: &str) -> Self {
+        let words = Some(without_mention(message).to_owned());
+        Self { manifest, mode, model: None, words, chosen_by: ChosenBy::User }
+    }
+
+    /// The agent that a message names in its own words.
+    pub(super) fn routed(manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
+        Self { manifest, mode, model: None, words: None, chosen_by: ChosenBy::Routing }
+    }
+
+    /// The agent of a conversation, with the tools that read and no others.
+    pub(super) fn explorer(agent: &Agent) -> Self {
+        let mode = AgentMode {
+            tool_groups: vec!["read".into()],
+            instructions: EXPLORE.to_owned(),
+            ..agent.mode.clone()
+        };
+        let manifest = Arc::clone(&agent.manifest);
+        Self { manifest, mode, model: None, words: None, chosen_by: ChosenBy::User }
+    }
+
+    /// The mode that writes plans, with a model of its own if one is given.
+    pub(super) fn planner(model: Option<Arc<dyn Provider>>) -> StepResult<Self> {
+        let planner =
+            AgentCatalog::builtin().find(&format!("{}/{}", goose_agent::NAME, goose_agent::PLANNER));
+        let (manifest, mode) = planner.map_err(|error| Abort::failed(error.to_string(), None))?;
+        Ok(Self { manifest, mode, model, words: None, chosen_by: ChosenBy::User })
+    }
+}
+
+impl RequestHandler<'_> {
+    /// Lets another agent make this reply.
+    pub(super) async fn begin_one_reply(&mut self, wanted: OneReplyAgent) -> StepResult<()> {
+        let context = &self.work.context;
+        let made = context.agents.make(wanted.manifest, wanted.mode).await;
+        let mut agent = made.map_err(|reason| Abort::failed(reason, None))?;
+        agent.chosen_by = wanted.chosen_by;
+        let agent = Arc::new(agent);
+        self.work.emit(Event::Routed {
+            agent: agent.manifest.name.clone(),
+            mode: agent.mode.slug.clone(),
+            confidence: 1.0,
+            by: RoutedBy::User,
+            reason: "it was asked for".to_owned(),
+            is_switch: true,
+        });
+        let model = wanted.model.map(|model| context.models.swap_processor(model));
+        let interrupted = context.agent.replace(Arc::clone(&agent));
+        self.one_reply =
+            Some(InterruptedAgent { words: wanted.words, agent: interrupted, model, present: agent });
+        Ok(())
+    }
+
+    /// Goes back to the agent of the conversation, unless another one was chosen meanwhile.
+    pub(super) async fn end_one_reply(&mut self) {
+        let Some(InterruptedAgent { agent, model, present, .. }) = self.one_reply.take() else { return };
+        let context = &self.work.context;
+        if let Some(model) = model {
+            context.models.swap_processor(model);
+        }
+        if Arc::ptr_eq(&context.agent(), &present) {
+            context.agent.replace(agent);
+        } else {
+            agent.close().await;
+        }
+        present.close().await;
+    }
+}

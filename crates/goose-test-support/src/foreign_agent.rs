@@ -164,7 +164,7 @@ impl Agent {
                     writeln!(file, "{}", Value::from(text.as_str()))?;
                 }
                 let mut stop = "end_turn";
-                for part in text.trim().lines().last().unwrap_or_default().split(" ;; ") {
+                for part in task(&text).split(" ;; ") {
                     stop = self.work(part)?;
                 }
                 match stop {
@@ -341,6 +341,12 @@ impl Agent {
 }
 
 /// The option that was chosen in answer to a permission request.
+/// The line with the task: the first one, or the one under the heading of a delegated task.
+fn task(text: &str) -> &str {
+    let text = text.strip_prefix("Your task:").unwrap_or(text);
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
+}
+
 fn chosen(answer: &Value) -> String {
     let outcome = &answer["result"]["outcome"];
     outcome["optionId"].as_str().or(outcome["outcome"].as_str()).unwrap_or("nothing").to_owned()

@@ -115,7 +115,11 @@ async fn it_gets_the_words_without_its_name() -> anyhow::Result<()> {
     assert_eq!(tell(&exchange, " @other/main: say hello").await?.text(), "hello");
     let exchange = world.open("other", Mode::Auto).await?;
     tell(&exchange, "@ada says hello").await?;
-    assert_eq!(prompts(file.path())?, ["say hello", "say hello", "@ada says hello"]);
+    let prompts = prompts(file.path())?;
+    assert_eq!((prompts[0].as_str(), prompts[2].as_str()), ("say hello", "@ada says hello"));
+    let second = &prompts[1];
+    assert!(second.starts_with("say hello\n\nSaid in this session before"), "{second}");
+    assert!(second.contains("User: @other say hello\nAssistant: hello"), "it sees the session: {second}");
     Ok(())
 }
 

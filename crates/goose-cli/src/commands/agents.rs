@@ -175,7 +175,9 @@ fn list(catalog: &AgentCatalog, form: &JsonArgs) -> anyhow::Result<ExitCode> {
         let untrusted: Vec<&Path> = catalog.untrusted.iter().map(|file| file.path()).collect();
         let problems: Vec<_> =
             catalog.problems.iter().map(|(file, reason)| json!({"file": file, "reason": reason})).collect();
-        json!({"agents": agents, "untrusted": untrusted, "problems": problems})
+        let replaced: Vec<_> =
+            catalog.replaced.iter().map(|(name, file)| json!({"agent": name, "file": file})).collect();
+        json!({"agents": agents, "untrusted": untrusted, "problems": problems, "replaced": replaced})
     };
     print(form, document, |out| print_catalog(out, catalog))
 }
@@ -192,6 +194,11 @@ fn print_catalog(out: &mut Output, catalog: &AgentCatalog) -> io::Result<()> {
             let about = out.paint(FAINT, escape::line(&mode.description));
             out.line(format_args!("  {:width$}  {about}", mode.slug))?;
         }
+    }
+    for (name, file) in &catalog.replaced {
+        let line = format!("{} replaces the built-in agent {name}.", file.display());
+        let line = out.paint(WARNING, escape::line(&line));
+        out.line(line)?;
     }
     for (file, reason) in &catalog.problems {
         let path = file.display().to_string();

@@ -327,8 +327,10 @@ impl View for Screen {
             }
             Event::Recalled { sessions, bytes } => {
                 let sessions: Vec<String> = sessions.iter().map(ToString::to_string).collect();
-                let reason = format!("{} ({bytes} bytes)", sessions.join(", "));
-                self.decision("Recalled from earlier sessions", &reason, false)?;
+                let sessions = escape::line(&sessions.join(", ")).into_owned();
+                let line =
+                    format!("{FAINT}The model also gets {bytes} bytes from session {sessions}.{FAINT:#}");
+                if self.explains { self.say(&line)? } else { self.line(&line)? }
             }
             Event::Asking { .. } => self.begin("thinking"),
             Event::Text(_) if self.is_structured => {}

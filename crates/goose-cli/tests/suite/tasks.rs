@@ -28,7 +28,9 @@ fn text(asked: &Asked) -> String {
 }
 
 fn is_for(asked: &Asked, part: &str) -> bool {
-    text(asked).starts_with("Your task:") && text(asked).contains(part)
+    let text = text(asked);
+    let task = text.strip_prefix("Your task:\n\n").and_then(|task| task.lines().next());
+    task.is_some_and(|task| task.contains(part))
 }
 
 fn is_join(asked: &Asked) -> bool {

@@ -23,6 +23,9 @@ const PROJECT_AGENTS: &str = ".goose/agents";
 /// The largest file with an agent.
 const MAX_AGENT_BYTES: u64 = 1024 * 1024;
 
+/// The likeness of names from which one is taken for a misspelling of the other.
+const SIMILAR: f64 = 0.85;
+
 /// The most files with agents.
 const MAX_FILES: usize = 1_000;
 
@@ -55,6 +58,8 @@ pub struct AgentCatalog {
     pub problems: Vec<(PathBuf, String)>,
     /// Files of the project that the user has not agreed to.
     pub untrusted: Vec<ProjectFile>,
+    /// Agents that come with goose and were replaced by others of the same name, each with the file that did it.
+    pub replaced: Vec<(String, PathBuf)>,
 }
 
 /// The reason why no agent was found.
@@ -177,6 +182,14 @@ impl AgentCatalog {
     }
 
     fn put(&mut self, manifest: AgentManifest, origin: AgentOrigin) {
+        let is_builtin = |entry: &CatalogEntry| {
+            entry.origin == AgentOrigin::Builtin && entry.manifest.name == manifest.name
+        };
+        if let AgentOrigin::User(path) | AgentOrigin::Project(path) = &origin
+            && self.agents.iter().any(is_builtin)
+        {
+            self.replaced.push((manifest.name.clone(), path.clone()));
+        }
         self.agents.retain(|entry| entry.manifest.name != manifest.name);
         self.agents.push(CatalogEntry { manifest: Arc::new(manifest), origin });
     }
@@ -198,6 +211,17 @@ impl AgentCatalog {
             (None, Some(_)) => Err(self.unknown(agent)),
             (None, None) => self.by_mode(name),
         }
+    }
+
+    /// The name of an agent or mode that a misspelled one is close to.
+    pub(crate) fn similar(&self, name: &str) -> Option<String> {
+        let modes = self.agents.iter().flat_map(|entry| {
+            let modes = entry.manifest.modes.iter().map(|mode| mode.slug.clone());
+            modes.chain([entry.manifest.name.clone()])
+        });
+        let rated = modes.map(|known| (strsim::jaro_winkler(&known, name), known));
+        let best = rated.max_by(|(one, _), (two, _)| one.total_cmp(two));
+        best.filter(|(likeness, _)| *likeness > SIMILAR).map(|(_, known)| known)
     }
 
     /// The agent and mode that a session begins with.

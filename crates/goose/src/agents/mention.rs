@@ -1,6 +1,6 @@
 //! `@name` at the beginning of a message: the agent that the message is for. Anywhere else, and as `@./…`, it is a file.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use super::{
     catalog::{AgentCatalog, UnknownAgent},
@@ -23,6 +23,12 @@ impl AgentCatalog {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The name at the beginning of a message that no agent has: `@backnd fix it`. `None` for a file of the folder.
+pub(crate) fn unknown_mention<'t>(text: &'t str, working_dir: &Path) -> Option<&'t str> {
+    let (name, _) = mention(text)?;
+    (!working_dir.join(name).exists()).then_some(name)
 }
 
 /// The text after an `@name` at its beginning; all of it where there is none.

@@ -1,6 +1,22 @@
 //! [`Handover`]: the message that a session begins with which works for another one, in parts that can be shortened.
 
+use std::{fmt::Write as _, sync::Arc};
+
+use goose_extension::{Message, MessageContent, Role};
+
 use super::tokens;
+
+/// The most bytes of the user's request that are handed over with a task.
+const MAX_REQUEST_BYTES: usize = 20_000;
+
+/// The most bytes of what was said in a session before.
+const MAX_SESSION_BYTES: usize = 40_000;
+
+/// The most bytes of one message of it.
+const MAX_MESSAGE_BYTES: usize = 4_000;
+
+/// The key of the sessions that a text was recalled from, in its metadata.
+pub(crate) const RECALLED: &str = "recalled_sessions";
 
 /// The fewest tokens of a part, however small the context is.
 const MIN_PART_TOKENS: u64 = 125;
@@ -38,6 +54,27 @@ impl Handover {
         self
     }
 
+    /// Adds the session around the task: the last request of the user, with the part of it that is the task marked, what earlier
+    /// sessions have about it, and what was said before.
+    pub(crate) fn with_session(mut self, messages: &[Arc<Message>], part: Option<&str>) -> Self {
+        let is_request = |message: &Arc<Message>| message.role == Role::User && !words(message).is_empty();
+        let Some(at) = messages.iter().rposition(is_request) else { return self };
+        let request = words(&messages[at]);
+        let (heading, request) = match part.filter(|part| request.contains(part)) {
+            Some(part) => (MARKED, request.replacen(part, &format!(">>> {part} <<<"), 1)),
+            None => (REQUEST, request),
+        };
+        self = self.with(heading, request, MAX_REQUEST_BYTES);
+        let recalled = messages[at].content.iter().filter(|part| is_recalled(part));
+        for text in recalled.filter_map(MessageContent::as_text) {
+            self = self.with("\n", text.trim_end(), usize::MAX);
+        }
+        match transcript(&messages[..at]) {
+            Some(said) => self.with(SESSION, said, usize::MAX),
+            None => self,
+        }
+    }
+
     /// The message where everything fits.
     pub(crate) fn text(&self) -> String {
         self.parts.iter().map(Part::whole).collect()
@@ -57,6 +94,63 @@ impl Handover {
         }
         u64::MAX
     }
+}
+
+/// Headings of what comes with a task.
+const MARKED: &str = "\nYour task is a part of this request of the user, marked with >>> and <<<. Others do the other parts; what it says about all \
+                      parts holds for yours:\n\n";
+const REQUEST: &str =
+    "\nThe last request of the user in the session that gives you the task, for information:\n\n";
+const SESSION: &str = "\nWhat was said in that session before, the newest last, for information:\n\n";
+
+/// The words of a message, without what goose has added.
+fn words(message: &Message) -> String {
+    let parts = message.content.iter().filter(|part| !part.is_aside()).filter_map(MessageContent::as_text);
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+fn is_recalled(part: &MessageContent) -> bool {
+    let text = match part {
+        MessageContent::Block(block) => block.as_text(),
+        _ => None,
+    };
+    text.and_then(|text| text.meta.as_ref()).is_some_and(|meta| meta.contains_key(RECALLED))
+}
+
+/// Messages as text: who said what, and which tools were called. Of a long conversation the newest part.
+pub(crate) fn transcript(messages: &[Arc<Message>]) -> Option<String> {
+    let mut entries: Vec<String> = Vec::new();
+    let mut bytes = 0;
+    for message in messages.iter().rev() {
+        let entry = entry(message);
+        bytes += entry.len();
+        if bytes > MAX_SESSION_BYTES {
+            entries.push("(What was said before this is left out.)\n".to_owned());
+            break;
+        }
+        entries.push(entry);
+    }
+    entries.retain(|entry| !entry.is_empty());
+    entries.reverse();
+    let text = entries.concat().trim_end().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+fn entry(message: &Message) -> String {
+    let name = if message.role == Role::User { "User" } else { "Assistant" };
+    let mut entry = String::new();
+    let said = words(message);
+    if !said.trim().is_empty() {
+        let _ = writeln!(entry, "{name}: {}", cut(said.trim_end(), MAX_MESSAGE_BYTES));
+    }
+    for part in &message.content {
+        if let MessageContent::ToolCall { name, arguments, .. } = part {
+            let arguments = arguments.to_string();
+            let end = arguments.floor_char_boundary(200);
+            let _ = writeln!(entry, "(Called {name} {})", &arguments[..end]);
+        }
+    }
+    entry
 }
 
 impl Part {

@@ -126,6 +126,16 @@ impl Exchange {
         self.set_agent(manifest, mode).await
     }
 
+    /// Lets goose choose agents again, after the user had named one. The present one stays until a request is for another.
+    pub fn choose_agent_automatically(&self) {
+        let present = self.context.agent();
+        if present.chosen_by == ChosenBy::User {
+            let agent = Agent { chosen_by: ChosenBy::Routing, ..Agent::clone(&present) };
+            self.context.outlets.events.store_later(Step::agent_changed(agent.id(), agent.chosen_by));
+            self.context.agent.replace(Arc::new(agent));
+        }
+    }
+
     /// Goes on with another agent. In the middle of a reply it counts from the next call or question to the model on; calls that
     /// run finish, and give the extensions of the earlier agent back then.
     ///

@@ -43,7 +43,7 @@ impl AgentTool {
     #[tool]
     async fn task(
         &self,
-        /// The task, with everything that is needed to do it: the agent does not see this conversation
+        /// The task, complete; the user's last request and what was said before go with it, for information
         #[arg(min_length = 1, max_length = MAX_TASK)]
         task: &str,
         /// The agent's mode; by default its first one
@@ -61,7 +61,9 @@ impl AgentTool {
             let modes: Vec<&str> = self.agent.modes.iter().map(|mode| mode.slug.as_str()).collect();
             ToolError::execution(format!("The agent has no such mode. It has: {}.", modes.join(", ")))
         })?;
-        let task = DelegateTask::new((Arc::clone(&self.agent), chosen), task);
+        let mut task = DelegateTask::new((Arc::clone(&self.agent), chosen), task);
+        let messages = context.exchange_view().processor.messages.snapshot();
+        task.prompt = task.prompt.with_session(&messages, None);
         let mut delegate = delegation.prepare(task, context.call_id().unwrap_or_default()).await?.start();
         let _cancel = delegate.cancel_on_drop();
         delegate.result().await

@@ -673,3 +673,90 @@ async fn recall_is_bounded_relevant_and_can_be_switched() -> anyhow::Result<()> 
     }
     Ok(())
 }
+
+/// The texts of a set of everyday requests.
+fn everyday(name: &str) -> anyhow::Result<Vec<String>> {
+    #[derive(serde::Deserialize)]
+    struct Case {
+        text: String,
+        #[serde(default)]
+        before: Vec<String>,
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/routing").join(name);
+    let cases: Vec<Case> = serde_saphyr::from_str(&fs::read_to_string(path)?)?;
+    Ok(cases.into_iter().map(|case| case.before.into_iter().next().unwrap_or(case.text)).collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unrelated_sessions_are_not_recalled() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let folder = world.file("").canonicalize()?;
+    let agents = world.agents()?;
+    for text in everyday("everyday_3.yaml")? {
+        earlier(agents.store(), &folder, &text).await?;
+    }
+    let model = ModelServer::answering(|_| Turn::text("Done."))?;
+    let mut recalled = Vec::new();
+    for text in everyday("everyday_5.yaml")?.into_iter().step_by(4) {
+        let exchange = agents.open(options(&agents, &model, &folder).await?).await?;
+        let events = say(&exchange, &text).await?;
+        if events.iter().any(|event| matches!(event, Event::Recalled { .. })) {
+            recalled.push(text);
+        }
+        exchange.close().await;
+    }
+    assert!(recalled.len() <= 1, "{recalled:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_no_agent_has_is_said_and_the_message_is_sent_as_it_is() -> anyhow::Result<()> {
+    let stage = Stage::new(["A.", "B.", "C."].map(Turn::text)).await?;
+    fs::write(stage.world.file("notes"), "")?;
+    let notices = |events: &[Event]| -> Vec<String> {
+        let notices = events.iter().filter_map(|event| match event {
+            Event::Notice(notice) => Some(notice.clone()),
+            _ => None,
+        });
+        notices.collect()
+    };
+    let said = notices(&stage.say("@backnd fix it").await?).join("");
+    assert!(said.contains("no agent `backnd`") && said.contains("@backend"), "{said}");
+    assert!(stage.model.asked()[0].body.to_string().contains("@backnd fix it"));
+    let said = notices(&stage.say("@zzyzx says hello").await?).join("");
+    assert!(said.contains("no agent `zzyzx`") && !said.contains("mean"), "{said}");
+    assert_eq!(notices(&stage.say("@notes is a file").await?), Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pinned_agent_can_be_left_to_goose_again() -> anyhow::Result<()> {
+    let stage = Stage::new(["A.", "B."].map(Turn::text)).await?;
+    assert!(stage.exchange.switch_agent("security").await.is_ok());
+    assert_eq!(routed(&stage.say("fix the typo in a.txt").await?), []);
+    stage.exchange.choose_agent_automatically();
+    let events = stage.say("fix the typo in b.txt").await?;
+    assert_eq!(routed(&events), [("goose-agent/assistant".to_owned(), RoutedBy::Local, true)]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_replaces_a_built_in_agent_is_named() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let folder = world.paths().config.join("agents");
+    fs::create_dir_all(&folder)?;
+    fs::write(
+        folder.join("mine.yaml"),
+        "name: coding-agent\nmodes: [{slug: backend, tool_groups: [read]}]\n",
+    )?;
+    let model = ModelServer::scripted(["A.", "B."].map(Turn::text))?;
+    let exchange = open(&world, &model).await?;
+    let named = |events: &[Event]| {
+        let is_named = |event: &&Event| matches!(event, Event::Notice(notice) if notice.contains("mine.yaml") && notice.contains("coding-agent"));
+        events.iter().filter(is_named).count()
+    };
+    assert_eq!(named(&say(&exchange, "Hello there, goose").await?), 1);
+    assert_eq!(named(&say(&exchange, "Hello again, goose").await?), 0, "once");
+    exchange.close().await;
+    Ok(())
+}

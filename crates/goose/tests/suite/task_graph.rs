@@ -263,7 +263,7 @@ async fn a_chain_keeps_its_order_and_passes_results() -> anyhow::Result<()> {
     let told = &crew.asked_for("Write it down")[0];
     ensure!(told.contains("The port is 4711.") && !told.contains("Rest"), "{told}");
     ensure!(!crew.asked_for("Rest")[0].contains("4711"), "a task sees only the results that it needs");
-    ensure!(!crew.asked_for("Rest")[0].contains("Do all of it"), "a task sees nothing of the conversation");
+    ensure!(crew.asked_for("Rest")[0].contains("Do all of it"), "a task sees the whole request");
 
     let asked = crew.model.asked();
     let join = asked.iter().find(|asked| is_join(asked)).context("the results are joined")?;
@@ -699,7 +699,7 @@ async fn tasks_that_name_the_same_file_or_folder_run_one_after_another() -> anyh
         ("src/shop/", "src/shop/page.css", ["+1", "-1 done", "+2", "-2 done"]),
         ("src/shop/", "src/shopping.css", ["+1", "+2", "-1 done", "-2 done"]),
     ] {
-        let model = crew_model(|asked| match text(asked).contains("REST") {
+        let model = crew_model(|asked| match text(asked).starts_with("Your task:\n\nAdd a REST") {
             true => Turn::text("The endpoint is there.").after(Duration::from_millis(200)),
             false => Turn::text("Restyled.").after(Duration::from_millis(600)),
         })?;
@@ -714,7 +714,13 @@ async fn tasks_that_name_the_same_file_or_folder_run_one_after_another() -> anyh
         let asked = crew.model.asked();
         let told = asked.iter().map(text).find(|text| text.starts_with("Your task:\n\nRestyle"));
         let told = told.context("the second task was asked")?;
-        ensure!(!told.contains("The endpoint is there."), "it waits, but needs no result: {told}");
+        let has_result = told.contains("The endpoint is there.");
+        assert_eq!(
+            has_result,
+            expected[1] == "-1 done",
+            "it has the result of the task that it waits for: {told}"
+        );
+        ensure!(told.contains("1. Add a REST endpoint") && told.contains(">>> Restyle"), "{told}");
         crew.exchange.close().await;
     }
     Ok(())

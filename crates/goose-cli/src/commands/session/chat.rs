@@ -8,8 +8,9 @@ use std::{
 };
 
 use goose::{
+    agents::agent::ChosenBy,
     config::Paths,
-    exchange::{Outcome, Reply, TaskState},
+    exchange::{Exchange, Outcome, Reply, TaskState},
 };
 use tokio::time::interval;
 
@@ -104,7 +105,7 @@ impl Chat {
             "{NAME}goose {}{NAME:#} {FAINT}· {} · {} · {} · session {} · /help{FAINT:#}",
             env!("CARGO_PKG_VERSION"),
             escape::line(&exchange.model().to_string()),
-            escape::line(&exchange.agent().mode.slug),
+            escape::line(&agent_name(exchange)),
             permissions.mode(),
             exchange.session_id()
         ));
@@ -302,6 +303,15 @@ impl Chat {
     pub(super) fn standing(&self) -> String {
         let Assembled { exchange, permissions, .. } = &self.assembled;
         let model = exchange.model().to_string();
-        standing(&model, &exchange.agent().mode.slug, &permissions.mode().to_string(), self.screen.cost())
+        standing(&model, &agent_name(exchange), &permissions.mode().to_string(), self.screen.cost())
+    }
+}
+
+/// The mode of the agent, and whether the user has pinned it.
+fn agent_name(exchange: &Exchange) -> String {
+    let agent = exchange.agent();
+    match agent.chosen_by {
+        ChosenBy::User => format!("{} (pinned)", agent.mode.slug),
+        _ => agent.mode.slug.clone(),
     }
 }

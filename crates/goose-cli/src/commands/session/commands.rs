@@ -3,6 +3,7 @@
 use std::{process::ExitCode, sync::Arc};
 
 use goose::{
+    agents::agent::ChosenBy,
     builtins,
     config::ExtensionConfig,
     exchange::{TaskState, TaskStatus},
@@ -27,6 +28,9 @@ use crate::{
     },
     terminal_caller::TerminalCaller,
 };
+
+/// The name that stands for no agent: goose chooses.
+const AUTO: &str = "auto";
 
 impl Chat {
     /// Runs a command.
@@ -131,11 +135,22 @@ impl Chat {
                 escape::text(reason)
             ));
         }
-        stderr::line(format_args!("{FAINT}To switch: /agent MODE, or /agent AGENT/MODE{FAINT:#}"));
+        let pinned = match exchange.agent().chosen_by {
+            ChosenBy::User => format!("{now} is pinned. To let goose choose again: /agent auto. "),
+            _ => String::new(),
+        };
+        let switch = "To switch: /agent MODE, or /agent AGENT/MODE";
+        stderr::line(format_args!("{FAINT}{}{switch}{FAINT:#}", escape::line(&pinned)));
     }
 
-    /// Goes on with another agent.
+    /// Goes on with another agent, or lets goose choose again.
     async fn set_agent(&mut self, name: &str) -> anyhow::Result<After> {
+        if name == AUTO {
+            self.assembled.exchange.choose_agent_automatically();
+            stderr::line("goose chooses the agent again.");
+            self.show_standing();
+            return Ok(After::Line);
+        }
         let exchange = self.assembled.exchange.clone();
         Ok(match self.working("binding services", exchange.switch_agent(name)).await? {
             Ok(Ok(agent)) => {

@@ -8,7 +8,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use goose_extension::{Message, Model as _, Sampling};
+use goose_extension::{Message, Model as _, Sampling, visible_line};
 use goose_providers::PromptStyle;
 use goose_router::needs;
 
@@ -21,6 +21,7 @@ use crate::{
         agent::{Agent, ChosenBy},
         catalog::{AgentCatalog, UnknownAgent},
         manifest::{AgentManifest, AgentMode},
+        mention::unknown_mention,
     },
     exchange::{Abort, Event, Outcome, RoutedBy, StepResult},
     session::{Step, said},
@@ -264,6 +265,10 @@ impl RequestHandler<'_> {
         let catalog = known.read().clone();
         Some(catalog.unwrap_or_else(|| {
             let catalog = Arc::new(self.work.context.agents.catalog());
+            for (name, path) in &catalog.replaced {
+                let path = path.display();
+                self.work.emit(Event::Notice(format!("{path} replaces the built-in agent `{name}`.")));
+            }
             *known.write() = Some(Arc::clone(&catalog));
             catalog
         }))
@@ -275,7 +280,16 @@ impl RequestHandler<'_> {
         if !text.trim_start().starts_with('@') {
             return Ok(None);
         }
-        self.work.context.agents.catalog().mentioned(text).map_err(no_agent)
+        let catalog = self.work.context.agents.catalog();
+        let found = catalog.mentioned(text).map_err(no_agent)?;
+        let unknown = unknown_mention(text, &self.work.context.folder.working_dir);
+        if let Some(name) = unknown.filter(|_| found.is_none()) {
+            let guess =
+                catalog.similar(name).map(|name| format!(" Did you mean @{name}?")).unwrap_or_default();
+            let notice = format!("There is no agent `{name}`, so the message is sent as it is.{guess}");
+            self.work.emit(Event::Notice(visible_line(&notice).into_owned()));
+        }
+        Ok(found)
     }
 }
 

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use goose_extension::{Message, Role};
+use goose_extension::{Message, MessageContent, Role};
 
 use super::RequestHandler;
 use crate::{
     agents::external_agent::ExternalAgent,
+    context::handover::transcript,
     exchange::{Abort, Outcome, StepResult},
     permission::Mode,
     session::{GO_ON, said},
 };
+
+/// The line before what was said in the session.
+const SESSION: &str = "Said in this session before, the newest last, for information:\n";
 
 impl RequestHandler<'_> {
     /// Lets an external agent make the reply.
@@ -29,22 +33,30 @@ impl RequestHandler<'_> {
                 format!("In the mode `chat` the agent `{name}`, which has tools of its own, is not asked.");
             return Err(Abort::failed(reason, "Use another mode, or one of goose's own agents.".to_owned()));
         }
-        let task = self.words_for_external(message);
+        let task = self.task_for_external(agent, message);
         self.work.run_external(agent, &task).await
     }
 
-    /// The words for the agent: those of the message, without the agent's name. Without a message the last request is said
-    /// again, because the agent does not know it if its connection is new.
-    fn words_for_external(&self, message: Option<&Message>) -> String {
-        let without_name = self.one_reply.as_ref().and_then(|host| host.words.clone());
-        if let Some(words) = without_name.or_else(|| message.map(said)) {
-            return words;
-        }
+    /// The task for the agent: the words of the message, without the agent's name, with what goose adds to a message, and what was said in
+    /// the session that the agent does not know. Without a message the last request is said again, because the agent does not know
+    /// it if its connection is new.
+    fn task_for_external(&self, agent: &Arc<ExternalAgent>, message: Option<&Message>) -> String {
         let conversation = &self.work.state.conversation;
-        let is_answered = conversation.last().is_some_and(|last| said(last).is_empty());
-        let mut messages = conversation.messages().iter().rev();
-        let request = messages.find(|message| message.role == Role::User && !said(message).is_empty());
-        let request = request.map(|message| said(message));
-        request.into_iter().chain(is_answered.then(|| GO_ON.to_owned())).collect::<Vec<_>>().join("\n\n")
+        let messages = conversation.messages();
+        let is_request = |message: &Arc<Message>| message.role == Role::User && !said(message).is_empty();
+        let at = messages.iter().rposition(is_request);
+        let without_name = self.one_reply.as_ref().and_then(|host| host.words.clone());
+        let words = without_name.or_else(|| message.map(said)).unwrap_or_else(|| {
+            let is_answered = conversation.last().is_some_and(|last| said(last).is_empty());
+            let request = at.map(|at| said(&messages[at]));
+            request.into_iter().chain(is_answered.then(|| GO_ON.to_owned())).collect::<Vec<_>>().join("\n\n")
+        });
+        let before = at.map_or(&messages[..0], |at| &messages[..at]);
+        let asides = at.map(|at| messages[at].content.iter().filter(|part| part.is_aside()));
+        let asides = asides.into_iter().flatten().filter_map(MessageContent::as_text).map(str::to_owned);
+        let is_known = self.orchestrator.told_external.lock().replace(Arc::downgrade(agent));
+        let is_known = is_known.is_some_and(|known| known.ptr_eq(&Arc::downgrade(agent)));
+        let session = transcript(before).filter(|_| !is_known).map(|session| format!("{SESSION}{session}"));
+        [words].into_iter().chain(asides).chain(session).collect::<Vec<_>>().join("\n\n")
     }
 }

@@ -26,7 +26,7 @@ mod result_check;
 mod route;
 mod task_graph;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use goose_extension::Message;
@@ -45,7 +45,7 @@ use self::{
     one_reply_agent::{InterruptedAgent, OneReplyAgent},
     task_graph::TaskBoard,
 };
-use super::{agent::Agent, catalog::AgentCatalog};
+use super::{agent::Agent, catalog::AgentCatalog, external_agent::ExternalAgent};
 pub use crate::exchange::RoutedBy;
 use crate::{
     config::{ConfigError, Settings},
@@ -110,6 +110,8 @@ pub(crate) struct OrchestratorAgent {
     first_route: Mutex<Option<Route>>,
     /// The default agent, while a specialist is the session's.
     parked: Mutex<Option<Arc<Agent>>>,
+    /// The external agent that knows the session so far.
+    told_external: Mutex<Option<Weak<ExternalAgent>>>,
 }
 
 impl OrchestratorAgent {
@@ -132,6 +134,7 @@ impl OrchestratorAgent {
             interrupted: Mutex::new(interrupted),
             first_route: Mutex::default(),
             parked: Mutex::default(),
+            told_external: Mutex::default(),
         }
     }
 

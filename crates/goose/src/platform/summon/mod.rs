@@ -79,7 +79,7 @@ fn knowledge(summon: &Arc<Summon>) -> RegistryExtension {
 #[schemars(crate = "goose_extension::macros::schemars")]
 #[serde(deny_unknown_fields)]
 struct DelegateArguments {
-    /// The task, with everything that is needed to do it: the delegate does not see this conversation
+    /// The task, complete; the user's last request and what was said before go with it, for information
     #[schemars(length(max = MAX_INSTRUCTIONS))]
     instructions: Option<String>,
     /// An agent (`AGENT` or `AGENT/MODE`), or a skill or recipe to work by; see `load`
@@ -130,7 +130,9 @@ impl Summon {
             return Err(ToolError::execution("There is no conversation here that could delegate a task."));
         };
         let is_async = arguments.is_async;
-        let task = self.task(&**delegation, arguments).await?;
+        let mut task = self.task(&**delegation, arguments).await?;
+        let messages = context.exchange_view().processor.messages.snapshot();
+        task.prompt = task.prompt.with_session(&messages, None);
         let about = about(&task);
         let mut delegate = delegation.prepare(task, context.call_id().unwrap_or_default()).await?.start();
         context.progress(0.0, None, format!("{about} (session {})\n", delegate.id));
@@ -218,7 +220,7 @@ impl Summon {
         }
         if instructions.is_none() && knowledge.is_none() {
             return Err(ToolError::execution(
-                "Give `instructions` with the task. The delegate sees nothing else of this conversation.",
+                "Give `instructions` with the task. The delegate needs a task of its own.",
             ));
         }
         let title = instructions.clone().or(source).unwrap_or_default();

@@ -150,7 +150,7 @@ impl RequestHandler<'_> {
         let task = &graph.tasks[at];
         let agent = self.orchestrator.delegates.catalog().find(&task.planned.agent_id());
         Ok(DelegateTask {
-            prompt: texts::prompt(graph, task),
+            prompt: texts::prompt(graph, task, self.work.state.conversation.messages()),
             title: task.planned.text.clone(),
             agent: agent.map_err(|error| ToolError::execution(error.to_string()))?,
             only_extensions: None,

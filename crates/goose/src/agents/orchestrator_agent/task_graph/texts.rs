@@ -1,6 +1,8 @@
 //! The texts that models are given: the prompt of a task, the results that are joined, and the answer where no model joins them.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
+
+use goose_extension::Message;
 
 use super::graph::{GraphTask, TaskGraph};
 use crate::{
@@ -28,10 +30,12 @@ const JOIN: &str = "Write one answer to the request from these results. Say whic
                     cancelled or was not run, with the reason. Do not repeat the work, and do not claim more than the \
                     results say.";
 
-/// The prompt of a task: its own words, the results that it needs, and the reason why an earlier attempt failed.
-pub(super) fn prompt(graph: &TaskGraph, task: &GraphTask) -> Handover {
-    let mut prompt = Handover::new(task.planned.text.as_str());
-    let needed = task.planned.needs.iter().filter_map(|id| graph.find(id));
+/// The prompt of a task: its own words, marked within the complete request, what was said before in the session, the results of the tasks
+/// that it waits for, and the reason why an earlier attempt failed.
+pub(super) fn prompt(graph: &TaskGraph, task: &GraphTask, messages: &[Arc<Message>]) -> Handover {
+    let text = task.planned.text.as_str();
+    let mut prompt = Handover::new(text).with_session(messages, Some(text));
+    let needed = task.planned.needs.iter().chain(&task.planned.after).filter_map(|id| graph.find(id));
     for (needed, result) in needed.filter_map(|needed| Some((needed, needed.result()?))) {
         let heading = format!("\nResult of the earlier task \"{}\":\n\n", needed.planned.text);
         prompt = prompt.with(heading, result.trim_end(), MAX_RESULT_BYTES);
@@ -106,19 +110,31 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_told_its_own_words_and_the_results_that_it_needs() {
+    fn a_task_is_told_its_words_within_the_whole_and_the_results_that_it_waits_for() {
         let graph = graph("One is done.");
-        assert_eq!(
-            prompt(&graph, &graph.tasks[1]).text(),
-            "Your task:\n\nDo 2\n\nResult of the earlier task \"Do 1\":\n\nOne is done.\n"
-        );
-        assert_eq!(prompt(&graph, &graph.tasks[2]).text(), "Your task:\n\nDo 3\n");
+        let session = [
+            Message::user("Use tabs."),
+            Message::assistant("I will."),
+            Message::user("Keep the style:\n- Do 1\n- Do 2\n- Do 3"),
+        ];
+        let session: Vec<_> = session.into_iter().map(Arc::new).collect();
+        let told = prompt(&graph, &graph.tasks[1], &session).text();
+        assert!(told.starts_with("Your task:\n\nDo 2\n"), "{told}");
+        for expected in [
+            "Keep the style:\n- Do 1\n- >>> Do 2 <<<\n- Do 3",
+            "User: Use tabs.\nAssistant: I will.",
+            "Result of the earlier task \"Do 1\":\n\nOne is done.\n",
+        ] {
+            assert!(told.contains(expected), "{told}");
+        }
+        let after = prompt(&graph, &graph.tasks[2], &[]).text();
+        assert!(after.contains("One is done."), "it waits for the same file: {after}");
     }
 
     #[test]
     fn results_are_capped() {
         let graph = graph(&"A line of the result.\n".repeat(2_000));
-        let prompt = prompt(&graph, &graph.tasks[1]).text();
+        let prompt = prompt(&graph, &graph.tasks[1], &[]).text();
         assert!(prompt.len() < MAX_RESULT_BYTES + 200 && prompt.contains("(Cut here;"), "{}", prompt.len());
         let small = results(&graph, 2_000);
         assert!((small.len() as u64) < 2_000 / RESULT_SHARE * TOKEN_BYTES + 300, "{}", small.len());

@@ -29,6 +29,10 @@ const REFERENCES: WordList =
 /// Words that make an item a step after another one, wherever they stand.
 const STEPS: WordList = WordList("afterwards then finally next once step steps everything same that's");
 
+/// Verbs that steps of one procedure begin with, such as those to reproduce a bug or to set something up.
+const PROCEDURE: WordList =
+    WordList("open click clone start launch navigate press enter type go see log wait scroll select");
+
 /// Words after `the` that mean what another item brings about.
 const RESULTS: WordList = WordList(
     "fix fixes result results change changes finding findings output branch rest others implementation design",
@@ -165,13 +169,15 @@ fn is_independent(text: &str, list: &List) -> bool {
     let is_job = |item: &&Item| item.scope.is_some() || item.has_verb();
     // A message that is nothing but a list is one of jobs. Below a title, as tickets have, only commands are.
     let jobs = items.iter().filter(is_job).count();
-    let is_bare = before.is_empty() && after.is_empty();
+    let is_bare = before.is_empty() && after.is_empty() && jobs * 2 >= items.len();
     let is_headless = !before.iter().any(is_object) && jobs * 2 > items.len();
     let is_below_title = !is_ticket_title(part(&list.before)) && jobs == items.len();
     let are_jobs = is_bare || is_headless || is_below_title || is_announced(&before, items.len());
     let is_separate = before.iter().chain(&after).any(|word| SEPARATE.has(&word.shown));
     let is_statement = |item: &Item| SUBJECTS.has(item.word(0)) && item.scope.is_none();
+    let steps = items.iter().filter(|item| PROCEDURE.has(item.word(item.start()))).count();
     are_jobs
+        && steps < 2
         && !items.iter().any(is_statement)
         && before.len().max(after.len()) <= MAX_AROUND_WORDS
         && (is_separate || (asks_for_nothing(&before) && asks_for_nothing(&after)))

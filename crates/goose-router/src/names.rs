@@ -50,13 +50,21 @@ const WORK: &[(&str, &[&str])] = &[
 /// The mode for extensions and earlier sessions.
 const ORCHESTRATOR: &str = "orchestrator";
 
-/// Words for sessions before this one, and for what is done to extensions.
+/// Words for sessions before this one.
 const EARLIER: WordList = WordList("earlier previous past last other old");
 const SESSIONS: WordList = WordList("session sessions conversation conversations chat chats");
-const SWITCHING: WordList =
-    WordList("enable disable activate deactivate turn switch install add remove list which what");
-const EXTENSIONS: WordList = WordList("extension extensions");
+
+/// Words of a question about what was said there, rather than about sessions in a program.
+const SHARED: WordList = WordList("we you my our");
+
+/// Verbs for extensions; `turn` and `switch` with `on` or `off`.
+const SWITCHING: WordList = WordList("enable disable activate deactivate");
+const TURNING: WordList = WordList("turn switch");
+
+/// Extensions that come with goose, and words after the name of an extension that end it.
 const BUILT_IN: WordList = WordList("developer memory tutorial computercontroller autovisualiser todo");
+const ENDS: WordList = WordList("and then please");
+const STATES: WordList = WordList("enabled active available installed");
 
 const ARTICLES: WordList = WordList("a an the our my your senior experienced as");
 const ASKING: WordList = WordList("ask let have get tell use call");
@@ -69,7 +77,7 @@ pub(crate) fn named<'c, 'a>(
 ) -> Option<&'c Candidate<'a>> {
     let mut named = candidates.iter().filter(|candidate| match candidate.mode {
         // It does its part, and hands back what else is asked for.
-        ORCHESTRATOR => is_for_orchestrator(words),
+        ORCHESTRATOR => is_for_orchestrator(words, needed),
         _ => is_named(words, candidate),
     });
     let found = named.next().filter(|found| found.mode == ORCHESTRATOR || found.means.covers(needed));
@@ -78,21 +86,25 @@ pub(crate) fn named<'c, 'a>(
 }
 
 /// Returns true for a request about extensions or earlier sessions: `enable the tutorial`, `what did we say in the last session?`
-fn is_for_orchestrator(words: &[Word]) -> bool {
-    let shown: Vec<&str> = words.iter().map(|word| word.shown.as_str()).collect();
-    let is_at = |at: usize, list: WordList| shown.get(at).is_some_and(|word| list.has(word));
+fn is_for_orchestrator(words: &[Word], needed: Means) -> bool {
+    let is_at = |at: usize, list: WordList| words.get(at).is_some_and(|word| list.has(&word.shown));
+    let is_shared = Means::LOOK.covers(needed) && words.iter().any(|word| SHARED.has(&word.shown));
     (0..words.len()).any(|at| {
         let begins = words[at].begins || (at > 0 && is_lead(&words[at - 1]));
-        // A part of a name in code is no extension.
+        let turns = is_at(at, TURNING) && is_at(at + 1, WordList("on off"));
+        let is_switch = begins && (is_at(at, SWITCHING) || turns);
+        let name = after_articles(words, at + 1 + usize::from(turns));
+        let is_end = |at: usize| at >= words.len() || words[at].begins || is_at(at, ENDS);
+        let is_extension = |at: usize| is_at(at, WordList("extension extensions"));
+        let is_known = is_at(name, BUILT_IN) && is_end(name + 1 + usize::from(is_extension(name + 1)));
+        let is_other = (name + 1..name + 3).any(|at| is_extension(at) && is_end(at + 1));
         let is_code = words[at..words.len().min(at + 6)].iter().any(|word| word.stem.starts_with('<'));
-        let is_switch = begins && is_at(at, SWITCHING) && !is_code;
-        let rest = after_articles(words, at + 1 + usize::from(is_at(at + 1, WordList("on off"))));
-        let is_known = is_at(rest, BUILT_IN)
-            && (rest + 1 == shown.len()
-                || words[rest + 1].begins
-                || is_at(rest + 1, WordList("and then for please")));
-        let names_extension = (rest..rest + 4).any(|at| is_at(at, EXTENSIONS));
-        (is_at(at, EARLIER) && is_at(at + 1, SESSIONS)) || (is_switch && (is_known || names_extension))
+        let is_list = begins && is_at(at, WordList("which what list")) && (at + 1..at + 4).any(is_extension);
+        let lists =
+            is_list && (is_at(at, WordList("list")) || words.iter().any(|word| STATES.has(&word.shown)));
+        (is_at(at, EARLIER) && is_at(at + 1, SESSIONS) && is_shared)
+            || (is_switch && !is_code && (is_known || is_other))
+            || (lists && Means::LOOK.covers(needed))
     })
 }
 

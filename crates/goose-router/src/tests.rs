@@ -146,6 +146,16 @@ fn agents_are_named_in_the_words_of_a_request() {
         ("the backend is slow", None),
         ("deploy it as backend service", None),
         ("enable memory profiling in the build", None),
+        ("which extensions are enabled?", Some("orchestrator")),
+        ("turn off the github extension", Some("orchestrator")),
+        ("what did we decide about retries in the last session?", Some("orchestrator")),
+        ("Log out all other sessions when the user changes the password", None),
+        ("Fix the bug where the previous session token is reused", None),
+        ("the last chat message is cut off on mobile, fix it", None),
+        ("Add a Chrome extension that blocks ads", None),
+        ("Install the postgres extension pgvector and write the migration", None),
+        ("which extensions does our file upload accept?", None),
+        ("Add todo for the parser", None),
         ("ask the architect to review it, and ask the pm to write the story", None),
     ] {
         assert_eq!(router().named(text).map(|(_, mode)| mode), mode, "{text}");

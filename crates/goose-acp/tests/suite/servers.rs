@@ -88,7 +88,8 @@ async fn run(State(asked): State<Asked>, body: String) -> Response {
     asked.lock().push(("/runs".to_owned(), body));
     let created = json!({"type": "run.created", "run": state("created", json!({}))});
     let completed = |output: Value| json!({"type": "run.completed", "run": state("completed", json!({"output": output}))});
-    match task.as_str() {
+    // What was said before may follow.
+    match task.lines().next().unwrap_or_default() {
         "parts" => events(&[
             created,
             json!({"type": "message.created", "message": {"role": "agent/echo", "parts": []}}),

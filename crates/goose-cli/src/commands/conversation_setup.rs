@@ -88,6 +88,11 @@ impl Assembled {
         self.agents.settings()
     }
 
+    /// The sessions.
+    pub(crate) fn store(&self) -> &SessionStore {
+        self.agents.store()
+    }
+
     /// Ends everything in good order, or at least in time.
     pub(crate) async fn close(self, within: Duration) {
         let all = async {

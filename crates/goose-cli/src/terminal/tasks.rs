@@ -3,16 +3,18 @@
 use std::time::Instant;
 
 use goose::{
-    exchange::{Event, PlanDecision, TaskPlan},
+    exchange::{Event, PlanDecision, TaskPlan, ToolEnd},
     session::{PlannedTask, TaskEnd, TaskFinished},
 };
+use goose_extension::JsonObject;
 
 use super::{
     approval::Said,
     input::{InputEvent, Turn},
+    screen::rendered,
     size::fitted,
     status::{Activity, dollars, seconds, tokens},
-    tool_call,
+    tool_call::{self, Fold},
 };
 use crate::{
     escape,
@@ -33,6 +35,8 @@ struct Task {
     planned: PlannedTask,
     /// While it runs.
     running: Option<(Activity, Instant)>,
+    /// Its calls that run, with their arguments, and whether they have shown something.
+    calls: Vec<(String, JsonObject, bool)>,
 }
 
 impl TaskList {
@@ -45,11 +49,13 @@ impl TaskList {
                 let again = if *attempt > 1 { " again" } else { "" };
                 vec![format!("{WARNING}▸{WARNING:#} {} started{again}", self.name(task))]
             }
-            Event::TaskProgress { task, tool, arguments } => {
-                let title = tool_call::title(tool, arguments, width.saturating_sub(2));
-                self.doing(task, &anstream::adapter::strip_str(&title).to_string());
-                let line = format!("  {FAINT}{}:{FAINT:#} {title}", self.name(task));
-                if is_full { vec![line] } else { Vec::new() }
+            Event::TaskProgress { task, event } => {
+                let fold = if is_full { Fold::Open } else { Fold::Folded };
+                let lines = self.progress(task, event, width.saturating_sub(4), fold);
+                lines
+                    .into_iter()
+                    .map(|line| format!("{FAINT}{} │{FAINT:#} {line}", escape::line(task)))
+                    .collect()
             }
             Event::TaskRetried { task, reason } => {
                 let reason = gist(reason, is_full);
@@ -79,8 +85,43 @@ impl TaskList {
         }
     }
 
+    /// The lines of what a task does: its calls, what they show, and their results, as elsewhere.
+    fn progress(&mut self, id: &str, event: &Event, width: usize, fold: Fold) -> Vec<String> {
+        let Some(task) = self.tasks.iter_mut().find(|task| task.planned.id == id) else { return Vec::new() };
+        match event {
+            Event::ToolStarted { id: call, name, arguments } => {
+                let title = tool_call::title(name, arguments, width);
+                task.calls.push((call.clone(), arguments.clone(), false));
+                self.doing(id, &anstream::adapter::strip_str(&title).to_string());
+                vec![title]
+            }
+            Event::Log { call, content } => {
+                let call = task.calls.iter_mut().find(|(known, ..)| Some(known) == call.as_ref());
+                if call.as_ref().is_some_and(|(_, arguments, _)| tool_call::repeats_title(content, arguments))
+                {
+                    return Vec::new();
+                }
+                call.into_iter().for_each(|(.., has_shown)| *has_shown = true);
+                rendered(content)
+            }
+            Event::ToolFinished { id: call, output, end, .. } => {
+                let at = task.calls.iter().position(|(known, ..)| known == call);
+                let has_shown = at.map(|at| task.calls.remove(at)).is_some_and(|(.., has_shown)| has_shown);
+                match has_shown && *end == ToolEnd::Ran && !output.is_error {
+                    true => Vec::new(),
+                    false => tool_call::result(output, *end, fold, width),
+                }
+            }
+            _ => Vec::new(),
+        }
+    }
+
     fn plan(&mut self, plan: &TaskPlan, width: usize) -> Vec<String> {
-        self.tasks = plan.tasks.iter().map(|task| Task { planned: task.clone(), running: None }).collect();
+        self.tasks = plan
+            .tasks
+            .iter()
+            .map(|task| Task { planned: task.clone(), running: None, calls: Vec::new() })
+            .collect();
         let count = plan.tasks.len();
         let about = match plan.is_question {
             true => format!(
@@ -221,7 +262,7 @@ fn cost(count: u64, price: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use anstream::adapter::strip_str;
-    use goose_extension::JsonObject;
+    use goose_extension::ToolOutput;
     use serde_json::json;
 
     use super::*;
@@ -258,8 +299,16 @@ mod tests {
         assert_eq!(shown(&mut list, started), "▸ Task 2 (coding-agent/qa) started");
         assert!(list.is_running() && list.live(Instant::now(), 60)[0].ends_with("2. Test it"));
         let arguments: JsonObject = json!({"command": "cargo test"}).as_object().unwrap().clone();
-        let progress = Event::TaskProgress { task: "2".into(), tool: "developer__shell".into(), arguments };
-        assert!(list.lines(&progress, 60, false).is_empty(), "only with --verbose");
+        let call = |event| Event::TaskProgress { task: "2".into(), event: Box::new(event) };
+        let name = "developer__shell".to_owned();
+        let started = call(Event::ToolStarted { id: "c".into(), name: name.clone(), arguments });
+        let lines = |list: &mut TaskList, event: &Event| {
+            strip_str(&list.lines(event, 60, false).join("\n")).to_string()
+        };
+        assert_eq!(lines(&mut list, &started), "2 │ ▸ shell  cargo test");
+        let output = ToolOutput::text("all passed");
+        let finished = call(Event::ToolFinished { id: "c".into(), name, output, end: ToolEnd::Ran });
+        assert!(lines(&mut list, &finished).contains("all passed"));
         assert!(list.live(Instant::now(), 60)[0].ends_with("2. qa ▸ shell  cargo test"));
         let failed = json!({"event": "task_finished", "data": {"task": "2", "end": "failed",
             "result": "It broke.\nIn detail.", "usage": {"input": 1200, "output": 34}}});

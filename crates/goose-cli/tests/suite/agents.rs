@@ -197,7 +197,7 @@ fn a_session_switches_agents() -> anyhow::Result<()> {
     prompted(&terminal)?;
     terminal.send("Look\r")?;
     terminal.wait_for("First answer.")?;
-    terminal.wait_for("security · auto")?;
+    terminal.wait_for("security (pinned) · auto")?;
     prompted(&terminal)?;
     terminal.send("@backend Fix\r")?;
     terminal.wait_for("Second answer.")?;

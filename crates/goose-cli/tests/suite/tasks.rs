@@ -67,7 +67,7 @@ fn a_list_is_one_request_where_nobody_can_be_asked() -> anyhow::Result<()> {
 #[test]
 fn a_list_that_is_split_shows_its_plan_and_a_line_for_each_task() -> anyhow::Result<()> {
     let home = Home::new()?;
-    let server = ModelServer::answering(|asked| work(asked, "true"))?;
+    let server = ModelServer::answering(|asked| work(asked, "echo styled"))?;
     let run: Run = goose(&home, &server, &["run", "--split", "-t", REQUEST]).output()?.try_into()?;
     assert_eq!(
         (run.code, run.stdout.as_str()),
@@ -88,12 +88,9 @@ fn a_list_that_is_split_shows_its_plan_and_a_line_for_each_task() -> anyhow::Res
         run.stderr
     );
 
-    let progress = "Task 2 (coding-agent/frontend):";
-    ensure!(!run.stderr.contains(progress), "{}", run.stderr);
-    let verbose: Run =
-        goose(&home, &server, &["run", "--split", "--verbose", "-t", REQUEST]).output()?.try_into()?;
-    let line = verbose.stderr.lines().find(|line| line.contains(progress)).unwrap_or_default();
-    ensure!(line.contains("true"), "the command is shown: {}", verbose.stderr);
+    let line = run.stderr.lines().find(|line| line.starts_with("2 │ ▸ shell")).unwrap_or_default();
+    ensure!(line.contains("echo styled"), "the command is shown: {}", run.stderr);
+    ensure!(run.stderr.contains("2 │   styled"), "so is its output: {}", run.stderr);
 
     let quiet: Run = goose(&home, &server, &["run", "--split", "-q", "-t", REQUEST]).output()?.try_into()?;
     assert_eq!((quiet.code, quiet.stderr.as_str()), (Some(0), ""));
@@ -106,6 +103,14 @@ fn a_list_that_is_split_shows_its_plan_and_a_line_for_each_task() -> anyhow::Res
     ensure!(finished.len() == 2 && finished.iter().all(|task| task["end"] == "done"), "{finished:?}");
     ensure!(finished.iter().all(|task| task["usage"]["input"].as_u64() > Some(0)), "{finished:?}");
     ensure!(lines.iter().any(|line| line.get("tasks_finished").is_some()));
+    ensure!(lines.iter().any(|line| line["task_progress"]["event"]["event"] == "tool_started"), "{lines:?}");
+
+    let export: Run = home.run(&["session", "export", "--format", "json"])?;
+    let export = export.json()?;
+    let tasks = export["tasks"].as_array().context("the export has the tasks")?;
+    ensure!(tasks.len() == 2 && tasks[1].to_string().contains("echo styled"), "{tasks:?}");
+    let export = home.run(&["session", "export", "--format", "markdown"])?;
+    ensure!(export.stdout.contains("echo styled"), "{}", export.stdout);
     Ok(())
 }
 
@@ -189,6 +194,8 @@ fn at_a_terminal_the_user_decides_about_the_plan_and_cancels_one_task() -> anyho
     prompted(&terminal)?;
     terminal.send("/tasks\r")?;
     terminal.wait_for("cancelled")?;
+    terminal.send("/tasks 2\r")?;
+    terminal.wait_for("until [ -e go ]")?;
     terminal.send("/exit\r")?;
     assert_eq!(terminal.wait()?.code(), Some(0));
     Ok(())

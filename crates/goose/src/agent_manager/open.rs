@@ -47,6 +47,7 @@ impl AgentManager {
     /// Returns an error that says what is missing or wrong, and where.
     pub async fn open(&self, mut options: OpenOptions) -> Result<Exchange, OpenError> {
         let final_output = options.response_schema.as_ref().map(FinalOutput::new).transpose();
+        let final_output = final_output.map_err(OpenError::Schema)?;
         let dir = working_dir(options.working_dir.take())?;
         let chosen = options.session.take().unwrap_or_else(|| {
             ChosenSession::Pending(self.store.start_creating(NewSession::in_folder(&dir)))
@@ -57,7 +58,7 @@ impl AgentManager {
         let lost = options.switched.restore(chosen.steps(), &self.settings);
         let binder = self.binder(&mut options, &dir);
         let first = FirstAgent::choose(&mut options, routing, &chosen, &binder);
-        let bound = binder.bind(&first.manifest, &first.mode).await?;
+        let (first, bound) = first.bind(&options, &binder).await?;
         let folder = FolderContext { hints: self.hints(&dir)?, working_dir: dir };
         // As late as possible: until here, the store has been opening at the same time.
         let mut runtime = SessionRuntime::new(chosen.ready().await?, &mut options, &binder, &guard);
@@ -75,7 +76,7 @@ impl AgentManager {
             permissions: guard.permissions,
             limits: limits(&options.profile),
             retry: options.retry,
-            final_output: final_output.map_err(OpenError::Schema)?,
+            final_output,
             outlets: Outlets { events: runtime.events, notifier: options.notifier, caller: options.caller },
             writer: options.writer,
             tasks: runtime.tasks,
@@ -244,10 +245,9 @@ impl FirstAgent {
         chosen: &ChosenSession,
         binder: &Binder,
     ) -> Self {
-        let (manifest, mode, chosen_by) =
-            (Arc::clone(&options.manifest), options.mode.clone(), options.chosen_by);
+        let chosen_by = options.chosen_by;
         let request = options.request.take().filter(|_| chosen_by == ChosenBy::Default && chosen.is_new());
-        let given = Self { manifest, mode, chosen_by, route: None };
+        let given = Self::given(options);
         let Some((request, settings)) = request.zip(routing.filter(|settings| settings.is_on)) else {
             return given;
         };
@@ -255,12 +255,32 @@ impl FirstAgent {
         let route = route(&catalog, &request, settings, None).ok().filter(Route::is_settled);
         let found = route.as_ref().and_then(|route| catalog.find(&route.id()).ok());
         match found {
-            Some((manifest, mode)) => {
-                let is_default = given.manifest.name == manifest.name && given.mode.slug == mode.slug;
-                let chosen_by = if is_default { ChosenBy::Default } else { ChosenBy::Routing };
-                Self { manifest, mode, chosen_by, route }
+            Some((manifest, mode))
+                if given.manifest.name == manifest.name && given.mode.slug == mode.slug =>
+            {
+                Self { route, ..given }
             }
+            Some((manifest, mode)) => Self { manifest, mode, chosen_by: ChosenBy::Routing, route },
             None => given,
+        }
+    }
+
+    fn given(options: &OpenOptions) -> Self {
+        let (manifest, mode) = (Arc::clone(&options.manifest), options.mode.clone());
+        Self { manifest, mode, chosen_by: options.chosen_by, route: None }
+    }
+
+    /// Binds its services. A routed agent that cannot have them leaves the session to the given one.
+    async fn bind(self, options: &OpenOptions, binder: &Binder) -> Result<(Self, Bound), OpenError> {
+        match binder.bind(&self.manifest, &self.mode).await {
+            Ok(bound) => Ok((self, bound)),
+            Err(error) if self.route.is_some() => {
+                tracing::debug!(%error, "the routed agent cannot be bound");
+                let given = Self::given(options);
+                let bound = binder.bind(&given.manifest, &given.mode).await?;
+                Ok((given, bound))
+            }
+            Err(error) => Err(error),
         }
     }
 

@@ -113,7 +113,8 @@ impl AgentManager {
             waiting: Mutex::default(),
             last_id: AtomicU64::new(0),
         });
-        let modes = catalog.agents.iter().flat_map(|entry| {
+        let served = catalog.agents.iter().filter(|entry| !entry.is_internal());
+        let modes = served.flat_map(|entry| {
             entry.manifest.modes.iter().map(|mode| (Arc::clone(&entry.manifest), mode.clone()))
         });
         let served = RegistryExtension::new(NAME, DESCRIPTION).with_instructions(INSTRUCTIONS).with_status({

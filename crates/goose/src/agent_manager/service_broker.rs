@@ -89,7 +89,9 @@ impl ServiceBroker<'_> {
 
     fn agent(&self, name: &str) -> Option<Arc<AgentManifest>> {
         let catalog = (self.agents)();
-        catalog.agents.into_iter().map(|entry| entry.manifest).find(|manifest| manifest.name == name)
+        let entry =
+            catalog.agents.into_iter().find(|entry| entry.manifest.name == name && !entry.is_internal())?;
+        Some(entry.manifest)
     }
 
     /// Adds the platform extensions that the mode can use and that are not switched off.

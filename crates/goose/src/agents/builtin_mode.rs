@@ -21,12 +21,11 @@ const ORCHESTRATOR_AGENT: BuiltinAgent = BuiltinAgent {
     capabilities: &["delegation", "extension_management", "recall"],
     modes: &[BuiltinMode {
         slug: ORCHESTRATOR,
-        description: "delegates, extensions, earlier sessions",
+        description: "internal: delegates, extensions, earlier sessions",
         when_to_use: "A request to give tasks to other agents, to list, enable or disable extensions, or to find something in \
                       earlier sessions.",
         instructions: "You give work to other agents, manage extensions and find what earlier sessions had; you do not touch \
-                       files or run commands yourself. Give each delegate all that it needs, because it does not see this \
-                       conversation; give tasks that do not depend on each other in one turn, so that they run side by side. \
+                       files or run commands yourself. Give each delegate a complete task; give tasks that do not depend on each other in one turn, so that they run side by side. \
                        Then say who did what, and what is left undone.",
         tool_groups: &[Access::All("summon"), Access::All("extensionmanager"), Access::All("chatrecall")],
         dependencies: &["summon", "extensionmanager", "chatrecall", "tom"],

@@ -94,6 +94,13 @@ pub enum UnknownAgent {
     },
 }
 
+impl CatalogEntry {
+    /// Returns true for the orchestrator, which works for goose itself: it is not served, and not a tool of other agents.
+    pub fn is_internal(&self) -> bool {
+        self.origin == AgentOrigin::Builtin && self.manifest.name == builtin_mode::ORCHESTRATOR
+    }
+}
+
 impl AgentCatalog {
     /// The agents that come with goose.
     pub fn builtin() -> Self {

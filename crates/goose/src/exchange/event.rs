@@ -143,14 +143,12 @@ pub enum Event {
         /// Count of attempts, from 1.
         attempt: u32,
     },
-    /// The delegate of a task calls a tool. Its session has the details.
+    /// A task has called a tool, has its result, or logs something.
     TaskProgress {
         /// The task.
         task: String,
-        /// The tool.
-        tool: String,
-        /// Its arguments.
-        arguments: JsonObject,
+        /// Its event: [`ToolStarted`](Self::ToolStarted), [`ToolFinished`](Self::ToolFinished) or [`Log`](Self::Log).
+        event: Box<Event>,
     },
     /// An attempt at a task failed; it is tried once more.
     TaskRetried {
@@ -202,6 +200,7 @@ impl Event {
             Self::ToolProgress { message, .. } | Self::Notice(message) => message.len(),
             Self::Log { content, .. } => content_weight(content),
             Self::TaskFinished(finished) => finished.result.len(),
+            Self::TaskProgress { event, .. } => event.weight(),
             _ => 0,
         };
         size_of::<Self>() + content

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     context::Handover,
-    session::{PlannedTask, TaskEnd},
+    session::{PlannedTask, SessionId, TaskEnd},
 };
 
 /// What is to be replied to.
@@ -57,11 +57,13 @@ pub struct TaskStatus {
     pub task: PlannedTask,
     /// Its state.
     pub state: TaskState,
+    /// The session that it works in, once it has begun.
+    pub session: Option<SessionId>,
 }
 
 impl TaskStatus {
-    pub(crate) fn new(task: PlannedTask, state: TaskState) -> Self {
-        Self { task, state }
+    pub(crate) fn new(task: PlannedTask, state: TaskState, session: Option<SessionId>) -> Self {
+        Self { task, state, session }
     }
 }
 

@@ -8,16 +8,20 @@
 //!   "version": 1,
 //!   "session": { "id": "20261115_3", "given_name": …, "title": …, "working_dir": …, "created_at": …, … },
 //!   "steps":   [ { "seq": 1, "at": "2026-11-15T08:00:00Z", "step": { "step": "message", "message": … } }, … ],
-//!   "skipped": [ { "seq": 7, "reason": … } ]
+//!   "skipped": [ { "seq": 7, "reason": … } ],
+//!   "tasks":   [ the same for the session of each task of a request that was split ]
 //! }
 //! ```
+
+use std::collections::BTreeSet;
 
 use goose_extension::{ContentBlock, Message, MessageContent, RichRenderable, Role, ToolOutput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    PlannedTask, SessionId, SessionStore, SessionSummary, SkippedStep, Step, Steps, StoreError, TaskFinished,
+    PlannedTask, SessionId, SessionStore, SessionSummary, SkippedStep, Step, Steps, StoreError, StoredStep,
+    TaskFinished,
 };
 
 /// The name of the format.
@@ -41,6 +45,9 @@ pub(super) struct Document<S> {
     pub(super) steps: Vec<S>,
     #[serde(default)]
     pub(super) skipped: Vec<SkippedStep>,
+    /// The sessions of tasks, for readers; they are not imported.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) tasks: Vec<Value>,
 }
 
 /// Returns a session with all its steps, as JSON.
@@ -50,14 +57,38 @@ pub(super) struct Document<S> {
 /// [`StoreError::NoSuchSession`], and errors of the store.
 pub async fn json(store: &SessionStore, id: &SessionId) -> Result<String, StoreError> {
     let (session, steps) = store.summary_and_steps(id).await?;
-    let document = Document {
-        format: FORMAT.to_owned(),
-        version: VERSION,
-        session,
-        steps: steps.steps,
-        skipped: steps.skipped,
-    };
-    serde_json::to_string_pretty(&document).map_err(|error| StoreError::Other(error.to_string()))
+    let other = |error: serde_json::Error| StoreError::Other(error.to_string());
+    let mut tasks = Vec::new();
+    for (session, steps) in task_sessions(store, id, &steps).await {
+        tasks.push(serde_json::to_value(document(session, steps, Vec::new())).map_err(other)?);
+    }
+    serde_json::to_string_pretty(&document(session, steps, tasks)).map_err(other)
+}
+
+fn document(session: SessionSummary, steps: Steps, tasks: Vec<Value>) -> Document<StoredStep> {
+    let Steps { steps, skipped, .. } = steps;
+    Document { format: FORMAT.to_owned(), version: VERSION, session, steps, skipped, tasks }
+}
+
+/// The sessions of the tasks that a session has started. Those that are not there any more are left out.
+async fn task_sessions(
+    store: &SessionStore,
+    parent: &SessionId,
+    steps: &Steps,
+) -> Vec<(SessionSummary, Steps)> {
+    let started = steps.steps.iter().filter_map(|stored| match &stored.step {
+        Step::TaskStarted { session, .. } => Some(session),
+        _ => None,
+    });
+    let ids: BTreeSet<&SessionId> = started.collect();
+    let mut found = Vec::new();
+    for id in ids {
+        // In an imported session the id may be another session's.
+        found.extend(
+            store.summary_and_steps(id).await.ok().filter(|(task, _)| task.parent.as_ref() == Some(parent)),
+        );
+    }
+    found
 }
 
 /// Returns a session as Markdown.
@@ -67,7 +98,11 @@ pub async fn json(store: &SessionStore, id: &SessionId) -> Result<String, StoreE
 /// [`StoreError::NoSuchSession`], and errors of the store.
 pub async fn markdown(store: &SessionStore, id: &SessionId) -> Result<String, StoreError> {
     let (session, steps) = store.summary_and_steps(id).await?;
-    Ok(markdown_page(&session, &steps))
+    let mut pages = vec![markdown_page(&session, &steps)];
+    pages.extend(
+        task_sessions(store, id, &steps).await.iter().map(|(session, steps)| markdown_page(session, steps)),
+    );
+    Ok(pages.join("\n\n---\n\n"))
 }
 
 fn markdown_page(session: &SessionSummary, steps: &Steps) -> String {

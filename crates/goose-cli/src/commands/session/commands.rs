@@ -8,6 +8,7 @@ use goose::{
     config::ExtensionConfig,
     exchange::{TaskState, TaskStatus},
     permission::Mode,
+    session::export,
 };
 use goose_extension::{CallContext, JsonObject, Message, MessageContent, Role};
 use serde_json::Value;
@@ -23,6 +24,7 @@ use crate::{
     signals::ExitSignal,
     stderr,
     terminal::{
+        answer::Answer,
         screen::Detail,
         status::{dollars, tokens},
     },
@@ -45,7 +47,8 @@ impl Chat {
             Slash::Model(None) => self.show_model(),
             Slash::Model(Some(name)) => return self.set_model(&name).await,
             Slash::Cost => self.show_cost(),
-            Slash::Tasks => self.show_tasks(),
+            Slash::Tasks(None) => self.show_tasks(),
+            Slash::Tasks(Some(id)) => return self.show_task(&id).await,
             Slash::Agent(None) => self.show_agents(),
             Slash::Agent(Some(name)) => return self.set_agent(&name).await,
             Slash::Mode(mode) => self.mode(mode.as_deref()),
@@ -192,6 +195,24 @@ impl Chat {
             let (id, text, agent) = (task.id.as_str(), task.text.as_str(), task.agent_id());
             let line = escape::line(&format!("{id}. {text} ({agent})")).into_owned();
             stderr::line(format_args!("{line}: {NAME}{word}{NAME:#}"));
+        }
+    }
+
+    /// Shows what a task did: its session, as an export has it.
+    async fn show_task(&mut self, id: &str) -> anyhow::Result<After> {
+        let tasks = self.assembled.exchange.tasks();
+        let session = tasks.into_iter().find(|status| status.task.id == id).and_then(|status| status.session);
+        let Some(session) = session else {
+            return Ok(failed(&format!("There is no task {id} that has begun. /tasks lists them.")));
+        };
+        match export::markdown(self.assembled.store(), &session).await {
+            Ok(text) => {
+                let mut answer = Answer::new();
+                answer.push(&text)?;
+                answer.end()?;
+                Ok(After::Line)
+            }
+            Err(error) => Ok(failed(&format!("{:#}", explained(error)))),
         }
     }
 

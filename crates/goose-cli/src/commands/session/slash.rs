@@ -21,10 +21,14 @@ pub(crate) const COMMANDS: &[Described] = &[
     command("/cost", "", "show the tokens and cost of the session"),
     command(
         "/agent",
-        "[AGENT[/MODE]]",
-        "list the agents, or switch to another one; '@NAME …' asks one for one message",
+        "[AGENT[/MODE]|auto]",
+        "list the agents, switch to another one, or let goose choose again; '@NAME …' asks one for one message",
     ),
-    command("/tasks", "", "show the tasks of the last request that was split; Ctrl-C cancels one or all"),
+    command(
+        "/tasks",
+        "[N]",
+        "show the tasks of the last request that was split, or all that one did; Ctrl-C cancels one or all",
+    ),
     command("/mode", "[MODE]", "show or set the permission mode: auto, approve, smart_approve, chat"),
     command("/r", "", "show tool results in full, or fold them again"),
     command("/extension", "CMD", "add an MCP server program, like '--with-extension'"),
@@ -53,7 +57,7 @@ pub(crate) enum Slash {
     /// Sets the model, or shows it without a name.
     Model(Option<String>),
     Cost,
-    Tasks,
+    Tasks(Option<String>),
     /// Switches the agent, or lists all without a name.
     Agent(Option<String>),
     /// Sets the mode, or shows it without a name.
@@ -93,7 +97,7 @@ impl Slash {
             "compact" | "summarize" => Self::Compact,
             "model" => Self::Model(some),
             "cost" => Self::Cost,
-            "tasks" => Self::Tasks,
+            "tasks" => Self::Tasks(some),
             "agent" | "agents" => Self::Agent(some),
             "mode" => Self::Mode(some),
             "r" => Self::Full,

@@ -79,8 +79,17 @@ impl RequestHandler<'_> {
         }
         self.handing.request = Some(text);
         if route.is_once {
+            // A small model cannot hand back what is not for that agent.
+            let is_small = self.work.context.processor().model().prompt_style == PromptStyle::Brief;
             let (manifest, mode) = catalog.find(&route.id()).map_err(no_agent)?;
-            self.begin_one_reply(OneReplyAgent::routed(manifest, mode)).await?;
+            if !is_small
+                && let Err(Abort::Failed(failure)) =
+                    self.begin_one_reply(OneReplyAgent::routed(manifest, mode)).await
+            {
+                let notice =
+                    format!("{} cannot answer: {} {} does.", route.id(), failure.message, present.id());
+                self.work.emit(Event::Notice(notice));
+            }
             return Ok(None);
         }
         // The agents of tasks work in sessions of their own.
@@ -181,7 +190,8 @@ impl RequestHandler<'_> {
         }
         context.outlets.events.store_later(Step::agent_changed(agent.id(), ChosenBy::Routing));
         if present.id() == default_id() {
-            self.orchestrator.parked.lock().replace(Arc::clone(present));
+            let earlier = self.orchestrator.parked.lock().replace(Arc::clone(present));
+            earlier.into_iter().for_each(|earlier| context.close_later(earlier));
         } else {
             context.close_later(Arc::clone(present));
         }

@@ -47,7 +47,7 @@ impl Shown {
 
 /// Follows a delegate's reply to its end. Tool calls are shown in the parent's log, questions are asked there and answered
 /// here. Of notices and the last answer, a line is shown as progress of the call; other text stays with the delegate. Of a task,
-/// the begun calls and the notices are shown. Cancelling stops the reply and withdraws its questions.
+/// the calls with their results, what they log, and the notices are shown. Cancelling stops the reply and withdraws its questions.
 pub(crate) async fn relay(
     parent: &Weak<EventHub>,
     shown: &Shown,
@@ -93,8 +93,8 @@ fn show(parent: &Weak<EventHub>, shown: &Shown, delegate: &Exchange, record: &Ev
     let sink = hub.outside().of_task(&shown.task(delegate));
     if let Shown::Task(task) = shown {
         match record.event.clone() {
-            Event::ToolStarted { name, arguments, .. } => {
-                sink.show(Event::TaskProgress { task: task.clone(), tool: name, arguments });
+            event @ (Event::ToolStarted { .. } | Event::ToolFinished { .. } | Event::Log { .. }) => {
+                sink.show(Event::TaskProgress { task: task.clone(), event: Box::new(event) });
             }
             Event::Notice(notice) => sink.show(Event::Notice(format!("Task {task}: {notice}"))),
             _ => {}

@@ -34,7 +34,10 @@ impl RequestHandler<'_> {
             return Err(Abort::failed(reason, "Use another mode, or one of goose's own agents.".to_owned()));
         }
         let task = self.task_for_external(agent, message);
-        self.work.run_external(agent, &task).await
+        self.orchestrator.told_external.lock().take();
+        let outcome = self.work.run_external(agent, &task).await?;
+        self.orchestrator.told_external.lock().replace(Arc::downgrade(agent));
+        Ok(outcome)
     }
 
     /// The task for the agent: the words of the message, without the agent's name, with what goose adds to a message, and what was said in
@@ -54,8 +57,8 @@ impl RequestHandler<'_> {
         let before = at.map_or(&messages[..0], |at| &messages[..at]);
         let asides = at.map(|at| messages[at].content.iter().filter(|part| part.is_aside()));
         let asides = asides.into_iter().flatten().filter_map(MessageContent::as_text).map(str::to_owned);
-        let is_known = self.orchestrator.told_external.lock().replace(Arc::downgrade(agent));
-        let is_known = is_known.is_some_and(|known| known.ptr_eq(&Arc::downgrade(agent)));
+        let told = self.orchestrator.told_external.lock();
+        let is_known = told.as_ref().is_some_and(|known| known.ptr_eq(&Arc::downgrade(agent)));
         let session = transcript(before).filter(|_| !is_known).map(|session| format!("{SESSION}{session}"));
         [words].into_iter().chain(asides).chain(session).collect::<Vec<_>>().join("\n\n")
     }

@@ -207,7 +207,7 @@ impl RequestHandler<'_> {
                 self.message_to(agent, message).await
             }
             Request::Plan(model) => {
-                let agent = OneReplyAgent::planner(model)?;
+                let agent = OneReplyAgent::planner(&self.work.context.agents.catalog(), model)?;
                 self.message_to(agent, synthetic_message(WRITE_PLAN)).await
             }
             Request::Task(handover, summarizer) => {
@@ -269,18 +269,19 @@ impl RequestHandler<'_> {
 
     /// Lets the agent answer, and checks the result.
     async fn answer(&mut self, message: Option<Message>) -> StepResult<Outcome> {
-        let external = self.work.context.agent().external.clone();
-        if let Some(external) = external {
-            let outcome = self.reply_by_external(&external, message.as_ref()).await?;
-            return self.check_result(outcome, Checked::Reply).await;
-        }
-        let outcome = self.run_agent().await?;
+        let outcome = self.run_agent(message.as_ref()).await?;
         self.check_result(outcome, Checked::Reply).await
     }
 
-    /// Runs the loop with the agent, and with the next one if it hands the request back.
-    async fn run_agent(&mut self) -> StepResult<Outcome> {
+    /// Runs the loop with the agent, and with the next one if it hands the request back. An external agent works in the model's place.
+    async fn run_agent(&mut self, message: Option<&Message>) -> StepResult<Outcome> {
         loop {
+            let external = self.work.context.agent().external.clone();
+            if let Some(external) = external {
+                return self.reply_by_external(&external, message).await;
+            }
+            // What is said now, an external agent does not know.
+            self.orchestrator.told_external.lock().take();
             let functions = self.functions();
             match self.work.run(functions).await? {
                 LoopEnd::Over(outcome) => return Ok(outcome),

@@ -66,9 +66,8 @@ impl OneReplyAgent {
     }
 
     /// The mode that writes plans, with a model of its own if one is given.
-    pub(super) fn planner(model: Option<Arc<dyn Provider>>) -> StepResult<Self> {
-        let planner =
-            AgentCatalog::builtin().find(&format!("{}/{}", goose_agent::NAME, goose_agent::PLANNER));
+    pub(super) fn planner(catalog: &AgentCatalog, model: Option<Arc<dyn Provider>>) -> StepResult<Self> {
+        let planner = catalog.find(&format!("{}/{}", goose_agent::NAME, goose_agent::PLANNER));
         let (manifest, mode) = planner.map_err(|error| Abort::failed(error.to_string(), None))?;
         Ok(Self { manifest, mode, model, words: None, chosen_by: ChosenBy::User })
     }

@@ -86,7 +86,7 @@ impl RequestHandler<'_> {
         }
         let told = format!("{TRY_AGAIN}\n{}", listed(&verdict.reasons));
         self.work.record(Step::Message { message: synthetic_message(told) }).await?;
-        let outcome = self.run_agent().await?;
+        let outcome = self.run_agent(None).await?;
         if let Some(verdict) = self.verdict(&outcome, Checked::Tasks).await?.filter(|verdict| !verdict.pass) {
             let report = format!("{NOT_MET}\n{}", listed(&verdict.reasons));
             self.work.emit(Event::Text(format!("\n\n{report}")));
@@ -138,7 +138,7 @@ impl RequestHandler<'_> {
                         let arguments = &arguments[..arguments.floor_char_boundary(MAX_CALL_BYTES)];
                         let _ = writeln!(result, "Call of {name}: {arguments}");
                     }
-                    part if is_answer => {
+                    part if is_answer && !part.as_text().is_some_and(|text| text.starts_with(TRY_AGAIN)) => {
                         let _ = writeln!(result, "{}", part.as_text().unwrap_or_default());
                     }
                     _ => {}

@@ -160,7 +160,9 @@ pub fn route(
     if !jobs.is_empty() {
         return Ok(list(&router, text, &jobs, settings));
     }
-    if let Some((agent, mode)) = router.named(text) {
+    let is_present =
+        |(agent, mode): &(&str, &str)| session.is_some_and(|it| (&*it.agent, &*it.mode) == (*agent, *mode));
+    if let Some((agent, mode)) = router.named(text).filter(|named| !is_present(named)) {
         let named = catalog.find(&format!("{agent}/{mode}"))?;
         // Work on the project goes on with the same agent; a recipe or a look at earlier sessions is a single answer.
         let is_first =

@@ -28,7 +28,7 @@ impl TaskBoard {
     /// Replaces the tasks. All of them end with the token.
     pub(super) fn begin(&self, graph: &TaskGraph, all: &CancellationToken) {
         let entry = |task: &super::graph::GraphTask| Entry {
-            status: TaskStatus::new(task.planned.clone(), state(&task.state)),
+            status: TaskStatus::new(task.planned.clone(), state(&task.state), task.session.clone()),
             cancellation: all.child_token(),
         };
         *self.entries.lock() = graph.tasks.iter().map(entry).collect();
@@ -38,6 +38,7 @@ impl TaskBoard {
     pub(super) fn update(&self, graph: &TaskGraph) {
         for (entry, task) in self.entries.lock().iter_mut().zip(&graph.tasks) {
             entry.status.state = state(&task.state);
+            entry.status.session.clone_from(&task.session);
         }
     }
 

@@ -31,8 +31,10 @@ pub(super) struct GraphTask {
     pub(super) attempts: u32,
     /// The reason why the last attempt failed.
     pub(super) failure: Option<String>,
-    /// The session to go on with, because goose was ended in the middle of the task.
-    pub(super) resumed: Option<SessionId>,
+    /// The session of the last attempt.
+    pub(super) session: Option<SessionId>,
+    /// Set if that session goes on, because goose was ended in the middle of the task.
+    pub(super) is_resumed: bool,
     /// The tokens of all attempts, and their price where it is known.
     pub(super) usage: Usage,
     pub(super) dollars: Option<f64>,
@@ -58,7 +60,8 @@ impl GraphTask {
             state: State::Waiting,
             attempts: 0,
             failure: None,
-            resumed: None,
+            session: None,
+            is_resumed: false,
             usage: Usage::default(),
             dollars: Some(0.0),
             facts: Facts::default(),

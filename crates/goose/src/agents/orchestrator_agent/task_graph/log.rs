@@ -48,7 +48,8 @@ impl TaskLog {
             Step::TaskStarted { session, attempt, .. } => {
                 // The attempt goes on.
                 task.attempts = attempt.saturating_sub(1);
-                task.resumed = Some(session.clone());
+                task.session = Some(session.clone());
+                task.is_resumed = true;
             }
             Step::TaskFinished(TaskFinished { end, result, usage, dollars, facts, .. }) => {
                 task.state = State::Over { end: *end, result: result.clone() };
@@ -115,7 +116,8 @@ mod tests {
         assert_eq!(graph.spent(), (Usage { input: 3, ..Usage::default() }, None));
         assert_eq!(graph.ready(), Some(1));
         assert_eq!(graph.tasks[1].attempts, 1);
-        assert_eq!(graph.tasks[1].resumed, Some("20261115_3".parse().unwrap()));
+        assert_eq!(graph.tasks[1].session, Some("20261115_3".parse().unwrap()));
+        assert!(graph.tasks[1].is_resumed);
     }
 
     #[test]

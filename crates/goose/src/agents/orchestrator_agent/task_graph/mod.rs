@@ -59,16 +59,27 @@ impl RequestHandler<'_> {
                 return Ok(None);
             }
         };
-        self.work.record(Step::TaskPlan { tasks: tasks.clone() }).await?;
-        self.run_graph(TaskGraph::new(tasks), asks).await
+        let (step, graph) = (Step::TaskPlan { tasks: tasks.clone() }, TaskGraph::new(tasks));
+        if asks {
+            // Stored once it is agreed to: what was only asked must not be resumed.
+            match self.show_plan(&graph, true).await {
+                PlanDecision::Run => self.work.record(step).await?,
+                PlanDecision::AsOne => return Ok(None),
+                _ => return Err(Abort::Cancelled),
+            }
+        } else {
+            self.work.record(step).await?;
+            self.show_plan(&graph, false).await;
+        }
+        self.run_graph(graph).await.map(Some)
     }
 
     /// Goes on with tasks that goose was ended in the middle of.
     pub(super) async fn resume_tasks(&mut self, log: TaskLog) -> StepResult<Outcome> {
-        match self.run_graph(log.into_graph(), false).await? {
-            Some(outcome) => self.check_result(outcome, Checked::Tasks).await,
-            None => Err(Abort::Cancelled),
-        }
+        let graph = log.into_graph();
+        self.show_plan(&graph, false).await;
+        let outcome = self.run_graph(graph).await?;
+        self.check_result(outcome, Checked::Tasks).await
     }
 
     /// Returns true if there are interrupted tasks, and the user goes on with them.
@@ -82,25 +93,11 @@ impl RequestHandler<'_> {
         interrupted.as_ref().and_then(|log| texts::interrupted_report(log.graph()))
     }
 
-    async fn run_graph(&mut self, mut graph: TaskGraph, asks: bool) -> StepResult<Option<Outcome>> {
-        let decision = self.show_plan(&graph, asks).await;
-        if decision != PlanDecision::Run {
-            return self.leave_tasks(decision).await;
-        }
+    async fn run_graph(&mut self, mut graph: TaskGraph) -> StepResult<Outcome> {
         let scheduled = self.schedule(&mut graph).await;
         self.orchestrator.board.end();
         scheduled?;
-        self.join(&graph).await.map(Some)
-    }
-
-    /// Drops tasks that the user does not want.
-    async fn leave_tasks(&mut self, decision: PlanDecision) -> StepResult<Option<Outcome>> {
-        self.orchestrator.board.end();
-        if decision != PlanDecision::AsOne {
-            return Err(Abort::Cancelled);
-        }
-        self.work.record(Step::TaskPlan { tasks: Vec::new() }).await?;
-        Ok(None)
+        self.join(&graph).await
     }
 
     /// Tells the model what tasks have done that do not go on.

@@ -130,7 +130,7 @@ impl RequestHandler<'_> {
         };
         let task = &mut graph.tasks[at];
         task.attempts += 1;
-        task.resumed = None;
+        task.is_resumed = false;
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
@@ -138,6 +138,7 @@ impl RequestHandler<'_> {
             }
         };
         task.state = State::Running;
+        task.session = Some(prepared.session.clone());
         let (id, session, attempt) = (task.planned.id.clone(), prepared.session.clone(), task.attempts);
         self.work.record(Step::TaskStarted { task: id.clone(), session: session.clone(), attempt }).await?;
         self.work.events.of_task(&id).emit(Event::TaskStarted { task: id, session, attempt });
@@ -163,7 +164,7 @@ impl RequestHandler<'_> {
                 writer: TaskWriter::new(&graph.writes, &task.planned.id),
                 payer: Arc::clone(&running.ledger),
                 cancellation: self.orchestrator.board.cancellation(at),
-                resumed: task.resumed.clone(),
+                resumed: task.session.clone().filter(|_| task.is_resumed),
             }),
         })
     }

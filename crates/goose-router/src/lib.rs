@@ -56,7 +56,7 @@ pub struct Candidate<'a> {
     pub agent: &'a str,
     /// The slug of its mode.
     pub mode: &'a str,
-    /// What it can do.
+    /// Its means.
     pub means: Means,
     /// Texts about its purpose, each with a weight, if it does not come with goose; the classifier knows the others.
     pub about: Vec<(&'a str, f32)>,
@@ -166,7 +166,7 @@ impl<'a> Router<'a> {
     }
 }
 
-/// What a request needs an agent to be able to do. Everything, if it is not clear or not in English.
+/// Returns the means that a request needs. Everything, if it is not clear or not in English.
 pub fn needs(text: &str) -> Means {
     let words = words::words(text);
     if is_foreign(text, &words) { Means::ALL } else { needs::needs(text, &words) }

@@ -5,7 +5,7 @@ use std::{
     ops::{BitOr, BitOrAssign},
 };
 
-/// What a mode can do, or what a request needs to be done.
+/// Means of a mode, or those that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Means(u8);
 

@@ -69,7 +69,7 @@ const COURTESY: WordList = WordList(
 const BEFORE: usize = 3;
 const AFTER: usize = 8;
 
-/// What a request needs at least.
+/// Returns the least that a request needs.
 pub(crate) fn needs(text: &str, words: &[Word]) -> Means {
     let is_one_of = |list: WordList, words: &[Word]| words.iter().any(|word| list.has(&word.shown));
     if !words.is_empty() && words.iter().all(|word| COURTESY.has(&word.shown)) {
@@ -91,7 +91,7 @@ pub(crate) fn needs(text: &str, words: &[Word]) -> Means {
     }
 }
 
-/// What a word of a request needs, if it is a verb.
+/// Returns the need of a word, if it is a verb.
 fn need_of(words: &[Word], at: usize) -> Option<Means> {
     let word = &words[at];
     let shown = word.shown.as_str();
@@ -126,7 +126,7 @@ fn need_of(words: &[Word], at: usize) -> Option<Means> {
     }
 }
 
-/// What a verb needs that says nothing itself, by its object.
+/// Returns the need of a verb that says nothing itself, by its object.
 fn object_of(object: &[Word]) -> Option<Means> {
     let is_file = |word: &Word| word.stem.starts_with("<.") && word.stem != "<.md>";
     let object = object.split(is_file).next().unwrap_or_default();

@@ -53,7 +53,7 @@ fn work(asked: &Asked, command: &str) -> Turn {
 }
 
 #[test]
-fn a_list_is_one_request_where_nobody_can_be_asked() -> anyhow::Result<()> {
+fn a_list_is_one_request_without_a_terminal() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server = ModelServer::answering(|_| Turn::text("Both are done."))?;
     for arguments in [["run", "-t", REQUEST].as_slice(), &["run", "--no-split", "-t", REQUEST]] {

@@ -105,7 +105,7 @@ impl AgentManager {
         Ok(SessionGuard { permissions, notice, mode_change })
     }
 
-    /// How requests are routed: in sessions of the user, as the settings and the options say. `None` for a delegate.
+    /// Settings of the routing: in sessions of the user, as the settings and the options say. `None` for a delegate.
     fn routing(&self, options: &OpenOptions) -> Result<Option<RouteSettings>, OpenError> {
         if options.origin.is_some() {
             return Ok(None);
@@ -237,7 +237,7 @@ struct FirstAgent {
 }
 
 impl FirstAgent {
-    /// The agent of the options. Where the first request of a session is known, and nobody has named an agent, it is routed before
+    /// The agent of the options. Where the first request of a session is known, and no agent is named, it is routed before
     /// anything is wired.
     fn choose(
         options: &mut OpenOptions,
@@ -304,7 +304,7 @@ impl FirstAgent {
     }
 }
 
-/// What a session has while it is open.
+/// Parts of a session that live while it is open.
 struct SessionRuntime {
     session: Session,
     history: History,

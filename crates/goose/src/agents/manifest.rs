@@ -270,7 +270,7 @@ impl AgentMode {
         WRITING_GROUPS.iter().any(|group| self.has_group(group))
     }
 
-    /// What it can do with its groups, as far as goose knows their tools. Who can run commands can also fetch.
+    /// Returns the means that its groups give, as far as goose knows their tools. Who can run commands can also fetch.
     pub fn means(&self) -> Means {
         let means = self.tool_groups.iter().map(|access| match (access.group.as_str(), &access.files) {
             ("developer", _) => Means::ALL,

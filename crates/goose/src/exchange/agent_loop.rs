@@ -75,7 +75,7 @@ pub(crate) struct AgentLoop {
     pub(super) progress: LoopProgress,
 }
 
-/// How far a loop is.
+/// Progress of a loop.
 pub(super) struct LoopProgress {
     pub(super) repetition: Repetition,
     /// Count of questions to the model.

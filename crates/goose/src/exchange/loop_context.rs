@@ -29,7 +29,7 @@ use crate::{
     session::{Conversation, Session, Step, StoredStep},
 };
 
-/// What the loop has for the life of a session. Nothing in it changes, or it has a lock.
+/// Parts of the loop that live as long as its session. Nothing in it changes, or it has a lock.
 pub(crate) struct LoopContext {
     pub(crate) folder: FolderContext,
     pub(crate) session: Session,
@@ -51,7 +51,7 @@ pub(crate) struct LoopContext {
     pub(crate) conversation: SharedConversation,
 }
 
-/// What belongs to the folder that a session works in.
+/// Parts that belong to the folder that a session works in.
 pub(crate) struct FolderContext {
     pub(crate) working_dir: PathBuf,
     pub(crate) hints: Hints,

@@ -136,7 +136,7 @@ impl AgentLoop {
 }
 
 impl LoopContext {
-    /// What the model should have in mind: the task list as it stands; for a model with a brief prompt the names of the files
+    /// Text about the surroundings of a request: the task list as it stands; for a model with a brief prompt the names of the files
     /// instead. It is stored with the message: the conversation stays the same when it is resumed, and services can cache it.
     pub(crate) fn surroundings(&self, conversation: &Conversation) -> Option<MessageContent> {
         match self.processor().model().prompt_style {

@@ -16,7 +16,7 @@ use crate::{
     session::{PlannedTask, SessionId, TaskEnd},
 };
 
-/// What is to be replied to.
+/// A request to reply to.
 pub(crate) enum Request {
     /// A message of the user.
     Message(Message),

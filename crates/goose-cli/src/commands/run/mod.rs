@@ -148,8 +148,8 @@ async fn once(
 ) -> io::Result<ExitCode> {
     let exchange = &assembled.exchange;
     let reply = if message.is_empty() { exchange.reply() } else { exchange.reply_to(message) };
-    let input_or_nobody = stderr::can_ask().then_some(input);
-    let follower = Follower { exchange, view, signals: &mut signals, input: input_or_nobody };
+    let asked = stderr::can_ask().then_some(input);
+    let follower = Follower { exchange, view, signals: &mut signals, input: asked };
     let ended = follower.follow(reply).await;
     input.restore();
     let within = if matches!(ended, Ok(Ending::Leave(_))) { LEAVE_TIME } else { END_TIME };

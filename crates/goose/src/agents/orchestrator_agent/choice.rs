@@ -135,7 +135,7 @@ impl RequestHandler<'_> {
         Ok(route)
     }
 
-    /// Runs a list of jobs as tasks, if the user wants that. A list that nobody can be asked about is one request.
+    /// Runs a list of jobs as tasks, if the user wants that. Where no user can be asked, a list is one request.
     pub(super) async fn run_list(&mut self, route: &Route) -> StepResult<Option<Outcome>> {
         let split = self.orchestrator.routing.map_or(SplitSetting::Off, |settings| settings.split);
         let asks = split == SplitSetting::Ask;

@@ -10,13 +10,13 @@ use crate::{platform::tom::TopOfMind, session::synthetic};
 enum ContextSource {
     /// The text that the user wants the model to see with each request.
     TopOfMind,
-    /// What earlier sessions have about the request.
+    /// Text of earlier sessions about the request.
     Recall,
     /// The task list, or for a small model the names of the files.
     Surroundings,
     /// Prompts of extensions that changed since the model was last told.
     ExtensionPrompts,
-    /// What tasks have done that were interrupted and do not go on.
+    /// Results of tasks that were interrupted and do not go on.
     InterruptedTasks,
 }
 

@@ -53,7 +53,7 @@ impl RequestHandler<'_> {
         Ok(Message::user(text))
     }
 
-    /// A part with about so many tokens: its summary, or its beginning.
+    /// Shortens a part to a number of tokens: its summary, or its beginning.
     async fn shortened(&self, part: &Part, share: u64, model: &Arc<dyn Provider>) -> StepResult<String> {
         let core = &self.work.context;
         let book = |usage| core.usage.add(model.as_ref(), usage);

@@ -96,7 +96,7 @@ impl OrchestratorSettings {
 /// The orchestrator of one session.
 pub(crate) struct OrchestratorAgent {
     settings: OrchestratorSettings,
-    /// How requests are routed; `None` in the session of a delegate, whose agent is given.
+    /// Settings of the routing; `None` in the session of a delegate, whose agent is given.
     routing: Option<RouteSettings>,
     context: ContextInputs,
     delegates: Arc<dyn Delegates>,

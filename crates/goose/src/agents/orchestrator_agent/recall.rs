@@ -48,7 +48,7 @@ pub(crate) struct Recall {
 }
 
 impl RequestHandler<'_> {
-    /// What earlier sessions have about a message.
+    /// Finds text of earlier sessions about a message.
     pub(super) async fn recalled(&self, message: &Message) -> Option<MessageContent> {
         let (recall_from, text) = self.orchestrator.context.recall.as_ref().zip(request(message))?;
         let context = &self.work.context;

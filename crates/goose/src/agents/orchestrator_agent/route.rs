@@ -124,7 +124,7 @@ pub struct SessionAgent {
     pub agent: String,
     /// The slug of its mode.
     pub mode: String,
-    /// What it can do.
+    /// Its means.
     pub means: Means,
 }
 
@@ -212,7 +212,7 @@ fn later(text: &str, session: &SessionAgent) -> Route {
     Route::new(text, goose_agent::NAME, goose_agent::ASSISTANT, RoutedBy::Local, reason)
 }
 
-/// What a mode can do. An external agent has tools of its own.
+/// Returns the means of a mode. An external agent has tools of its own.
 pub(super) fn means(manifest: &AgentManifest, mode: &AgentMode) -> Means {
     if manifest.connection.is_some() { Means::ALL } else { mode.means() }
 }
@@ -262,7 +262,7 @@ impl Route {
         Self::new(text, agent, mode, RoutedBy::User, "the request names it".to_owned())
     }
 
-    /// Returns true if one agent of the session answers the request, whoever else might be asked.
+    /// Returns true if one agent of the session answers the request, and no model needs to be asked who.
     pub(crate) fn is_settled(&self) -> bool {
         self.is_clear && !self.is_once && self.tasks.len() == 1
     }

@@ -87,7 +87,7 @@ impl RequestHandler<'_> {
         self.orchestrator.interrupted.lock().is_some() && goes_on(message)
     }
 
-    /// What interrupted tasks have done so far, for a message about something else.
+    /// Reports the work of interrupted tasks so far, for a message about something else.
     pub(super) fn interrupted_tasks(&self) -> Option<String> {
         let interrupted = self.orchestrator.interrupted.lock();
         interrupted.as_ref().and_then(|log| texts::interrupted_report(log.graph()))

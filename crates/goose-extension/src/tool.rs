@@ -87,6 +87,8 @@ pub enum ToolAction {
     },
     /// Only calls other tools, each of which is judged by itself.
     CallsTools,
+    /// Gives a task to another agent, whose calls are judged by themselves.
+    Delegates,
 }
 
 impl ToolAction {

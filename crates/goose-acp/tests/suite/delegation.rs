@@ -36,7 +36,7 @@ fn last_result(world: &World) -> String {
 #[tokio::test]
 async fn a_task_is_delegated_to_it_by_name() -> anyhow::Result<()> {
     let task = json!({"source": "other", "instructions": "say hello boss"});
-    let world = world([Turn::call("summon__delegate", task), Turn::text("It greets.")])?;
+    let world = world([Turn::call("delegate", task), Turn::text("It greets.")])?;
     let exchange = world.open("boss", Mode::Auto).await?;
     let seen = tell(&exchange, "Let the other agent greet.").await?;
     assert_eq!((seen.text().as_str(), seen.outcome()?), ("It greets.", &done()));
@@ -52,11 +52,11 @@ async fn a_delegates_write_is_asked_about_in_the_session_of_its_parent() -> anyh
     let file = |world: &World| world.folder().join("a.txt");
     let world = world([])?;
     let task = json!({"source": "other", "instructions": format!("write {} x", file(&world).display())});
-    let model = ModelServer::scripted([Turn::call("summon__delegate", task), Turn::text("Done.")])?;
+    let model = ModelServer::scripted([Turn::call("delegate", task), Turn::text("Done.")])?;
     let world = World { model, ..world };
     let exchange = world.open("boss", Mode::Approve).await?;
     let seen = say(&exchange, "Let it write.", Decision::Allow).await?;
-    assert_eq!(seen.questions(), ["summon__delegate", "developer__write"]);
+    assert_eq!(seen.questions(), ["delegate", "developer__write"]);
     assert_eq!(std::fs::read_to_string(file(&world))?, "x");
     Ok(())
 }
@@ -76,7 +76,7 @@ async fn it_is_a_tool_for_an_agent_that_depends_on_it() -> anyhow::Result<()> {
 #[tokio::test]
 async fn a_failure_is_told_to_the_model_with_what_to_do() -> anyhow::Result<()> {
     let task = json!({"source": "other", "instructions": "crash"});
-    let world = world([Turn::call("summon__delegate", task), Turn::text("It failed.")])?;
+    let world = world([Turn::call("delegate", task), Turn::text("It failed.")])?;
     let exchange = world.open("boss", Mode::Auto).await?;
     tell(&exchange, "Let it work.").await?;
     let result = last_result(&world);

@@ -177,7 +177,7 @@ mod tests {
         assert!(long.ends_with("x…") && long.chars().count() <= 40, "{long}");
         assert_eq!(shown("x__list", json!({})), "▸ x: list");
         let task = json!({"async": true, "instructions": "Count the files", "source": "judge"});
-        assert_eq!(shown("summon__delegate", task), "▸ summon: delegate  Count the files");
+        assert_eq!(shown("delegate", task), "▸ delegate  Count the files");
     }
 
     #[test]

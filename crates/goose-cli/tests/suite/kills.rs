@@ -332,9 +332,10 @@ fn a_delegate_that_worked_when_goose_was_killed_is_reported_as_interrupted() -> 
     let boss = "name: boss\nmodes: [{slug: main, tool_groups: [summon], dependencies: [summon]}]\n";
     std::fs::write(agents.join("boss.yaml"), boss)?;
     let server = ModelServer::answering(|asked| {
-        let is_boss = asked.tool_names().contains(&"summon__delegate");
+        let is_delegate = asked.body.to_string().contains("Another agent has given you one task");
+        let is_boss = asked.tool_names().contains(&"delegate") && !is_delegate;
         match (is_boss, asked.tool_results().is_empty()) {
-            (true, true) => Turn::call("summon__delegate", json!({ "instructions": "Sleep" })),
+            (true, true) => Turn::call("delegate", json!({ "instructions": "Sleep" })),
             (true, false) => Turn::text(DONE),
             (false, _) => {
                 let long = json!({ "command": "echo $$ > started; sleep 600; touch ended" });

@@ -88,6 +88,7 @@ impl Judge {
             origin: Origin::Own,
             arguments: &arguments,
             working_dir: &self.home.path().join("work"),
+            concern: None,
         };
         let begin = Instant::now();
         black_box(self.permissions.judge(&call));

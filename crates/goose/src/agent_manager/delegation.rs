@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use goose_extension::{Caller, MessageContent, Role, ToolError, ToolResult, visible_line};
-use goose_providers::{Provider, RetryPolicy};
+use goose_providers::{Provider, RetryPolicy, Usage};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -20,13 +20,13 @@ use crate::{
     agents::{
         catalog::AgentCatalog,
         manifest::{AgentManifest, AgentMode},
-        orchestrator_agent::{Shown, relay},
+        orchestrator_agent::{OrchestratorSettings, Shown, relay},
     },
     config::ConfigError,
     context::Handover,
     exchange::{
         ActiveModels, DONE, Delegate, DelegateEnd, DelegateTask, Delegates, EventHub, Exchange, MAX_AT_ONCE,
-        Outcome, PreparedDelegate, SessionTasks, TaskWriter, UsageLedger,
+        Outcome, PreparedDelegate, SessionTasks, TaskWriter, UsageLedger, used_up,
     },
     permission::Permissions,
     session::{Facts, NewSession, Session, SessionId, Step},
@@ -46,9 +46,6 @@ pub(crate) const MAX_DEPTH: u32 = 2;
 
 /// The turns of a delegate unless something else is said.
 const DEFAULT_TURNS: u32 = 25;
-
-/// The results of background tasks that are kept until they are asked for.
-const MAX_KEPT: usize = 64;
 
 const SUBAGENT_PROVIDER: &str = "GOOSE_SUBAGENT_PROVIDER";
 const SUBAGENT_MODEL: &str = "GOOSE_SUBAGENT_MODEL";
@@ -95,6 +92,17 @@ pub(super) struct DelegatingSession {
     pub(super) origin: DelegateOrigin,
     /// Background tasks by the id of their session.
     pub(super) background: Mutex<BTreeMap<String, Delegate>>,
+    /// The tokens of the present request, once it has given a task away.
+    pub(super) budget: Mutex<Option<Budget>>,
+}
+
+/// The tokens that the tasks of one request may use together.
+#[derive(Clone)]
+pub(super) struct Budget {
+    ledger: Arc<UsageLedger>,
+    most: u64,
+    /// Cancelled when they are used, and with the session.
+    used_up: CancellationToken,
 }
 
 #[async_trait]
@@ -134,26 +142,29 @@ impl Delegates for Delegation {
         Ok(PreparedDelegate::new(work.id.clone(), move || session.launch(work)))
     }
 
-    fn keep(&self, delegate: Delegate) {
-        let mut background = self.0.background.lock();
-        while background.len() >= MAX_KEPT
-            && let Some(id) = background.iter().find(|(_, kept)| kept.is_finished()).map(|(id, _)| id.clone())
-        {
-            background.remove(&id);
-        }
-        background.insert(delegate.id.to_string(), delegate);
+    fn begin_request(&self) {
+        self.0.budget.lock().take();
     }
 
-    fn find(&self, id: &str) -> Option<Delegate> {
-        self.0.background.lock().get(id).cloned()
+    fn keep(&self, mut delegate: Delegate) {
+        let (session, id) = (Arc::clone(&self.0), delegate.id.to_string());
+        self.0.background.lock().insert(id.clone(), delegate.clone());
+        self.0.tasks.tracker.spawn(async move {
+            let result = delegate.result().await;
+            let result = result.unwrap_or_else(|error| format!("Error: {error}"));
+            let mut background = session.background.lock();
+            if background.remove(&id).is_some() {
+                session.tasks.results.add(format!("The background task {id} has ended:\n{result}"));
+            }
+        });
     }
 
-    fn forget(&self, id: &str) {
-        self.0.background.lock().remove(id);
+    fn take(&self, id: &str) -> Option<Delegate> {
+        self.0.background.lock().remove(id)
     }
 
-    fn background(&self) -> Vec<(String, bool)> {
-        self.0.background.lock().values().map(|kept| (kept.id.to_string(), kept.is_finished())).collect()
+    fn background(&self) -> Vec<String> {
+        self.0.background.lock().keys().cloned().collect()
     }
 }
 
@@ -161,7 +172,9 @@ impl DelegatingSession {
     /// The work of a delegate, in a session of its own.
     async fn work(&self, task: DelegateTask, call: &str) -> ToolResult<DelegateWork> {
         let place = self.place()?;
+        let budget = task.graph.is_none().then(|| self.budget()).transpose()?;
         let session = self.session_of(&task).await?;
+        let payer = budget.as_ref().map(|budget| Arc::clone(&budget.ledger));
         Ok(DelegateWork {
             id: session.session.id().clone(),
             place,
@@ -171,12 +184,35 @@ impl DelegatingSession {
                 Some(graph) => Shown::Task(graph.task.clone()),
                 None => Shown::Call(call.to_owned()),
             },
-            cancellation: match &task.graph {
-                Some(graph) => graph.cancellation.clone(),
-                None => self.tasks.ended.child_token(),
+            cancellation: match (&task.graph, &budget) {
+                (Some(graph), _) => graph.cancellation.clone(),
+                (None, Some(budget)) => budget.used_up.child_token(),
+                (None, None) => self.tasks.ended.child_token(),
             },
-            options: self.options(task).await?.with_session(session),
+            options: self.options(task, payer).await?.with_session(session),
+            budget,
         })
+    }
+
+    /// The tokens of the present request.
+    fn budget(&self) -> ToolResult<Budget> {
+        let mut budget = self.budget.lock();
+        let budget = match &*budget {
+            Some(budget) => budget,
+            None => {
+                let settings = OrchestratorSettings::load(self.binder.settings());
+                let most = settings.map_err(|error| ToolError::execution(error.to_string()))?.max_tokens;
+                let used_up = self.tasks.ended.child_token();
+                let ledger = UsageLedger::part_of(&self.usage, Usage::default(), most, used_up.clone());
+                budget.insert(Budget { ledger, most, used_up })
+            }
+        };
+        match budget.used_up.is_cancelled() {
+            true => {
+                Err(ToolError::Denied(format!("Not run: {} Do the task yourself.", used_up(budget.most))))
+            }
+            false => Ok(budget.clone()),
+        }
     }
 
     /// Lets a delegate work.
@@ -232,7 +268,7 @@ impl DelegatingSession {
         })
     }
 
-    async fn options(&self, task: DelegateTask) -> ToolResult<OpenOptions> {
+    async fn options(&self, task: DelegateTask, payer: Option<Arc<UsageLedger>>) -> ToolResult<OpenOptions> {
         let unusable = |error: ConfigError| ToolError::execution(error.to_string());
         let settings = self.binder.settings();
         let limit = settings.get::<u32>(SUBAGENT_MAX_TURNS).map_err(unusable)?.unwrap_or(DEFAULT_TURNS);
@@ -254,7 +290,7 @@ impl DelegatingSession {
         options.only_extensions = task.only_extensions;
         let (payer, writer) = match task.graph {
             Some(graph) => (graph.payer, Some(graph.writer)),
-            None => (Arc::clone(&self.usage), self.writer.clone()),
+            None => (payer.unwrap_or_else(|| Arc::clone(&self.usage)), self.writer.clone()),
         };
         options.writer = writer;
         options.origin = Some(DelegateOrigin {
@@ -301,7 +337,7 @@ impl DelegatingSession {
 
     /// Works on a task to its end. Everything that it started has ended when this returns.
     async fn run(&self, work: DelegateWork) -> DelegateEnd {
-        let DelegateWork { place, options, prompt, begun, shown, cancellation, .. } = work;
+        let DelegateWork { place, options, prompt, begun, shown, cancellation, budget, .. } = work;
         let cancelled = || DelegateEnd::without_session(ToolError::Cancelled(CANCELLED.to_owned()));
         let wait = Arc::clone(&self.origin.slots).acquire_owned();
         let _place = match place {
@@ -333,7 +369,14 @@ impl DelegatingSession {
         };
         let (answer, (usage, dollars)) = (last_answer(&exchange), exchange.spent());
         exchange.close().await;
-        DelegateEnd { result: result(outcome, answer), usage, dollars, facts }
+        let most = budget.filter(|budget| budget.used_up.is_cancelled()).map(|budget| budget.most);
+        let result = match (result(outcome, answer), most) {
+            (Err(ToolError::Cancelled(_)), Some(most)) if !self.tasks.ended.is_cancelled() => {
+                Err(ToolError::execution(used_up(most)))
+            }
+            (result, _) => result,
+        };
+        DelegateEnd { result, usage, dollars, facts }
     }
 }
 
@@ -346,6 +389,7 @@ struct DelegateWork {
     begun: SessionProgress,
     shown: Shown,
     cancellation: CancellationToken,
+    budget: Option<Budget>,
 }
 
 /// The state of a delegate's session when it is opened.

@@ -366,6 +366,7 @@ impl Wiring {
             writer: options.writer.clone(),
             origin: std::mem::take(&mut *runtime.origin.lock()),
             background: Mutex::default(),
+            budget: Mutex::default(),
         }));
         let notifier = SessionNotifier::new(&runtime.events, Arc::clone(&options.notifier));
         let maker = AgentMaker {

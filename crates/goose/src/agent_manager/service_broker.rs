@@ -137,8 +137,8 @@ fn may_use(mode: &AgentMode, builtin: &Builtin) -> bool {
     let is_named = mode.has_group(builtin.name);
     match builtin.class {
         ExtensionClass::Meta => is_named || mode.can_run_commands(),
-        // Its tool `load` comes with the services.
-        _ if builtin.name == "summon" => is_named || mode.has_group("mcp"),
+        // Its tool `load` comes with the services, and `delegate` to modes that can run commands.
+        _ if builtin.name == "summon" => is_named || mode.has_group("mcp") || mode.can_run_commands(),
         _ => is_named,
     }
 }

@@ -30,7 +30,9 @@ pub(super) fn select(mode: &AgentMode, all: &[Arc<ToolHandle>]) -> Vec<Arc<ToolH
 }
 
 fn selected(mode: &AgentMode, tool: &Arc<ToolHandle>) -> Option<Arc<ToolHandle>> {
-    if tool.class == ExtensionClass::Meta && is_own(tool) && mode.can_run_commands() {
+    // What they reach is judged by itself, and a mode that runs commands could do as much.
+    let reaches_others = (tool.class == ExtensionClass::Meta && is_own(tool)) || tool.delegates();
+    if reaches_others && mode.can_run_commands() {
         return Some(Arc::clone(tool));
     }
     let given: Vec<&GroupAccess> =

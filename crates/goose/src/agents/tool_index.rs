@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use goose_extension::{JsonObject, Tool, ToolError};
+use goose_extension::{JsonObject, Tool, ToolAction, ToolError};
 use serde_json::json;
 
 use super::{
@@ -54,6 +54,9 @@ impl ToolHandle {
             Origin::Own => builtins::class_of(extension),
             Origin::Foreign => ExtensionClass::Service,
         };
+        // Delegation is a part of goose itself, so its function has no extension in front of its name.
+        let is_function = origin == Origin::Own && tool.action() == Some(&ToolAction::Delegates);
+        let name = if is_function { bare_name.clone() } else { name };
         Self {
             tool: tool.with_name(name),
             extension: extension.to_owned(),
@@ -125,6 +128,11 @@ impl ToolHandle {
         self.fingerprint.get_or_init(|| ToolFingerprint::new(&self.bare_name, &self.tool))
     }
 
+    /// Returns true for the function of goose's own that gives tasks to other agents.
+    pub(crate) fn delegates(&self) -> bool {
+        self.origin == Origin::Own && self.tool.action() == Some(&ToolAction::Delegates)
+    }
+
     /// A call of it, for the permissions to judge.
     pub fn call<'a>(&'a self, arguments: &'a JsonObject, working_dir: &'a Path) -> CallToJudge<'a> {
         CallToJudge {
@@ -133,6 +141,7 @@ impl ToolHandle {
             origin: self.origin,
             arguments,
             working_dir,
+            concern: None,
         }
     }
 }

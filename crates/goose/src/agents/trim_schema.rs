@@ -20,7 +20,7 @@ fn trim_object(schema: &JsonObject) -> JsonObject {
 fn is_needed(key: &str, value: &Value) -> bool {
     match key {
         "$schema" | "title" | "format" | "maximum" | "maxItems" | "maxLength" => false,
-        "minimum" => *value != 0,
+        "minimum" => value.as_f64() != Some(0.0),
         "additionalProperties" | "default" => value.is_object(),
         _ => true,
     }

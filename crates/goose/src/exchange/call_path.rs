@@ -28,13 +28,18 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use self::running_call::RunningCall;
 use super::{
+    delegates,
     event::{self, Approval, Decision, Event, ToolEnd},
     event_hub::EventSink,
     sanitize_output::{brief, make_visible, sanitize_output},
     task_writes::TaskWriter,
 };
 use crate::{
-    agents::{ToolHandle, agent::ActiveAgent, toolset::Toolset},
+    agents::{
+        ToolHandle,
+        agent::{ActiveAgent, AgentSource},
+        toolset::Toolset,
+    },
     permission::{ApprovalSnapshot, CallToJudge, Origin, Permissions, Rule, Verdict},
 };
 
@@ -64,6 +69,8 @@ pub(super) struct CallPath {
     pub(super) writer: Option<TaskWriter>,
     /// Set once a call has changed a file.
     pub(super) has_written: Arc<AtomicBool>,
+    /// The agents that tasks can be given to.
+    pub(super) agents: Arc<dyn AgentSource>,
 }
 
 /// A place for a call: its id, and the calls around it.
@@ -102,6 +109,8 @@ pub(super) struct Call {
     pub(super) files: Vec<JudgedPath>,
     /// The files that it is known to write.
     writes: Vec<PathBuf>,
+    /// The reason why a person should be asked, besides what the permissions find.
+    concern: Option<String>,
 }
 
 /// A call that is not run, and why. The text is for the model.
@@ -154,7 +163,8 @@ impl Call {
     pub(super) fn check(id: CallId, resolved: Resolved, arguments: JsonObject) -> Result<Self, Refused> {
         let Resolved { toolset, handle } = resolved;
         let arguments = handle.tool.validate(arguments).map_err(Refused::rejected)?;
-        Ok(Self { id, handle, arguments, toolset, note: None, files: Vec::new(), writes: Vec::new() })
+        let (files, writes) = (Vec::new(), Vec::new());
+        Ok(Self { id, handle, arguments, toolset, note: None, files, writes, concern: None })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -162,7 +172,8 @@ impl Call {
     }
 
     fn to_judge<'a>(&'a self, working_dir: &'a Path) -> CallToJudge<'a> {
-        self.handle.call(self.arguments.as_object(), working_dir)
+        let call = self.handle.call(self.arguments.as_object(), working_dir);
+        CallToJudge { concern: self.concern.as_deref(), ..call }
     }
 }
 
@@ -180,7 +191,10 @@ impl CallPath {
     }
 
     /// Asks the permissions whether a call may run.
-    pub(super) async fn judge(&self, call: Call) -> Result<Judged, Refused> {
+    pub(super) async fn judge(&self, mut call: Call) -> Result<Judged, Refused> {
+        if call.handle.delegates() {
+            call.concern = delegates::concern(call.arguments.as_object(), || self.agents.catalog());
+        }
         let (call, judgement) = self.consult(call, Permissions::judgement).await?;
         let call = Call { files: judgement.files, writes: judgement.writes, ..call };
         let files = call.files.iter().filter_map(|file| file.target.as_ref().ok());

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use goose_extension::{ToolError, ToolResult};
+use goose_extension::{JsonObject, ToolError, ToolResult};
 use goose_providers::Usage;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -45,17 +45,38 @@ pub(crate) trait Delegates: Send + Sync {
     /// Fails if it cannot be started; the text says why.
     async fn prepare(&self, task: DelegateTask, call: &str) -> ToolResult<PreparedDelegate>;
 
-    /// Keeps a delegate that works in the background, until its result is asked for.
+    /// Gives the tasks from here on the tokens of a new request.
+    fn begin_request(&self);
+
+    /// Keeps a delegate that works in the background. When it ends, its result is told to the model, unless it was taken.
     fn keep(&self, delegate: Delegate);
 
-    /// A background task by its id.
-    fn find(&self, id: &str) -> Option<Delegate>;
+    /// Takes a background task, to wait for its result.
+    fn take(&self, id: &str) -> Option<Delegate>;
 
-    /// Forgets a background task whose result was handed out.
-    fn forget(&self, id: &str);
+    /// The ids of the background tasks that are at work.
+    fn background(&self) -> Vec<String>;
+}
 
-    /// The background tasks: their ids, and whether they are finished.
-    fn background(&self) -> Vec<(String, bool)>;
+/// The reason why a person should be asked before a task is given away: another model, or an agent that is not a part of goose.
+pub(super) fn concern(arguments: &JsonObject, catalog: impl FnOnce() -> AgentCatalog) -> Option<String> {
+    let text = |name: &str| arguments.get(name)?.as_str().map(str::trim).filter(|text| !text.is_empty());
+    let model: Vec<&str> = ["provider", "model"].into_iter().filter_map(text).collect();
+    if !model.is_empty() {
+        return Some(format!("it gives the task to another model, `{}`", model.join(":")));
+    }
+    let (agent, _) = catalog().find(agent_source(text("source")?)).ok()?;
+    agent.connection.is_some().then(|| format!("it gives the task to the external agent `{}`", agent.name))
+}
+
+/// The reason why no task is given away any more: the setting that says so.
+pub(crate) fn used_up(most: u64) -> String {
+    format!("The tasks have used the {most} tokens that `orchestrator.max_tokens` allows.")
+}
+
+/// The name of an agent in the argument `source`.
+pub(crate) fn agent_source(source: &str) -> &str {
+    source.trim().trim_start_matches("agent:")
 }
 
 /// A delegate that is ready to work.
@@ -190,9 +211,5 @@ impl Delegate {
     /// Stops it when the guard is dropped.
     pub(crate) fn cancel_on_drop(&self) -> DropGuard {
         self.cancellation.clone().drop_guard()
-    }
-
-    pub(crate) fn is_finished(&self) -> bool {
-        self.end.borrow().is_some() || self.end.has_changed().is_err()
     }
 }

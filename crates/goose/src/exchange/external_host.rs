@@ -194,6 +194,7 @@ impl ExternalHost {
             origin: Origin::Foreign,
             arguments: shown,
             working_dir: &self.call.path.working_dir,
+            concern: None,
         };
         self.permit_shown(&call).await
     }

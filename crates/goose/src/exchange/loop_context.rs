@@ -6,6 +6,7 @@ use goose_extension::{Caller, ExchangeView, Model, Notifier, Tool};
 use goose_providers::{RequestOptions, RetryPolicy};
 use jiff::tz::TimeZone;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -80,6 +81,37 @@ pub(crate) struct SessionTasks {
     pub(crate) tracker: TaskTracker,
     /// Cancelled when the session is closed.
     pub(crate) ended: CancellationToken,
+    pub(crate) results: Arc<BackgroundResults>,
+}
+
+/// Results of background tasks that the model does not know yet.
+#[derive(Debug, Default)]
+pub(crate) struct BackgroundResults {
+    texts: Mutex<Vec<String>>,
+    added: Notify,
+}
+
+impl BackgroundResults {
+    /// Adds the result of a task.
+    pub(crate) fn add(&self, text: String) {
+        self.texts.lock().push(text);
+        self.added.notify_one();
+    }
+
+    /// Returns true if there is one.
+    pub(crate) fn has_some(&self) -> bool {
+        !self.texts.lock().is_empty()
+    }
+
+    /// Waits until one is added.
+    pub(crate) async fn added(&self) {
+        self.added.notified().await;
+    }
+
+    /// Takes them all, in the order of their end.
+    pub(super) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.texts.lock())
+    }
 }
 
 /// The limits of a reply.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures::FutureExt as _;
-use goose_extension::{MessageContent, Tool};
+use goose_extension::{MessageContent, Tool, ToolAction};
 use goose_providers::PromptStyle;
 
 use super::{
@@ -20,7 +20,7 @@ use crate::{
     },
     permission::{Origin, Permissions},
     services::{Phase, ServiceChange, ServiceEvent},
-    session::{Conversation, synthetic, synthetic_list},
+    session::{Conversation, Step, synthetic, synthetic_list, synthetic_message},
 };
 
 /// The extension that keeps the task list.
@@ -32,6 +32,10 @@ const TASK_LIST_HEADING: &str = "Your task list as it stands:\n";
 impl AgentLoop {
     /// Prepares the next question to the model.
     pub(super) async fn prepare(&mut self) -> StepResult<()> {
+        let results = self.context.tasks.results.take();
+        if !results.is_empty() {
+            self.record(Step::Message { message: synthetic_message(results.join("\n\n")) }).await?;
+        }
         self.refresh_offer().await?;
         self.report_notices();
         self.keep_within_budget().await?;
@@ -88,7 +92,11 @@ impl AgentLoop {
             self.functions.iter().filter(|_| self.has_tools).cloned().collect();
         let of_loop = usize::from(core.final_output.is_some()) + functions.len();
         let room = core.processor().max_tools().map(|most| most.saturating_sub(of_loop));
-        let (offered, left_out) = within(room, &tools, |tool| self.is_own(tool));
+        // A small model would give away what it should do itself.
+        let may_delegate = core.processor().model().prompt_style == PromptStyle::Full;
+        let has_place = |tool: &&Tool| may_delegate || tool.action() != Some(&ToolAction::Delegates);
+        let fitting: Vec<Tool> = tools.iter().filter(has_place).cloned().collect();
+        let (offered, left_out) = within(room, fitting, |tool| self.is_own(tool));
         let state = &mut *self.state;
         state.notices.extend(left_out);
         state.offer.tools = offered;
@@ -179,10 +187,10 @@ impl LoopContext {
 /// stays, because services cache the beginning of a conversation.
 fn within(
     limit: Option<usize>,
-    tools: &[Tool],
+    tools: Vec<Tool>,
     is_own: impl Fn(&Tool) -> bool,
 ) -> (Vec<Tool>, Option<String>) {
-    let Some(limit) = limit.filter(|limit| *limit < tools.len()) else { return (tools.to_vec(), None) };
+    let Some(limit) = limit.filter(|limit| *limit < tools.len()) else { return (tools, None) };
     let own: Vec<bool> = tools.iter().map(is_own).collect();
     let mut room_for_others = limit.saturating_sub(own.iter().filter(|own| **own).count());
     let mut left_out = BTreeMap::<&str, usize>::new();
@@ -246,7 +254,7 @@ mod tests {
         let tools = names.map(|name| Tool::new(name, "", JsonObject::new()));
         let is_own = |tool: &Tool| tool.name().starts_with("own");
         let offered = |limit| {
-            let (offered, notice) = within(limit, &tools, is_own);
+            let (offered, notice) = within(limit, tools.to_vec(), is_own);
             (offered.iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>().join(" "), notice)
         };
         for limit in [None, Some(5), Some(6)] {

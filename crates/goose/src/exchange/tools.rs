@@ -115,6 +115,7 @@ impl AgentLoop {
             cancellation: self.cancellation.child_token(),
             writer: self.context.writer.clone(),
             has_written: Arc::clone(&self.has_written),
+            agents: Arc::clone(&self.context.agents),
         }
     }
 

@@ -29,6 +29,8 @@ pub struct CallToJudge<'a> {
     pub arguments: &'a JsonObject,
     /// The folder that the call would run in.
     pub working_dir: &'a Path,
+    /// The reason why a person should be asked, unless the mode or a rule allows the call.
+    pub concern: Option<&'a str>,
 }
 
 /// The arguments that name files or folders in tools that do not declare their actions.
@@ -161,9 +163,9 @@ impl<'a> CallToJudge<'a> {
             }
     }
 
-    /// Returns true if the tool only calls other tools.
+    /// Returns true if the tool only calls other tools, or lets another agent call them.
     pub(super) fn only_calls_tools(&self) -> bool {
-        matches!(self.declared(), Some(ToolAction::CallsTools))
+        matches!(self.declared(), Some(ToolAction::CallsTools | ToolAction::Delegates))
     }
 
     /// Returns true if the tool runs commands or declares that it is destructive.

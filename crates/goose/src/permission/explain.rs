@@ -103,6 +103,7 @@ impl Permissions {
             origin: Origin::Own,
             arguments: &arguments,
             working_dir,
+            concern: None,
         };
         let script = shell::read(command);
         let rules = self.rules().unwrap_or_default();

@@ -318,16 +318,18 @@ impl<'a> Judge<'a> {
         }
         let runs = match self.default_policy {
             DefaultPolicy::Everything => true,
-            // A program in code mode has no effect by itself, and each of its calls is judged. Asking about both would teach
-            // users to approve a program that they cannot judge, and then its calls.
+            _ if self.call.concern.is_some() => false,
+            // A program in code mode, or a delegate, has no effect by itself, and each of its calls is judged. Asking about
+            // both would teach users to approve what they cannot judge, and then its calls.
             _ if self.call.only_calls_tools() => true,
             DefaultPolicy::Reading => self.call.is_read_only(),
             DefaultPolicy::Nothing => false,
         };
         if !is_allowed && !runs {
-            let reason = match (self.default_policy, self.call.origin) {
-                (DefaultPolicy::Reading, Origin::Own) => "it may change something",
-                (DefaultPolicy::Reading, Origin::Foreign) => {
+            let reason = match (self.call.concern, self.default_policy, self.call.origin) {
+                (Some(concern), ..) => concern,
+                (None, DefaultPolicy::Reading, Origin::Own) => "it may change something",
+                (None, DefaultPolicy::Reading, Origin::Foreign) => {
                     "it is not part of goose, so its effects are unknown"
                 }
                 _ => "every call needs approval",

@@ -157,16 +157,17 @@ async fn each_mode_of_a_session_has_the_tools_of_the_table_and_no_others() -> an
         "code_execution__execute_typescript",
         "developer__plan",
         "extensionmanager__manage_extensions",
-        "summon__delegate",
+        "delegate",
         "todo__todo_write",
     ] {
         assert!(known.contains(tool), "{tool}: {known:?}");
     }
     for (mode, given, listed, exchange) in opened {
         for tool in &known {
-            let expected = match tool.starts_with("code_execution__") {
-                true => is_given("developer__shell", given),
-                false => is_given(tool, given),
+            let expected = match tool.as_str() {
+                "delegate" => is_given("developer__shell", given) || is_given("summon__delegate", given),
+                tool if tool.starts_with("code_execution__") => is_given("developer__shell", given),
+                tool => is_given(tool, given),
             };
             assert_eq!(listed.contains(tool), expected, "{mode}: {tool} listed");
             assert_eq!(exchange.agent().toolset.resolve(tool).is_ok(), expected, "{mode}: {tool} resolved");

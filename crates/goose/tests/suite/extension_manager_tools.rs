@@ -233,7 +233,7 @@ async fn the_orchestrator_enables_extensions_for_agents_that_can_use_them() -> a
         manage("enable", "tutorial"),
         manage("enable", "tutorial"),
         call("search_available_extensions", json!({})),
-        Turn::call("summon__delegate", json!({"instructions": "Teach me", "source": "coding-agent/backend"})),
+        Turn::call("delegate", json!({"instructions": "Teach me", "source": "coding-agent/backend"})),
         Turn::text("Taught."),
         Turn::text("Delegated."),
         Turn::text("Here."),

@@ -557,7 +557,7 @@ async fn the_orchestrator_has_its_own_tools_and_its_delegates_are_not_routed() -
     earlier(agents.store(), &folder, &format!("{BACKEND}: done")).await?;
     let task = json!({"instructions": format!("@backend {BACKEND}"), "source": "coding-agent/security"});
     let model = ModelServer::scripted([
-        Turn::call("summon__delegate", task),
+        Turn::call("delegate", task),
         Turn::text("Looked."),
         Turn::text("It was looked at."),
     ])?;
@@ -566,8 +566,9 @@ async fn the_orchestrator_has_its_own_tools_and_its_delegates_are_not_routed() -
     let exchange = agents.open(options).await?;
     say(&exchange, "Let somebody look").await?;
     let asked = model.asked();
-    let own =
-        |name: &str| ["summon__", "extensionmanager__", "chatrecall__"].iter().any(|it| name.starts_with(it));
+    let own = |name: &str| {
+        ["summon__", "delegate", "extensionmanager__", "chatrecall__"].iter().any(|it| name.starts_with(it))
+    };
     assert!(asked[0].tool_names().len() >= 6 && asked[0].tool_names().iter().all(|name| own(name)));
     let child = &asked[1];
     assert!(child.tool_names().contains(&"developer__read"), "{:?}", child.tool_names());

@@ -131,6 +131,7 @@ impl Call {
             origin: self.origin,
             arguments: &self.arguments,
             working_dir,
+            concern: None,
         }
     }
 }

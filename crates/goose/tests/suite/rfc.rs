@@ -57,15 +57,16 @@ fn server_entry(world: &World) -> anyhow::Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rfc_question_1_load_is_a_service_and_delegate_is_the_orchestrators() -> anyhow::Result<()> {
+async fn rfc_question_1_load_is_a_service_and_delegate_a_function_of_goose() -> anyhow::Result<()> {
     let world = World::new()?;
     let has = async |name: &str| -> anyhow::Result<(bool, bool)> {
         let tools = tools(&agent(&world, name).await?);
-        Ok((tools.contains("summon__load"), tools.contains("summon__delegate")))
+        Ok((tools.contains("summon__load"), tools.contains("delegate")))
     };
-    assert_eq!(has("goose-agent/assistant").await?, (true, false));
-    assert_eq!(has("coding-agent/backend").await?, (true, false));
-    assert_eq!(has("coding-agent/security").await?, (false, false));
+    assert_eq!(has("goose-agent/assistant").await?, (true, true));
+    assert_eq!(has("coding-agent/backend").await?, (true, true));
+    assert_eq!(has("coding-agent/qa").await?, (false, true), "what runs commands may delegate");
+    assert_eq!(has("coding-agent/security").await?, (false, false), "what may not change anything may not");
     assert_eq!(has("orchestrator").await?, (true, true));
     Ok(())
 }
@@ -158,7 +159,8 @@ async fn rfc_summary_extension_loading_is_per_agent_and_mode() -> anyhow::Result
         let (_, mode) = builtin.find(&name)?;
         for extension in agent.extensions.names() {
             let is_service = mode.has_group("mcp");
-            assert!(mode.depends_on(&extension) || is_service, "{name} has {extension}");
+            let delegates = extension == "summon" && mode.can_run_commands();
+            assert!(mode.depends_on(&extension) || is_service || delegates, "{name} has {extension}");
         }
         assert_eq!(agent.extensions.names().is_empty(), mode.tool_groups.is_empty(), "{name}");
     }
@@ -172,7 +174,7 @@ async fn rfc_summary_tool_visibility_is_scoped_by_tool_groups() -> anyhow::Resul
         ("goose-agent/assistant", "developer__shell", "apps__create_app"),
         ("goose-agent/app_maker", "apps__create_app", "developer__read"),
         ("coding-agent/security", "developer__read", "developer__write"),
-        ("orchestrator", "summon__delegate", "developer__read"),
+        ("orchestrator", "delegate", "developer__read"),
     ] {
         let agent = agent(&world, name).await?;
         assert!(

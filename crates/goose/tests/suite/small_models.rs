@@ -65,6 +65,7 @@ async fn a_small_model_is_told_little_and_sees_which_files_there_are() -> anyhow
             && first.contains("What is in the notes?")
     );
     assert!(!first.contains("Look before you change"), "{first}");
+    assert!(!asked[0].tool_names().contains(&"delegate"), "it does the work itself");
     assert!(second.contains("later.txt"), "{second}");
     // What was said stays as it was, so that what was computed for it can be used again.
     let start = first.trim_end_matches(']');

@@ -12,7 +12,7 @@ use goose::{
     permission::{Effect, Mode, PermissionOptions, Permissions, Rule},
     session::{ListOptions, NewSession, SessionKind, SessionSummary, Step},
 };
-use goose_extension::prelude::*;
+use goose_extension::{Role, prelude::*};
 use goose_test_support::{
     is_alive,
     model_server::{Asked, ModelServer, Turn, Wire},
@@ -103,12 +103,13 @@ fn auto() -> Arc<Permissions> {
 }
 
 fn delegate(arguments: Value) -> Turn {
-    Turn::call("summon__delegate", arguments)
+    Turn::call("delegate", arguments)
 }
 
-/// Only the boss's requests offer `delegate`.
+/// Returns true for a request of the boss: it may delegate, and nobody has given it a task.
 fn is_boss(asked: &Asked) -> bool {
-    asked.tool_names().contains(&"summon__delegate")
+    asked.tool_names().contains(&"delegate")
+        && !asked.body.to_string().contains("Another agent has given you one task")
 }
 
 /// A model that plays the boss with some turns and every delegate with others.
@@ -239,7 +240,7 @@ async fn denied_calls_are_denied_the_same_way_on_every_path() -> anyhow::Result<
             let model = ModelServer::scripted(way.turns(tool))?;
             let office = Office::in_world(world, model, permissions, &[], Vec::new()).await?;
             let decide = |approval: &goose::exchange::Approval| match approval.tool.as_str() {
-                "summon__delegate" => Decision::Allow,
+                "delegate" => Decision::Allow,
                 _ => Decision::Deny { instead: None },
             };
             let events = all_with(office.exchange.reply_to("Go"), decide).await?;
@@ -280,7 +281,7 @@ async fn modes_without_tools_reach_nothing_through_a_delegate() -> anyhow::Resul
             ],
             vec![
                 Turn::call("developer__shell", touch.clone())
-                    .and_call("summon__delegate", json!({"instructions": "touch marker"})),
+                    .and_call("delegate", json!({"instructions": "touch marker"})),
                 Turn::text("No."),
             ],
         )?;
@@ -318,8 +319,8 @@ async fn delegates_delegate_two_levels_deep_and_no_deeper() -> anyhow::Result<()
     let asked = office.model.asked();
     assert_eq!(asked.len(), 6);
     let has = |request: usize, tool: &str| asked[request].tool_names().contains(&tool);
-    assert!(has(0, "summon__delegate") && has(1, "summon__delegate"));
-    assert!(has(2, "summon__load") && !has(2, "summon__delegate"));
+    assert!(has(0, "delegate") && has(1, "delegate"));
+    assert!(has(2, "summon__load") && !has(2, "delegate"));
     assert!(asked[3].tool_results()[0].1.contains("There is no tool"), "{:?}", asked[3].tool_results());
     assert!(asked[5].tool_results()[0].1.starts_with("Second."), "{:?}", asked[5].tool_results());
     assert_eq!(office.delegates().await?.len(), 2);
@@ -354,7 +355,7 @@ async fn a_cancelled_delegate_leaves_no_process() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_background_task_is_waited_for_or_cancelled_or_ends_with_the_session() -> anyhow::Result<()> {
+async fn a_background_task_can_be_loaded_or_cancelled_and_ends_with_the_session() -> anyhow::Result<()> {
     let world = World::new()?;
     let folder = world.file("").canonicalize()?;
     let go = folder.join("go");
@@ -394,6 +395,10 @@ async fn a_background_task_is_waited_for_or_cancelled_or_ends_with_the_session()
     let first: u32 = fs::read_to_string(folder.join("pid"))?.trim().parse()?;
     fs::remove_file(folder.join("pid"))?;
     fs::write(&go, "")?;
+    let waits =
+        |event: &Event| matches!(event, Event::Notice(text) if text == "Waiting for 1 background task.");
+    until_event(&mut reply, waits).await?;
+    reply.cancel();
     until_event(&mut reply, |event| matches!(event, Event::Finished(_))).await?;
     let asked = office.model.asked();
     let boss: Vec<&Asked> = asked.iter().filter(|asked| is_boss(asked)).collect();
@@ -413,10 +418,137 @@ async fn a_background_task_is_waited_for_or_cancelled_or_ends_with_the_session()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn results_of_background_tasks_come_by_themselves_before_the_reply_ends() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let go = world.file("").canonicalize()?.join("go");
+    let wait = format!("until [ -e {} ]; do sleep 0.01; done", go.display());
+    let model = ModelServer::answering(move |asked| {
+        let results = asked.tool_results().len();
+        let is_told = asked.body["messages"].to_string().contains("has ended:");
+        match (is_boss(asked), results) {
+            (true, 0) => delegate(json!({"instructions": "quick", "async": true}))
+                .and_call("delegate", json!({"instructions": "slow", "async": true})),
+            // The quick one ends meanwhile: its result comes with the next question.
+            (true, 2) => Turn::call("developer__shell", json!({"command": "sleep 0.5; echo worked"})),
+            (true, _) if is_told => Turn::text("I know."),
+            (true, _) => Turn::text("I wait."),
+            (false, 0) if asked.last_user_text().unwrap_or_default().contains("slow") => {
+                Turn::call("developer__shell", json!({"command": wait}))
+            }
+            (false, _) => Turn::text("The result."),
+        }
+    })?;
+    let office = Office::in_world(world, model, auto(), &[], Vec::new()).await?;
+    let mut reply = office.exchange.reply_to("Go");
+    let waits =
+        |event: &Event| matches!(event, Event::Notice(text) if text == "Waiting for 1 background task.");
+    until_event(&mut reply, waits).await?;
+    fs::write(&go, "")?;
+    until_event(&mut reply, |event| *event == Event::Finished(done())).await?;
+    let asked = office.model.asked();
+    let told: Vec<usize> = asked
+        .iter()
+        .filter(|asked| is_boss(asked))
+        .map(|asked| asked.body["messages"].to_string().matches("has ended:\\nThe result.").count())
+        .collect();
+    assert_eq!(told, [0, 0, 1, 2], "one beside the work, one after it");
+    // A person does not see them as words of their own.
+    let messages = office.exchange.messages();
+    let typed = messages.iter().filter(|message| message.role == Role::User);
+    let typed = typed
+        .flat_map(|message| &message.content)
+        .filter(|part| part.as_text().is_some() && !part.is_aside());
+    assert_eq!(typed.count(), 1);
+    office.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_model_or_an_external_agent_is_asked_about_outside_of_auto() -> anyhow::Result<()> {
+    let external = "name: stranger\nconnection: {type: acp, command: /bin/false}\n";
+    let plain = json!({"instructions": "Go"});
+    let model = json!({"instructions": "Go", "model": "gpt-4o-mini"});
+    let stranger = json!({"instructions": "Go", "source": " agent:stranger "});
+    let rule = Rule::parse(Effect::Allow, "delegate").map_err(anyhow::Error::msg)?;
+    for (mode, rule, arguments, asks) in [
+        (Mode::SmartApprove, None, &plain, None),
+        (Mode::Approve, None, &plain, None),
+        (Mode::SmartApprove, None, &model, Some("another model, `gpt-4o-mini`")),
+        (Mode::Approve, None, &stranger, Some("the external agent `stranger`")),
+        (Mode::SmartApprove, None, &stranger, Some("the external agent `stranger`")),
+        (Mode::SmartApprove, Some(&rule), &stranger, None),
+        (Mode::Auto, None, &stranger, None),
+    ] {
+        let world = World::new()?;
+        fs::create_dir_all(world.paths().config.join("agents"))?;
+        fs::write(world.paths().config.join("agents/stranger.yaml"), external)?;
+        let server = cast(vec![delegate(arguments.clone()), Turn::text("Fine.")], vec![Turn::text("Done.")])?;
+        let options = PermissionOptions::new(mode).with_rules(rule.cloned());
+        let office = Office::in_world(world, server, Permissions::new(options), &[], Vec::new()).await?;
+        let mut reasons = Vec::new();
+        let events = all_with(office.exchange.reply_to("Go"), |approval| {
+            reasons.extend(approval.reasons.clone());
+            Decision::Deny { instead: None }
+        });
+        assert_eq!(outcome(&events.await?)?, &done());
+        let is_asked = asks.is_some_and(|asks| reasons.iter().any(|reason| reason.contains(asks)));
+        assert!(is_asked || (asks.is_none() && reasons.is_empty()), "{mode:?} {arguments}: {reasons:?}");
+        office.exchange.close().await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tasks_of_one_request_have_so_many_tokens_together() -> anyhow::Result<()> {
+    let world = World::new()?;
+    fs::create_dir_all(world.paths().config)?;
+    fs::write(world.paths().config.join("config.yaml"), "orchestrator: {max_tokens: 1000}\n")?;
+    let task = || delegate(json!({"instructions": "Go"}));
+    let look = || Turn::call("developer__shell", json!({"command": "true"})).costing(900, 200);
+    let model = cast(
+        vec![task(), task(), Turn::text("No more."), task(), Turn::text("Fine.")],
+        vec![look(), Turn::text("Late.").costing(900, 200), Turn::text("A new request.")],
+    )?;
+    let office = Office::in_world(world, model, auto(), &[], Vec::new()).await?;
+    assert_eq!(outcome(&all(office.exchange.reply_to("Go")).await?)?, &done());
+    let asked = office.model.asked();
+    let results = asked.iter().rev().find(|asked| is_boss(asked)).context("asked")?.tool_results();
+    let why = "used the 1000 tokens that `orchestrator.max_tokens` allows";
+    assert!(results.len() == 2 && results.iter().all(|(_, text)| text.contains(why)), "{results:?}");
+    assert_eq!(office.delegates().await?.len(), 1, "the second one was not begun");
+    Ok(())
+}
+
+/// The modes that may delegate are in the table of modes; here is who does not, whatever the mode.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_delegate_is_not_offered_it() -> anyhow::Result<()> {
+    for (config, mode, is_offered) in [
+        ("", Mode::Auto, true),
+        ("", Mode::Chat, false),
+        ("extensions:\n  summon: {enabled: false, type: platform, name: summon}\n", Mode::Auto, false),
+    ] {
+        let world = World::new()?;
+        fs::create_dir_all(world.paths().config)?;
+        fs::write(world.paths().config.join("config.yaml"), config)?;
+        let model = ModelServer::scripted([Turn::text("Fine.")])?;
+        let agents = world.agents()?;
+        let options = OpenOptions::new(agents.settings().profile(None)?)
+            .with_provider(provider(&model, Wire::Chat)?)
+            .with_permissions(Permissions::new(PermissionOptions::new(mode)))
+            .with_working_dir(world.file("").canonicalize()?);
+        let exchange = agents.open(options).await?;
+        assert_eq!(outcome(&all(exchange.reply_to("Hello")).await?)?, &done());
+        assert_eq!(model.asked()[0].tool_names().contains(&"delegate"), is_offered, "{config} {mode:?}");
+        exchange.close().await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn delegates_side_by_side_ask_the_same_person_one_question_at_a_time() -> anyhow::Result<()> {
     let two = delegate(json!({"instructions": "one"})).and_call_with_id(
         "other",
-        "summon__delegate",
+        "delegate",
         &json!({"instructions": "two"}).to_string(),
     );
     let model =
@@ -440,7 +572,8 @@ async fn delegates_side_by_side_ask_the_same_person_one_question_at_a_time() -> 
     }
     let count =
         |tool: &str, nested: bool| asked.iter().filter(|it| **it == (nested, tool.to_owned())).count();
-    assert_eq!((count("summon__delegate", false), count("developer__shell", true)), (2, 2), "{asked:?}");
+    let questions = (count("delegate", false), count("developer__shell", true));
+    assert_eq!(questions, (0, 2), "the calls of a delegate are asked about, not the delegate: {asked:?}");
     office.exchange.close().await;
     Ok(())
 }

@@ -50,7 +50,8 @@ pub use crate::exchange::RoutedBy;
 use crate::{
     config::{ConfigError, Settings},
     exchange::{
-        AgentLoop, Delegates, LoopEnd, Outcome, Request, Responder, StepResult, TaskStatus, check_message,
+        Abort, AgentLoop, Delegates, Event, LoopEnd, Outcome, Request, Responder, StepResult, TaskStatus,
+        check_message,
     },
     session::synthetic_message,
 };
@@ -73,7 +74,7 @@ pub(crate) struct OrchestratorSettings {
     /// Judge results against the request.
     check: bool,
     /// The most tokens of the tasks of one request.
-    max_tokens: u64,
+    pub(crate) max_tokens: u64,
 }
 
 impl Default for OrchestratorSettings {
@@ -263,6 +264,7 @@ impl RequestHandler<'_> {
     async fn begin(&mut self, message: Message, context: Context) -> StepResult<()> {
         let message = self.with_context(message, context).await;
         self.work.begin(Some(message)).await?;
+        self.orchestrator.delegates.begin_request();
         self.orchestrator.forget_tasks();
         Ok(())
     }
@@ -284,9 +286,32 @@ impl RequestHandler<'_> {
             self.orchestrator.told_external.lock().take();
             let functions = self.functions();
             match self.work.run(functions).await? {
+                LoopEnd::Over(Outcome::Done { structured: None }) if self.wait_for_background().await? => {}
                 LoopEnd::Over(outcome) => return Ok(outcome),
                 LoopEnd::Called(arguments) => self.take_back(&arguments).await?,
             }
+        }
+    }
+
+    /// Waits for the next result of the tasks that the agent has given away in the background. Returns false if there are none.
+    async fn wait_for_background(&mut self) -> StepResult<bool> {
+        let results = Arc::clone(&self.work.context.tasks.results);
+        let mut is_told = false;
+        loop {
+            let at_work = self.orchestrator.delegates.background();
+            match (results.has_some(), at_work.len()) {
+                (true, _) => return Ok(true),
+                (false, 0) => return Ok(false),
+                (false, _) if is_told => {}
+                (false, count) => {
+                    let tasks = if count == 1 { "task" } else { "tasks" };
+                    let notice = format!("Waiting for {count} background {tasks}.");
+                    self.work.emit(Event::Notice(notice));
+                    is_told = true;
+                }
+            }
+            let added = self.work.cancellation.run_until_cancelled(results.added()).await;
+            added.ok_or(Abort::Cancelled)?;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `summon`: knowledge by name, and other agents for parts of a task.
 //!
-//! `load` comes with the services of a mode; `delegate` only where a manifest names the extension, and not in a delegate that
-//! may not delegate further. Running a delegate is the [`Delegates`]' business.
+//! `load` comes with the services of a mode. `delegate` is goose's own function: it has no extension in front of its name, modes that
+//! can run commands have it, and a delegate that may not delegate further does not. Running a delegate is the [`Delegates`]' business.
 
 mod sources;
 
@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use goose_extension::{JsonObject, RegistryExtension, prelude::*, visible_line};
+use goose_extension::{JsonObject, RegistryExtension, ToolAction, prelude::*, visible_line};
 use goose_fs::truncate_chars;
 
 use self::sources::{Kind, Sources};
@@ -19,9 +19,9 @@ pub(crate) use self::sources::{project_recipes, project_skill_files};
 use super::PlatformContext;
 use crate::{
     agents::goose_agent,
-    config::{Paths, TrustStore},
+    config::{MAX_TIMEOUT, Paths, TrustStore},
     context::Handover,
-    exchange::{DelegateTask, Delegates},
+    exchange::{Delegate, DelegateTask, Delegates, agent_source},
 };
 
 /// The name of the extension.
@@ -55,7 +55,13 @@ impl Summon {
         match may_delegate {
             true => RegistryExtension::new(NAME, "Loads knowledge by name and gives tasks to other agents")
                 .with_tool(&summon, Self::load_tool())
-                .with_tool(&summon, Self::delegate_tool()),
+                .with_tool(
+                    &summon,
+                    Self::delegate_tool().map_tool(|tool| {
+                        // A delegate has limits of its own.
+                        tool.with_action(ToolAction::Delegates).with_timeout(MAX_TIMEOUT)
+                    }),
+                ),
             false => knowledge(&summon),
         }
     }
@@ -74,32 +80,28 @@ fn knowledge(summon: &Arc<Summon>) -> RegistryExtension {
     RegistryExtension::new(NAME, "Loads knowledge by name").with_tool(summon, Summon::load_tool())
 }
 
-/// The arguments of `delegate`.
+// The arguments of `delegate`. What is documented here is a part of every request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(crate = "goose_extension::macros::schemars")]
 #[serde(deny_unknown_fields)]
 struct DelegateArguments {
-    /// The task, complete; the user's last request and what was said before go with it, for information
+    /// The complete task: goal, files, limits, the result to return
     #[schemars(length(max = MAX_INSTRUCTIONS))]
     instructions: Option<String>,
-    /// An agent (`AGENT` or `AGENT/MODE`), or a skill or recipe to work by; see `load`
+    /// An agent (`AGENT/MODE`), skill or recipe
     source: Option<String>,
     /// Values for the source
     parameters: Option<JsonObject>,
     /// Only these extensions
     #[schemars(length(max = MAX_EXTENSIONS))]
     extensions: Option<Vec<String>>,
-    /// Another provider
     provider: Option<String>,
-    /// Another model
     model: Option<String>,
-    /// Another temperature
     #[schemars(range(min = 0.0, max = 2.0))]
     temperature: Option<f32>,
-    /// Turns at most
     #[schemars(range(min = 1, max = MAX_TURNS))]
     max_turns: Option<u32>,
-    /// Return at once with an id; `load` with the id waits for the result
+    /// In the background; the result follows by itself
     #[serde(default, rename = "async")]
     is_async: bool,
 }
@@ -118,8 +120,8 @@ impl Summon {
         self.load_source(source, cancel).await
     }
 
-    /// Give a task to another agent, which works in a session of its own and returns its answer. Several calls in one
-    /// turn run side by side.
+    /// Give a self-contained part of the work to another agent and get its answer. Several calls in one turn run side by side.
+    /// Worth it for independent or long parts; do small things yourself.
     #[tool]
     async fn delegate(
         &self,
@@ -140,7 +142,7 @@ impl Summon {
             let id = delegate.id.clone();
             delegation.keep(delegate);
             return Ok(format!(
-                "Task {id} works in the background. Load it by this id to wait for its result; it ends with the session."
+                "Task {id} works in the background. Go on; its result follows by itself, before your reply ends."
             ));
         }
         let _cancel = delegate.cancel_on_drop();
@@ -152,16 +154,12 @@ impl Summon {
     async fn load_source(&self, source: Option<String>, cancel: bool) -> ToolResult<String> {
         let source = source.map(|source| source.trim().to_owned()).filter(|source| !source.is_empty());
         let Some(source) = source else { return self.list().await };
-        let task =
-            self.delegation.as_ref().and_then(|delegation| Some((delegation, delegation.find(&source)?)));
-        match task {
-            Some((delegation, mut task)) => {
+        match self.delegation.as_ref().and_then(|delegation| Awaited::new(delegation, &source)) {
+            Some(awaited) => {
                 if cancel {
-                    task.cancel();
+                    awaited.delegate.cancel();
                 }
-                let result = task.result().await;
-                delegation.forget(&source);
-                match result {
+                match awaited.result().await {
                     Err(ToolError::Cancelled(_)) if cancel => Ok(format!("Task {source} is cancelled.")),
                     // The call itself was not cancelled.
                     Err(ToolError::Cancelled(text)) => Err(ToolError::ExecutionError(text)),
@@ -180,9 +178,8 @@ impl Summon {
 
     async fn list(&self) -> ToolResult<String> {
         let mut list = self.sources(|sources| sources.list()).await?;
-        for (id, is_finished) in self.delegation.iter().flat_map(|delegation| delegation.background()) {
-            let state = if is_finished { "finished" } else { "at work" };
-            let _ = writeln!(list, "- background task {id}: {state}");
+        for id in self.delegation.iter().flat_map(|delegation| delegation.background()) {
+            let _ = writeln!(list, "- background task {id}: at work");
         }
         Ok(list)
     }
@@ -209,7 +206,7 @@ impl Summon {
         let default = || catalog.find(&format!("{}/{}", goose_agent::NAME, goose_agent::SPECIALIST));
         let (agent, knowledge) = match &source {
             None => (default(), None),
-            Some(source) => match catalog.find(source.strip_prefix("agent:").unwrap_or(source)) {
+            Some(source) => match catalog.find(agent_source(source)) {
                 Ok(agent) => (Ok(agent), None),
                 Err(_) => (default(), Some(self.knowledge_of(source.clone()).await?)),
             },
@@ -250,6 +247,34 @@ impl Summon {
             None => Err(sources.unknown(&source)),
         })
         .await?
+    }
+}
+
+/// A background task whose result is waited for. Where the call is cancelled, the result follows by itself again.
+struct Awaited {
+    delegation: Arc<dyn Delegates>,
+    delegate: Delegate,
+    is_over: bool,
+}
+
+impl Awaited {
+    fn new(delegation: &Arc<dyn Delegates>, id: &str) -> Option<Self> {
+        let delegate = delegation.take(id)?;
+        Some(Self { delegation: Arc::clone(delegation), delegate, is_over: false })
+    }
+
+    async fn result(mut self) -> ToolResult<String> {
+        let result = self.delegate.result().await;
+        self.is_over = true;
+        result
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.delegation.keep(self.delegate.clone());
+        }
     }
 }
 

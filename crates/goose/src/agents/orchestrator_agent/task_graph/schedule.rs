@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{
     exchange::{
-        Abort, DelegateEnd, DelegateTask, Event, GraphPlace, MAX_AT_ONCE, StepResult, TaskWriter, UsageLedger,
+        Abort, DelegateEnd, DelegateTask, Event, GraphPlace, MAX_AT_ONCE, StepResult, TaskWriter,
+        UsageLedger, used_up,
     },
     session::{Step, TaskEnd, TaskFinished},
 };
@@ -51,10 +52,7 @@ impl RequestHandler<'_> {
         self.orchestrator.board.begin(graph, &running.all);
         loop {
             if running.used_up.is_cancelled() && graph.stopped.is_none() {
-                let most = self.orchestrator.settings.max_tokens;
-                graph.stopped = Some(format!(
-                    "The tasks have used the {most} tokens that `orchestrator.max_tokens` allows."
-                ));
+                graph.stopped = Some(used_up(self.orchestrator.settings.max_tokens));
                 running.all.cancel();
             }
             self.end_hopeless(graph).await?;

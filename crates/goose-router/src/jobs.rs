@@ -91,12 +91,13 @@ const NUMBERS: &[(&str, usize)] =
 /// The jobs of a request that is an explicit list of independent ones, as places in the text. Empty if it is not.
 pub(crate) fn jobs(text: &str) -> Vec<Range<usize>> {
     let is_heading = |line: &str| line.trim_start_matches('#').starts_with(' ') && line.starts_with('#');
-    let is_ticket = text.contains("```") || text.lines().any(|line| is_heading(line.trim_start()));
-    if text.len() > MAX_BYTES || is_ticket {
+    let is_ticket = || text.contains("```") || text.lines().any(|line| is_heading(line.trim_start()));
+    if text.len() > MAX_BYTES || is_ticket() {
         return Vec::new();
     }
-    let lists = [marked_lines(text), marks_in_line(text), plain_lines(text), clauses(text)];
-    let found = lists.into_iter().flatten().find(|list| JOBS.contains(&list.items.len()));
+    let forms = [marked_lines, marks_in_line, plain_lines, clauses];
+    let mut lists = forms.iter().filter_map(|list| list(text));
+    let found = lists.find(|list| JOBS.contains(&list.items.len()));
     found.filter(|list| is_independent(text, list)).map(|list| list.items).unwrap_or_default()
 }
 
@@ -148,15 +149,15 @@ impl Item {
     fn points(&self, at: usize) -> bool {
         let (last, next) = (at.checked_sub(1).map_or("", |at| self.word(at)), self.word(at + 1));
         let has_named =
-            self.words[..at].iter().skip(self.start() + 1).filter(|word| is_object(word)).count() > 1;
+            || self.words[..at].iter().skip(self.start() + 1).filter(|word| is_object(word)).count() > 1;
         match self.word(at) {
             "there" if ["is", "are"].contains(&next) => false,
             "that" => {
                 let is_object = next.is_empty() || last.is_empty() || lexicon::is_verb(last);
-                !has_named && (is_object || ["after", "for", "with", "of"].contains(&last))
+                (is_object || ["after", "for", "with", "of"].contains(&last)) && !has_named()
             }
-            "this" => !has_named && !PLACES.has(next),
-            word if REFERENCES.has(word) => !has_named,
+            "this" => !PLACES.has(next) && !has_named(),
+            word if REFERENCES.has(word) => !has_named(),
             word => STEPS.has(word) || (last == "the" && RESULTS.has(word)),
         }
     }
@@ -165,6 +166,9 @@ impl Item {
 fn is_independent(text: &str, list: &List) -> bool {
     let part = |place: &Range<usize>| text.get(place.clone()).unwrap_or_default();
     let (before, after) = (words(part(&list.before)), words(part(&list.after)));
+    if before.len().max(after.len()) > MAX_AROUND_WORDS {
+        return false;
+    }
     let items: Vec<Item> = list.items.iter().map(|place| Item::new(part(place))).collect();
     let is_job = |item: &&Item| item.scope.is_some() || item.has_verb();
     // A message that is nothing but a list is one of jobs. Below a title, as tickets have, only commands are.
@@ -179,7 +183,6 @@ fn is_independent(text: &str, list: &List) -> bool {
     are_jobs
         && steps < 2
         && !items.iter().any(is_statement)
-        && before.len().max(after.len()) <= MAX_AROUND_WORDS
         && (is_separate || (asks_for_nothing(&before) && asks_for_nothing(&after)))
         && items.iter().all(Item::stands_alone)
         && share_nothing(&items)
@@ -215,8 +218,8 @@ fn counts(words: &[Word], count: usize) -> bool {
 /// Returns true if words name the list that follows: `these things`, `the following while I am away`.
 fn stands_for_list(words: &[Word]) -> bool {
     words.iter().enumerate().any(|(at, word)| {
-        let is_followed_by_noun = words.get(at + 1).is_some_and(|next| is_object(next) && !is_filler(next));
-        ANNOUNCED.has(&word.shown) || (FOLLOWING.has(&word.shown) && !is_followed_by_noun)
+        let is_noun = |next: &Word| is_object(next) && !is_filler(next);
+        ANNOUNCED.has(&word.shown) || (FOLLOWING.has(&word.shown) && !words.get(at + 1).is_some_and(is_noun))
     })
 }
 
@@ -229,9 +232,9 @@ fn is_filler(word: &Word) -> bool {
 fn asks_for_nothing(words: &[Word]) -> bool {
     let is_one_of = |list: WordList| words.iter().any(|word| list.has(&word.shown));
     let asks = |(at, word): (usize, &Word)| {
-        let has_object = words[at + 1..].iter().any(is_object) && !stands_for_list(&words[at + 1..]);
-        let is_wish = WISHES.has(&word.shown);
-        has_object && (is_wish || (is_command(words, at) && is_doing(word)))
+        let object = &words[at + 1..];
+        let is_verb = WISHES.has(&word.shown) || (is_command(words, at) && is_doing(word));
+        is_verb && object.iter().any(is_object) && !stands_for_list(object)
     };
     let is_question = is_one_of(WordList("what how who where"));
     !is_question && !is_one_of(ONE_JOB) && !words.iter().enumerate().any(asks)
@@ -346,15 +349,16 @@ fn marks_in_line(text: &str) -> Option<List> {
         |at| ["one", "two", "three", "four"].get(at).map(|word| format!("{word}:")),
         |at| ["firstly", "secondly", "thirdly", "fourthly"].get(at).map(|word| (*word).to_owned()),
     ];
-    FORMS.iter().find_map(|form| in_line(text, *form).filter(|list| JOBS.contains(&list.items.len())))
+    let lower = text.to_ascii_lowercase();
+    let mut lists = FORMS.iter().filter_map(|form| in_line(text, &lower, *form));
+    lists.find(|list| JOBS.contains(&list.items.len()))
 }
 
-fn in_line(text: &str, form: fn(usize) -> Option<String>) -> Option<List> {
-    let lower = text.to_ascii_lowercase();
+fn in_line(text: &str, lower: &str, form: fn(usize) -> Option<String>) -> Option<List> {
     let mut marks: Vec<Range<usize>> = Vec::new();
     while let Some(place) = form(marks.len())
         .filter(|_| marks.len() <= *JOBS.end())
-        .and_then(|mark| find_mark(&lower, &mark, marks.last().map_or(0, |last| last.end)))
+        .and_then(|mark| find_mark(lower, &mark, marks.last().map_or(0, |last| last.end)))
     {
         marks.push(place);
     }
@@ -391,6 +395,10 @@ fn plain_lines(text: &str) -> Option<List> {
         .filter(|(_, line)| !line.trim().is_empty())
         .map(|(start, line)| trimmed(text, start..start + line.len()))
         .collect();
+    // One line, or more than a list and its title.
+    if found.len() < *JOBS.start() || found.len() > *JOBS.end() + 1 {
+        return None;
+    }
     let first = text.get(found.first()?.clone())?;
     let is_announced = first.ends_with(':') || is_announced(&words(first), found.len() - 1);
     let skipped = usize::from(is_announced);
@@ -412,7 +420,8 @@ fn clauses(text: &str) -> Option<List> {
     for (at, _) in rest.match_indices([',', ';']).chain([(rest.len(), "")]) {
         let clause = text.get(begin + at..)?.trim_start_matches([',', ';', ' ']);
         let next = clause.strip_prefix("and ").unwrap_or(clause);
-        if at == rest.len() || words(next).first().is_some_and(is_doing) {
+        let first = || next.split_whitespace().find_map(|chunk| words(chunk).into_iter().next());
+        if at == rest.len() || first().is_some_and(|word| is_doing(&word)) {
             items.push(trimmed(text, from..begin + at));
             from = text.len() - next.len();
         }

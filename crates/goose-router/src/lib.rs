@@ -1,10 +1,11 @@
 //! Finds the agent for a request without a model: text in, choice out.
 //!
-//! - [`Router::specialist`]: the mode whose kind of work a first request clearly is. `words` reads the request, `features` is what the
-//!   linear `classifier` sees of it, with the word classes of `lexicon`; `own_agents` compares it with agents that do not come with goose.
+//! - [`Request`]: a text, read once into `words`, for all of the following.
+//! - [`Router::specialist`]: the mode whose kind of work a first request clearly is. `features` is what the linear `classifier` sees of it,
+//!   with the word classes of `lexicon`; `own_agents` compares it with agents that do not come with goose.
 //! - [`Router::named`]: the agent that a request names in its own words.
-//! - [`needs`]: what a request needs an agent to be able to do, estimated cautiously. No choice falls on a mode that cannot do it.
-//! - [`jobs`]: the items of a request that is an explicit list of independent jobs.
+//! - [`Request::needs`]: what a request needs an agent to be able to do, estimated cautiously. No choice falls on a mode that cannot do it.
+//! - [`Request::jobs`]: the items of a request that is an explicit list of independent jobs.
 //!
 //! `data/` has the training examples, the word lists and the weights; `examples/train_router` makes the weights.
 
@@ -17,19 +18,18 @@ mod means;
 mod names;
 mod needs;
 mod own_agents;
+mod request;
 mod table;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
-
-pub use self::means::Means;
 use self::{
     classifier::{Classifier, LABELS, Weights},
     words::Word,
 };
+pub use self::{means::Means, request::Request};
 
 /// The probability from which a request is clearly for a specialist.
 const SURE: f32 = 0.5;
@@ -94,14 +94,13 @@ impl<'a> Router<'a> {
     }
 
     /// The specialist that a first request is clearly for, among those that can do all of it.
-    pub fn specialist(&self, text: &str) -> Guess<'a> {
-        let words = words::words(text);
-        let is_foreign = is_foreign(text, &words);
+    pub fn specialist(&self, request: &Request<'_>) -> Guess<'a> {
+        let (words, is_foreign) = (&request.words, request.is_foreign);
         if words.len() < MIN_WORDS && !is_foreign {
             return Guess::default_agent(1.0, "the request is too short to point to a specialist");
         }
-        let needed = if is_foreign { Means::ALL } else { needs::needs(text, &words) };
-        if let Some(own) = self.own_agent(&words, needed) {
+        let needed = request.needs();
+        if let Some(own) = self.own_agent(words, needed) {
             return own;
         }
         if is_foreign {
@@ -110,7 +109,7 @@ impl<'a> Router<'a> {
                 ..Guess::default_agent(1.0, "the request does not seem to be in English")
             };
         }
-        let classifier = Classifier::new(Weights::new(WEIGHTS), &words);
+        let classifier = Classifier::new(Weights::new(WEIGHTS), words);
         let found = classifier.probabilities();
         let best = (1..LABELS.len()).max_by(|one, two| found[*one].total_cmp(&found[*two])).unwrap_or(1);
         let (agent, mode) = LABELS[best];
@@ -145,9 +144,8 @@ impl<'a> Router<'a> {
     }
 
     /// The mode that a request names in its own words, among those that can do all of it.
-    pub fn named(&self, text: &str) -> Option<(&'a str, &'a str)> {
-        let words = words::words(text);
-        let found = names::named(&words, needs::needs(text, &words), &self.candidates)?;
+    pub fn named(&self, request: &Request<'_>) -> Option<(&'a str, &'a str)> {
+        let found = names::named(&request.words, request.needs_of_words, &self.candidates)?;
         Some((found.agent, found.mode))
     }
 
@@ -166,25 +164,9 @@ impl<'a> Router<'a> {
     }
 }
 
-/// Returns the means that a request needs. Everything, if it is not clear or not in English.
-pub fn needs(text: &str) -> Means {
-    let words = words::words(text);
-    if is_foreign(text, &words) { Means::ALL } else { needs::needs(text, &words) }
-}
-
-/// The jobs of a request that is an explicit list of independent jobs, as places in the text. Empty if it is one request.
-pub fn jobs(text: &str) -> Vec<Range<usize>> {
-    if is_foreign(text, &words::words(text)) { Vec::new() } else { jobs::jobs(text) }
-}
-
 /// Returns true for the name of a file with a known ending.
 pub fn is_file_name(word: &str) -> bool {
     words::is_file_name(word)
-}
-
-fn is_foreign(text: &str, words: &[Word]) -> bool {
-    let weights = Weights::new(WEIGHTS);
-    language::is_foreign(text, words, |word| classifier::knows(weights, word))
 }
 
 /// Words in quotes, for a reason.

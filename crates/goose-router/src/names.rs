@@ -75,10 +75,11 @@ pub(crate) fn named<'c, 'a>(
     needed: Means,
     candidates: &'c [Candidate<'a>],
 ) -> Option<&'c Candidate<'a>> {
+    let calls: Vec<usize> = (0..words.len()).filter(|at| is_call(words, *at)).collect();
     let mut named = candidates.iter().filter(|candidate| match candidate.mode {
         // It does its part, and hands back what else is asked for.
         ORCHESTRATOR => is_for_orchestrator(words, needed),
-        _ => is_named(words, candidate),
+        _ => is_named(words, &calls, candidate),
     });
     let found = named.next().filter(|found| found.mode == ORCHESTRATOR || found.means.covers(needed));
     // A request for two of them is for neither.
@@ -87,47 +88,59 @@ pub(crate) fn named<'c, 'a>(
 
 /// Returns true for a request about extensions or earlier sessions: `enable the tutorial`, `what did we say in the last session?`
 fn is_for_orchestrator(words: &[Word], needed: Means) -> bool {
+    let only_looks = Means::LOOK.covers(needed);
     let is_at = |at: usize, list: WordList| words.get(at).is_some_and(|word| list.has(&word.shown));
-    let is_shared = Means::LOOK.covers(needed) && words.iter().any(|word| SHARED.has(&word.shown));
-    (0..words.len()).any(|at| {
-        let begins = words[at].begins || (at > 0 && is_lead(&words[at - 1]));
-        let turns = is_at(at, TURNING) && is_at(at + 1, WordList("on off"));
-        let is_switch = begins && (is_at(at, SWITCHING) || turns);
-        let name = after_articles(words, at + 1 + usize::from(turns));
+    let has = |list: WordList| words.iter().any(|word| list.has(&word.shown));
+    let is_extension = |at: usize| is_at(at, WordList("extension extensions"));
+    let names_extension = |at: usize| {
+        let name = after_articles(words, at);
         let is_end = |at: usize| at >= words.len() || words[at].begins || is_at(at, ENDS);
-        let is_extension = |at: usize| is_at(at, WordList("extension extensions"));
         let is_known = is_at(name, BUILT_IN) && is_end(name + 1 + usize::from(is_extension(name + 1)));
-        let is_other = (name + 1..name + 3).any(|at| is_extension(at) && is_end(at + 1));
-        let is_code = words[at..words.len().min(at + 6)].iter().any(|word| word.stem.starts_with('<'));
-        let is_list = begins && is_at(at, WordList("which what list")) && (at + 1..at + 4).any(is_extension);
-        let lists =
-            is_list && (is_at(at, WordList("list")) || words.iter().any(|word| STATES.has(&word.shown)));
-        (is_at(at, EARLIER) && is_at(at + 1, SESSIONS) && is_shared)
-            || (is_switch && !is_code && (is_known || is_other))
-            || (lists && Means::LOOK.covers(needed))
+        is_known || (name + 1..name + 3).any(|at| is_extension(at) && is_end(at + 1))
+    };
+    (0..words.len()).any(|at| {
+        let begins = || words[at].begins || (at > 0 && is_lead(&words[at - 1]));
+        let is_code = || words[at..words.len().min(at + 6)].iter().any(|word| word.stem.starts_with('<'));
+        let turns = is_at(at, TURNING) && is_at(at + 1, WordList("on off"));
+        let is_switch = (turns || is_at(at, SWITCHING)) && begins() && !is_code();
+        let is_list =
+            is_at(at, WordList("which what list")) && (at + 1..at + 4).any(is_extension) && begins();
+        (is_switch && names_extension(at + 1 + usize::from(turns)))
+            || (is_list && only_looks && (words[at].shown == "list" || has(STATES)))
+            || (is_at(at, EARLIER) && is_at(at + 1, SESSIONS) && only_looks && has(SHARED))
     })
 }
 
-fn is_named(words: &[Word], candidate: &Candidate<'_>) -> bool {
+/// Returns true for the word before a name that is called: `as qa`, `ask qa`.
+fn is_call(words: &[Word], at: usize) -> bool {
+    let word = &words[at];
+    (word.shown == "as" || ASKING.has(&word.shown)) && (word.begins || at == 0 || is_lead(&words[at - 1]))
+}
+
+/// Returns true if a request names a candidate after one of its calls, or its work.
+fn is_named(words: &[Word], calls: &[usize], candidate: &Candidate<'_>) -> bool {
     let of = |table: &'static [(&str, &[&str])]| {
         let row = table.iter().find(|(mode, _)| candidate.about.is_empty() && *mode == candidate.mode);
         row.map_or(&[][..], |(_, names)| names)
     };
     let plain = AFTER_AS.iter().find(|(mode, _)| candidate.about.is_empty() && *mode == candidate.mode);
-    let own = [candidate.agent, candidate.mode].map(|name| name.replace(['-', '_'], " "));
-    let own = own.iter().map(String::as_str).filter(|name| !candidate.about.is_empty() && *name != "main");
-    let names: Vec<&str> = own.chain(of(ALIASES).iter().copied()).collect();
-    (0..words.len()).any(|at| {
-        let begins = words[at].begins || at == 0 || is_lead(&words[at - 1]);
-        let is_as = begins && words[at].shown == "as";
-        let is_asking = begins && ASKING.has(&words[at].shown);
+    let own = [candidate.agent, candidate.mode];
+    let own = own.into_iter().filter(|name| !candidate.about.is_empty() && *name != "main");
+    let own: Vec<String> = own.map(|name| name.replace(['-', '_'], " ")).collect();
+    let names = own.iter().map(String::as_str).chain(of(ALIASES).iter().copied());
+    let is_called = calls.iter().any(|&at| {
         let rest = after_articles(words, at + 1);
-        let role = names.iter().find_map(|name| after_name(words, rest, name));
-        let role_as = plain.and_then(|(_, name)| after_name(words, rest, name)).or(role);
-        (is_as && role_as.is_some_and(|end| end < words.len()))
-            || (is_asking && role.is_some_and(|end| is_told(words, at, end)))
-            || of(WORK).iter().any(|work| after_name(words, at, work).is_some() && is_wanted(words, at))
-    })
+        let role = names.clone().find_map(|name| after_name(words, rest, name));
+        let plain_role = plain.and_then(|(_, name)| after_name(words, rest, name));
+        match words[at].shown.as_str() {
+            "as" => plain_role.or(role).is_some_and(|end| end < words.len()),
+            _ => role.is_some_and(|end| is_told(words, at, end)),
+        }
+    });
+    let work = of(WORK);
+    let is_work =
+        |at: usize| work.iter().any(|work| after_name(words, at, work).is_some()) && is_wanted(words, at);
+    is_called || (0..words.len()).any(is_work)
 }
 
 /// Words in front of a command.

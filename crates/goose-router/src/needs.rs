@@ -105,13 +105,13 @@ fn need_of(words: &[Word], at: usize) -> Option<Means> {
     let classes = lexicon::classes(&word.stem);
     let is_in = |names: &[&str]| names.iter().fold(0, |bits, name| bits | bit(name)) & classes != 0;
     let is_command = word.begins || LEADS.has(last);
-    let is_negated = before.iter().any(|word| NEGATIONS.has(&word.shown));
+    let is_negated = || before.iter().any(|word| NEGATIONS.has(&word.shown));
     if CHANGING.has(shown) || (is_command && is_in(&["change", "make", "write", "do"]) && !LOOKING.has(shown))
     {
         let object = &words[at + 1..words.len().min(at + 1 + AFTER)];
         let is_light = LIGHT.has(shown) || is_in(&["write", "make"]);
         return match object_of(object).filter(|_| is_light) {
-            _ if is_negated => None,
+            _ if is_negated() => None,
             _ if is_in(&["look"]) => Some(Means::LOOK),
             _ if THINKING.has(shown) => Some(Means::LOOK | Means::DOCUMENTS),
             object => Some(object.unwrap_or(Means::ALL)),

@@ -49,9 +49,9 @@ fn about(candidate: &Candidate<'_>) -> HashMap<String, f32> {
 fn compare(about: &HashMap<String, f32>, request: &[Word]) -> (f32, Vec<String>) {
     let (mut sum, mut shared) = (0.0, Vec::new());
     for (at, word) in request.iter().enumerate() {
-        let is_again = request.iter().take(at).any(|earlier| earlier.stem == word.stem);
-        let weight = about.get(&word.stem).copied().unwrap_or_default() * importance(word);
-        if weight > 0.0 && !is_again {
+        let is_again = || request.iter().take(at).any(|earlier| earlier.stem == word.stem);
+        let weight = about.get(&word.stem).map_or(0.0, |weight| weight * importance(word));
+        if weight > 0.0 && !is_again() {
             sum += weight;
             shared.push(word.shown.clone());
         }

@@ -20,7 +20,7 @@ fn router() -> Router<'static> {
 }
 
 fn specialist(text: &str) -> &'static str {
-    router().specialist(text).specialist.map_or("-", |(_, mode)| mode)
+    router().specialist(&Request::new(text)).specialist.map_or("-", |(_, mode)| mode)
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn clear_work_finds_its_specialist_and_the_reason_names_its_words() {
     ] {
         assert_eq!(specialist(text), mode, "{text}");
     }
-    let reason = router().specialist("write playwright tests for the checkout").reason;
+    let reason = router().specialist(&Request::new("write playwright tests for the checkout")).reason;
     assert!(reason.contains("\"tests\"") || reason.contains("\"playwright\""), "{reason}");
 }
 
@@ -71,7 +71,7 @@ fn a_mode_that_cannot_do_all_of_it_is_not_chosen() {
             specialist(text)
         );
     }
-    let guess = router().specialist("make me a little app that counts down to my birthday");
+    let guess = router().specialist(&Request::new("make me a little app that counts down to my birthday"));
     assert!(guess.specialist.is_none() && guess.reason.contains("app_maker cannot"), "{}", guess.reason);
 }
 
@@ -82,10 +82,13 @@ fn needs_are_less_than_everything_only_where_that_is_clear() {
         "where do we set the CORS headers?",
         "do a security review of the upload code",
     ] {
-        assert_eq!(needs(text), Means::LOOK, "{text}");
+        assert_eq!(Request::new(text).needs(), Means::LOOK, "{text}");
     }
-    assert_eq!(needs("thanks a lot!"), Means::NONE);
-    assert_eq!(needs("write user stories for the loyalty programme"), Means::LOOK | Means::DOCUMENTS);
+    assert_eq!(Request::new("thanks a lot!").needs(), Means::NONE);
+    assert_eq!(
+        Request::new("write user stories for the loyalty programme").needs(),
+        Means::LOOK | Means::DOCUMENTS
+    );
     for text in [
         "fix it",
         "implement that",
@@ -97,7 +100,7 @@ fn needs_are_less_than_everything_only_where_that_is_clear() {
         "write a user story, then implement it",
         "",
     ] {
-        assert_eq!(needs(text), Means::ALL, "{text}");
+        assert_eq!(Request::new(text).needs(), Means::ALL, "{text}");
     }
 }
 
@@ -110,7 +113,7 @@ fn other_languages_go_to_the_default_agent() {
         "сделай ревью безопасности модуля авторизации",
     ] {
         assert_eq!(specialist(text), "-", "{text}");
-        assert!(!router().specialist(text).is_clear, "a fast model may read it: {text}");
+        assert!(!router().specialist(&Request::new(text)).is_clear, "a fast model may read it: {text}");
     }
 }
 
@@ -121,14 +124,17 @@ fn own_agents_are_found_by_what_they_are_for() {
         Router::new(vec![Candidate { agent: "tax-helper", mode: "main", means, about: about.clone() }])
     };
     let request = "prepare the VAT filings and payroll for March";
-    let found = own(Means::ALL).specialist(request);
+    let found = own(Means::ALL).specialist(&Request::new(request));
     assert!(
         found.specialist == Some(("tax-helper", "main")) && found.reason.contains("\"payroll\""),
         "{}",
         found.reason
     );
-    assert_eq!(own(Means::LOOK).specialist(request).specialist, None);
-    assert_eq!(own(Means::ALL).specialist("what did the tax helper say about us?").specialist, None);
+    assert_eq!(own(Means::LOOK).specialist(&Request::new(request)).specialist, None);
+    assert_eq!(
+        own(Means::ALL).specialist(&Request::new("what did the tax helper say about us?")).specialist,
+        None
+    );
 }
 
 #[test]
@@ -158,12 +164,12 @@ fn agents_are_named_in_the_words_of_a_request() {
         ("Add todo for the parser", None),
         ("ask the architect to review it, and ask the pm to write the story", None),
     ] {
-        assert_eq!(router().named(text).map(|(_, mode)| mode), mode, "{text}");
+        assert_eq!(router().named(&Request::new(text)).map(|(_, mode)| mode), mode, "{text}");
     }
 }
 
 fn count(text: &str) -> usize {
-    jobs(text).len()
+    Request::new(text).jobs().len()
 }
 
 #[test]
@@ -193,7 +199,7 @@ fn explicit_lists_of_independent_jobs_are_found_in_any_form() {
         assert_eq!(count(text), number, "{text}");
     }
     let text = "Some chores:\n- bump axios\n- explain\n  the cache in full\n\nThanks!";
-    let found: Vec<&str> = jobs(text).into_iter().map(|place| &text[place]).collect();
+    let found: Vec<&str> = Request::new(text).jobs().into_iter().map(|place| &text[place]).collect();
     assert_eq!(found, ["bump axios", "explain\n  the cache in full"]);
 }
 
@@ -237,6 +243,6 @@ fn hostile_texts_are_one_request() {
     ] {
         assert_eq!(specialist(text), "-", "{text:.40}");
         assert_eq!(count(text), 0, "{text:.40}");
-        assert_eq!(router().named(text), None);
+        assert_eq!(router().named(&Request::new(text)), None);
     }
 }

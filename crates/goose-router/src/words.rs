@@ -31,8 +31,9 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    fn new(shown: &str) -> Self {
-        Self { stem: stem(shown), shown: shown.to_owned(), begins: false, is_of_file: false }
+    fn new(shown: impl Into<String>) -> Self {
+        let shown = shown.into();
+        Self { stem: stem(&shown), shown, begins: false, is_of_file: false }
     }
 
     fn mark(mark: &str, shown: &str) -> Self {
@@ -47,7 +48,7 @@ pub(crate) struct WordList(pub(crate) &'static str);
 impl WordList {
     /// Returns true if the word is one of them.
     pub(crate) fn has(self, word: &str) -> bool {
-        self.0.split(' ').any(|known| known == word)
+        self.0.as_bytes().split(|byte| *byte == b' ').any(|known| known == word.as_bytes())
     }
 }
 
@@ -105,7 +106,7 @@ fn push_chunk(words: &mut Vec<Word>, chunk: &str) {
     }
     if lower.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b':' | b'-' | b'/')) {
         let digits = lower.len() == 3 && lower.bytes().all(|byte| byte.is_ascii_digit());
-        words.push(if digits { Word::new(&lower) } else { Word::mark(NUMBER, &lower) });
+        words.push(if digits { Word::new(lower) } else { Word::mark(NUMBER, &lower) });
         return;
     }
     let is_file = file_extension(&lower);
@@ -145,7 +146,7 @@ fn push_piece(words: &mut Vec<Word>, piece: &str) {
 fn push_plain(words: &mut Vec<Word>, word: &str) {
     let word = word.trim_matches(['\'', '’']).to_lowercase().replace('’', "'");
     if !word.is_empty() {
-        words.push(Word::new(&word));
+        words.push(Word::new(word));
     }
 }
 

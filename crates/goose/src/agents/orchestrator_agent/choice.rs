@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use goose_extension::{Message, Model as _, Sampling, visible_line};
 use goose_providers::PromptStyle;
-use goose_router::needs;
+use goose_router::Request;
 
 use super::{
     OneReplyAgent, OrchestratorAgent, RequestHandler,
@@ -235,7 +235,7 @@ impl RequestHandler<'_> {
 
 /// The modes that the fast model chooses from, the default one first: those that say what they are for, and can do it.
 fn choices(catalog: &AgentCatalog, text: &str, refused: &[String]) -> Vec<Chosen> {
-    let needed = needs(text);
+    let needed = Request::new(text).needs();
     let of_agent = |manifest: &Arc<AgentManifest>| {
         let manifest = Arc::clone(manifest);
         let modes = manifest.modes.clone().into_iter();

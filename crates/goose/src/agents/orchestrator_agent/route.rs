@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use goose_router::{Candidate, Guess, Means, Router, jobs, needs};
+use goose_router::{Candidate, Guess, Means, Request, Router};
 use serde::{Deserialize, Serialize};
 
 use super::ORCHESTRATOR;
@@ -155,14 +155,14 @@ pub fn route(
             session.map_or((goose_agent::NAME, goose_agent::ASSISTANT), |it| (&it.agent, &it.mode));
         return Ok(Route::new(text, agent, mode, RoutedBy::Session, reason));
     }
-    let router = Router::new(candidates(catalog));
-    let jobs = if session.is_none() { jobs(text) } else { Vec::new() };
+    let (router, request) = (Router::new(candidates(catalog)), Request::new(text));
+    let jobs = if session.is_none() { request.jobs() } else { Vec::new() };
     if !jobs.is_empty() {
         return Ok(list(&router, text, &jobs, settings));
     }
     let is_present =
         |(agent, mode): &(&str, &str)| session.is_some_and(|it| (&*it.agent, &*it.mode) == (*agent, *mode));
-    if let Some((agent, mode)) = router.named(text).filter(|named| !is_present(named)) {
+    if let Some((agent, mode)) = router.named(&request).filter(|named| !is_present(named)) {
         let named = catalog.find(&format!("{agent}/{mode}"))?;
         // Work on the project goes on with the same agent; a recipe or a look at earlier sessions is a single answer.
         let is_first =
@@ -170,9 +170,9 @@ pub fn route(
         return Ok(Route { is_once: !is_first, ..Route::named(text, agent, mode) });
     }
     if let Some(session) = session {
-        return Ok(later(text, session));
+        return Ok(later(text, &request, session));
     }
-    let guess = router.specialist(text);
+    let guess = router.specialist(&request);
     let (agent, mode) = specialist(&guess);
     let Guess { confidence, is_clear, reason, .. } = guess;
     Ok(Route { confidence, is_clear, ..Route::new(text, agent, mode, RoutedBy::Local, reason) })
@@ -186,7 +186,7 @@ fn list(router: &Router<'_>, text: &str, jobs: &[Range<usize>], settings: RouteS
     if settings.split != SplitSetting::Off {
         let task = |(at, place): (usize, &Range<usize>)| {
             let text = text.get(place.clone()).unwrap_or_default();
-            let guess = router.specialist(text);
+            let guess = router.specialist(&Request::new(text));
             let (agent, mode) = specialist(&guess);
             let (agent, mode, text) = (agent.to_owned(), mode.to_owned(), text.to_owned());
             RoutedTask { id: (at + 1).to_string(), agent, mode, text }
@@ -201,8 +201,8 @@ fn specialist<'a>(guess: &Guess<'a>) -> (&'a str, &'a str) {
 }
 
 /// The route of a request after others: the session keeps its agent, unless that one cannot do what is asked.
-fn later(text: &str, session: &SessionAgent) -> Route {
-    let needed = if session.means.covers(Means::ALL) { Means::NONE } else { needs(text) };
+fn later(text: &str, request: &Request<'_>, session: &SessionAgent) -> Route {
+    let needed = if session.means.covers(Means::ALL) { Means::NONE } else { request.needs() };
     if session.means.covers(needed) {
         let reason = "the session keeps its agent".to_owned();
         return Route::new(text, &session.agent, &session.mode, RoutedBy::Session, reason);

@@ -55,8 +55,9 @@ const SEPARATE: WordList =
     WordList("independent independently unrelated separate separately parallel own any nothing");
 
 /// Words around a list that say that its items are jobs.
-const ANNOUNCED: WordList =
-    WordList("things tasks todo todos jobs chores favors favours leftovers bugs fixes wins stuff batch");
+const ANNOUNCED: WordList = WordList(
+    "things tasks todo todos jobs chores favors favours leftovers bugs fixes wins stuff batch requests errands",
+);
 
 /// Words that stand for the list that follows, unless a noun comes after them: `these fields`.
 const FOLLOWING: WordList = WordList("these following");
@@ -85,8 +86,10 @@ const COMMON: WordList = WordList(
 );
 
 /// Number words.
-const NUMBERS: &[(&str, usize)] =
-    &[("two", 2), ("three", 3), ("four", 4), ("five", 5), ("six", 6), ("couple", 2)];
+const NUMBERS: &[(&str, usize)] = &[("two", 2), ("three", 3), ("four", 4), ("five", 5), ("six", 6)];
+
+/// The most items that `a couple` or `a few` announces.
+const MAX_FEW: usize = 6;
 
 /// The jobs of a request that is an explicit list of independent ones, as places in the text. Empty if it is not.
 pub(crate) fn jobs(text: &str) -> Vec<Range<usize>> {
@@ -212,7 +215,10 @@ fn is_announced(before: &[Word], count: usize) -> bool {
 
 /// Returns true if words say how many items there are.
 fn counts(words: &[Word], count: usize) -> bool {
-    words.iter().any(|word| NUMBERS.iter().any(|(name, number)| *name == word.shown && *number == count))
+    let is_few = |word: &Word| WordList("couple few several").has(&word.shown) && count <= MAX_FEW;
+    let is_number =
+        |word: &Word| NUMBERS.iter().any(|(name, number)| *name == word.shown && *number == count);
+    words.iter().any(|word| is_number(word) || is_few(word))
 }
 
 /// Returns true if words name the list that follows: `these things`, `the following while I am away`.
@@ -260,7 +266,9 @@ fn share_nothing(items: &[Item]) -> bool {
     let mut seen: HashSet<&str> = HashSet::new();
     items.iter().all(|item| {
         let is_new = item.words.iter().enumerate().all(|(at, word)| {
-            let is_presumed = item.words[at.saturating_sub(2)..at].iter().any(|word| word.shown == "the");
+            // `the endpoint`, `the new endpoint`; but `the login page` is another one than `the start page`.
+            let before = item.words[..at].iter().rev().map(|word| word.shown.as_str());
+            let is_presumed = before.take(2).find(|word| !COMMON.has(word) || *word == "the") == Some("the");
             let tells = is_presumed || lexicon::classes(&word.stem) == 0;
             !(tells && seen.contains(word.stem.as_str()))
         });

@@ -3,7 +3,7 @@
 //! A name alone is not enough: `what did the architect say?` is a question about that agent, and `the backend is slow` about the backend.
 
 use crate::{
-    Candidate, Means, lexicon,
+    Candidate, Means, lexicon, needs,
     words::{Word, WordList},
 };
 
@@ -50,6 +50,12 @@ const WORK: &[(&str, &[&str])] = &[
 /// The mode for extensions and earlier sessions.
 const ORCHESTRATOR: &str = "orchestrator";
 
+/// The mode that writes plans, after an agent has looked around.
+const PLANNER: &str = "planner";
+
+/// Words after `plan` where it is no verb.
+const PLAN_IS_NOUN: WordList = WordList("is was b looks sounds needs should has says step steps file");
+
 /// Words for sessions before this one.
 const EARLIER: WordList = WordList("earlier previous past last other old");
 const SESSIONS: WordList = WordList("session sessions conversation conversations chat chats");
@@ -77,11 +83,13 @@ pub(crate) fn named<'c, 'a>(
 ) -> Option<&'c Candidate<'a>> {
     let calls: Vec<usize> = (0..words.len()).filter(|at| is_call(words, *at)).collect();
     let mut named = candidates.iter().filter(|candidate| match candidate.mode {
-        // It does its part, and hands back what else is asked for.
+        // It does its part, and another agent goes on.
         ORCHESTRATOR => is_for_orchestrator(words, needed),
+        PLANNER => candidate.about.is_empty() && is_for_planner(words),
         _ => is_named(words, &calls, candidate),
     });
-    let found = named.next().filter(|found| found.mode == ORCHESTRATOR || found.means.covers(needed));
+    let is_step = |found: &Candidate<'_>| matches!(found.mode, ORCHESTRATOR | PLANNER);
+    let found = named.next().filter(|found| is_step(found) || found.means.covers(needed));
     // A request for two of them is for neither.
     found.filter(|_| named.next().is_none())
 }
@@ -109,6 +117,20 @@ fn is_for_orchestrator(words: &[Word], needed: Means) -> bool {
             || (is_list && only_looks && (words[at].shown == "list" || has(STATES)))
             || (is_at(at, EARLIER) && is_at(at + 1, SESSIONS) && only_looks && has(SHARED))
     })
+}
+
+/// Returns true for a request that is a command to plan, and nothing else: `Plan the move to …`.
+fn is_for_planner(words: &[Word]) -> bool {
+    let is_at = |at: usize, list: WordList| words.get(at).is_some_and(|word| list.has(&word.shown));
+    let is_polite = |word: &Word| is_lead(word) || WordList("can could would hi hey we i").has(&word.shown);
+    let Some(verb) = words.iter().position(|word| !is_polite(word)) else { return false };
+    let is_verb = words[verb].shown == "plan" && verb + 2 < words.len() && !is_at(verb + 1, PLAN_IS_NOUN);
+    // Something else that is asked for, after or with the plan.
+    let asks_for_more = (verb + 1..words.len()).any(|at| {
+        let is_command = words[at].begins || is_at(at - 1, WordList("and then please also afterwards"));
+        is_command && needs::need_of(words, at).is_some_and(|needed| !Means::LOOK.covers(needed))
+    });
+    is_verb && !asks_for_more
 }
 
 /// Returns true for the word before a name that is called: `as qa`, `ask qa`.

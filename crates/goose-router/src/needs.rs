@@ -92,7 +92,7 @@ pub(crate) fn needs(text: &str, words: &[Word]) -> Means {
 }
 
 /// Returns the need of a word, if it is a verb.
-fn need_of(words: &[Word], at: usize) -> Option<Means> {
+pub(crate) fn need_of(words: &[Word], at: usize) -> Option<Means> {
     let word = &words[at];
     let shown = word.shown.as_str();
     let before = &words[at.saturating_sub(BEFORE)..at];

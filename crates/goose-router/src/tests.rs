@@ -163,6 +163,15 @@ fn agents_are_named_in_the_words_of_a_request() {
         ("which extensions does our file upload accept?", None),
         ("Add todo for the parser", None),
         ("ask the architect to review it, and ask the pm to write the story", None),
+        ("Plan the move from REST to GraphQL", Some("planner")),
+        ("make a plan for adding i18n", None),
+        ("can you plan how to split the monolith? list the risks", Some("planner")),
+        ("Plan the upgrade and then do it", None),
+        ("make a plan, then implement it", None),
+        ("write a plan for the release and save it to PLAN.md", None),
+        ("create a pricing plan page", None),
+        ("plan b is to revert, do that", None),
+        ("what is the plan?", None),
     ] {
         assert_eq!(router().named(&Request::new(text)).map(|(_, mode)| mode), mode, "{text}");
     }

@@ -83,11 +83,6 @@ pub(crate) struct EarlierSession {
 }
 
 impl Assembled {
-    /// The settings of the conversation.
-    pub(crate) fn settings(&self) -> &Settings {
-        self.agents.settings()
-    }
-
     /// The sessions.
     pub(crate) fn store(&self) -> &SessionStore {
         self.agents.store()

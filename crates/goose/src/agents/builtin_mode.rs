@@ -27,7 +27,12 @@ const ORCHESTRATOR_AGENT: BuiltinAgent = BuiltinAgent {
         instructions: "You give work to other agents, manage extensions and find what earlier sessions had; you do not touch \
                        files or run commands yourself. Give each delegate a complete task; give tasks that do not depend on each other in one turn, so that they run side by side. \
                        Then say who did what, and what is left undone.",
-        tool_groups: &[Access::All("summon"), Access::All("extensionmanager"), Access::All("chatrecall")],
+        tool_groups: &[
+            Access::All("summon"),
+            Access::All("extensionmanager"),
+            Access::All("chatrecall"),
+            Access::All("code_execution"),
+        ],
         dependencies: &["summon", "extensionmanager", "chatrecall", "tom"],
     }],
 };

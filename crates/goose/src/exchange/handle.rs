@@ -56,18 +56,9 @@ impl Exchange {
         self.begin(Request::Explore(request.into()))
     }
 
-    /// Writes a plan from what was said and found: the mode `planner`, which has no tools, with the given model or the
-    /// conversation's.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason for the user if there is no such model.
-    pub async fn write_plan(&self, model: Option<&str>) -> Result<Reply, String> {
-        let model = match model {
-            Some(name) => Some(self.context.models.find(name).await.map_err(|error| error.to_string())?),
-            None => None,
-        };
-        Ok(self.begin(Request::Plan(model)))
+    /// Writes a plan from what was said and found: the mode `planner`, which has no tools, with its own model if one is configured.
+    pub fn write_plan(&self) -> Reply {
+        self.begin(Request::Plan)
     }
 
     /// Replies to what another session hands over. Its model summarizes what does not fit.

@@ -24,8 +24,8 @@ pub(crate) enum Request {
     GoOn,
     /// A request that a plan is to be written for: the agent looks around, and changes nothing.
     Explore(Message),
-    /// The plan for it, with a model of its own if one is given.
-    Plan(Option<Arc<dyn Provider>>),
+    /// The plan for it.
+    Plan,
     /// A task of another session, and the model that summarizes what does not fit.
     Task(Handover, Arc<dyn Provider>),
 }

@@ -45,7 +45,7 @@ const MODES: &[(&str, &[&str])] = &[
     ("coding-agent/security", &["read", "memory"]),
     ("coding-agent/sre", &["read", "edit", "developer__shell", "memory"]),
     ("coding-agent/devsecops", &["developer", "memory", "user", "tutorial", "summon__load"]),
-    ("orchestrator/orchestrator", &["summon", "extensionmanager", "chatrecall"]),
+    ("orchestrator/orchestrator", &["summon", "extensionmanager", "chatrecall", "code_execution"]),
 ];
 
 const READ: &[&str] = &["read", "tree", "search", "analyze", "plan"];
@@ -166,7 +166,9 @@ async fn each_mode_of_a_session_has_the_tools_of_the_table_and_no_others() -> an
         for tool in &known {
             let expected = match tool.as_str() {
                 "delegate" => is_given("developer__shell", given) || is_given("summon__delegate", given),
-                tool if tool.starts_with("code_execution__") => is_given("developer__shell", given),
+                tool if tool.starts_with("code_execution__") => {
+                    is_given("developer__shell", given) || is_given(tool, given)
+                }
                 tool => is_given(tool, given),
             };
             assert_eq!(listed.contains(tool), expected, "{mode}: {tool} listed");

@@ -1,6 +1,6 @@
 //! The orchestrator: which agent answers a request, handing it back, and what earlier sessions have about it.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 use goose::{
     agent_manager::{AgentManager, OpenOptions},
@@ -9,6 +9,7 @@ use goose::{
         catalog::AgentCatalog,
         orchestrator_agent::{RouteSettings, RoutedBy, SplitSetting, route},
     },
+    config::{Settings, SettingsSource},
     exchange::{Event, Exchange},
     permission::{Mode, PermissionOptions, Permissions},
     session::{NewSession, Session, SessionStore, Step},
@@ -148,6 +149,69 @@ async fn a_later_request_that_names_a_specialist_is_answered_by_it_once() -> any
 const LIST: &str = "1. Rename the class Order to Purchase\n2. Add a Dockerfile for the worker\n3. Explain how the cache expires";
 
 /// A session in which an explicit list is said.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_written_after_a_look_around_with_tools_that_read() -> anyhow::Result<()> {
+    let world = World::new()?;
+    configure(&world, "GOOSE_PLANNER_PROVIDER: openai\nGOOSE_PLANNER_MODEL: gpt-5\n")?;
+    let folder = world.file("").canonicalize()?;
+    let model = ModelServer::scripted([
+        Turn::call("developer__tree", json!({"path": "."})),
+        Turn::text("There is one module."),
+        Turn::text("1. Split it."),
+        Turn::text("Done."),
+    ])?;
+    let settings = SettingsSource::new(world.paths())
+        .with_environment([("OPENAI_HOST", model.url()), ("OPENAI_API_KEY", "key".to_owned())]);
+    let agents = AgentManager::new(Settings::load(settings)?).with_pool(Arc::clone(&world.pool));
+    let exchange = agents.open(options(&agents, &model, &folder).await?).await?;
+    let events = say(&exchange, "Plan the split of the parser into modules").await?;
+    let agents: Vec<String> = routed(&events).into_iter().map(|(agent, ..)| agent).collect();
+    assert_eq!(agents, ["goose-agent/assistant", "goose-agent/planner"]);
+    say(&exchange, "go ahead").await?;
+    let asked = model.asked();
+    for asked in &asked[..2] {
+        let tools = asked.tool_names();
+        assert!(tools.contains(&"developer__read"), "{tools:?}");
+        assert!(
+            !tools.iter().any(|name| ["developer__shell", "developer__write", "delegate"].contains(name))
+        );
+    }
+    assert!(asked[2].tool_names().is_empty() && asked[2].body["model"] == "gpt-5", "the planner writes");
+    assert!(asked[2].body.to_string().contains("There is one module."), "from what was found");
+    assert!(asked[3].tool_names().contains(&"developer__shell"), "the session goes on with its agent");
+    assert!(asked[3].body.to_string().contains("1. Split it."));
+    exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_extension_is_enabled_as_a_step_and_the_request_goes_on() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::scripted([
+        Turn::call(
+            "extensionmanager__manage_extensions",
+            json!({"action": "enable", "extension_name": "tutorial"}),
+        ),
+        Turn::text("It is enabled."),
+        Turn::call("tutorial__load_tutorial", json!({"name": "build-mcp-extension"})),
+        Turn::text("Let us begin."),
+        Turn::text("Next."),
+    ])?;
+    let exchange = open(&world, &model).await?;
+    say(&exchange, "enable the tutorial and start it").await?;
+    assert_eq!(exchange.agent().id(), "goose-agent/assistant");
+    say(&exchange, "next").await?;
+    let asked = model.asked();
+    let has = |request: usize, tool: &str| asked[request].tool_names().contains(&tool);
+    assert!(has(0, "extensionmanager__manage_extensions") && !has(0, "developer__shell"));
+    assert!(!has(0, "hand_back"), "the request goes on by itself");
+    assert!(has(2, "tutorial__load_tutorial") && has(2, "developer__shell"), "{:?}", asked[2].tool_names());
+    assert!(asked[3].tool_results().len() == 2, "{:?}", asked[3].tool_results());
+    assert!(has(4, "tutorial__load_tutorial"));
+    exchange.close().await;
+    Ok(())
+}
+
 async fn say_list(split: Option<SplitSetting>, config: &str) -> anyhow::Result<(ModelServer, Vec<Event>)> {
     let world = World::new()?;
     configure(&world, config)?;

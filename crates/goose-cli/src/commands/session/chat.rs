@@ -252,24 +252,8 @@ impl Chat {
             Ok(Outcome::Done { .. }) => {}
             Ok(_) => return Ok(None),
         }
-        match self.assembled.exchange.write_plan(self.planner_model()?.as_deref()).await {
-            Ok(plan) => Ok(self.follow(plan).await?.err()),
-            Err(reason) => {
-                stderr::error(&reason);
-                Ok(None)
-            }
-        }
-    }
-
-    /// The model for plans, if one is configured.
-    fn planner_model(&self) -> anyhow::Result<Option<String>> {
-        let settings = self.assembled.settings();
-        let model = settings.get::<String>("GOOSE_PLANNER_MODEL")?;
-        let provider = settings.get::<String>("GOOSE_PLANNER_PROVIDER")?;
-        Ok(match (provider, model) {
-            (Some(provider), Some(model)) => Some(format!("{provider}:{model}")),
-            (_, model) => model,
-        })
+        let plan = self.assembled.exchange.write_plan();
+        Ok(self.follow(plan).await?.err())
     }
 
     /// Follows a reply to its outcome. The error is the exit code where goose is to end.

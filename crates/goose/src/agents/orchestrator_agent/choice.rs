@@ -13,13 +13,15 @@ use goose_providers::PromptStyle;
 use goose_router::Request;
 
 use super::{
-    OneReplyAgent, OrchestratorAgent, RequestHandler,
+    NextStep, OneReplyAgent, OrchestratorAgent, RequestHandler,
     route::{Route, RouteSettings, SessionAgent, SplitSetting, means, route},
 };
 use crate::{
     agents::{
         agent::{Agent, ChosenBy},
+        builtin_mode::ORCHESTRATOR,
         catalog::{AgentCatalog, UnknownAgent},
+        goose_agent,
         manifest::{AgentManifest, AgentMode},
         mention::unknown_mention,
     },
@@ -80,12 +82,14 @@ impl RequestHandler<'_> {
         self.handing.request = Some(text);
         if route.is_once {
             // A small model cannot hand back what is not for that agent.
-            let is_small = self.work.context.processor().model().prompt_style == PromptStyle::Brief;
+            if self.work.context.processor().model().prompt_style == PromptStyle::Brief {
+                return Ok(None);
+            }
             let (manifest, mode) = catalog.find(&route.id()).map_err(no_agent)?;
-            if !is_small
-                && let Err(Abort::Failed(failure)) =
-                    self.begin_one_reply(OneReplyAgent::routed(manifest, mode)).await
-            {
+            let (agent, next) = first_step(&present, manifest, mode);
+            self.next_step = next;
+            if let Err(Abort::Failed(failure)) = self.begin_one_reply(agent).await {
+                self.next_step = None;
                 let notice =
                     format!("{} cannot answer: {} {} does.", route.id(), failure.message, present.id());
                 self.work.emit(Event::Notice(notice));
@@ -300,6 +304,19 @@ impl RequestHandler<'_> {
             self.work.emit(Event::Notice(visible_line(&notice).into_owned()));
         }
         Ok(found)
+    }
+}
+
+/// The agent that answers a request first, and the step after it. Plans are written after a look around; the orchestrator does its part.
+fn first_step(
+    present: &Agent,
+    manifest: Arc<AgentManifest>,
+    mode: AgentMode,
+) -> (OneReplyAgent, Option<NextStep>) {
+    match (manifest.name.as_str(), mode.slug.as_str()) {
+        (goose_agent::NAME, goose_agent::PLANNER) => (OneReplyAgent::explorer(present), Some(NextStep::Plan)),
+        (ORCHESTRATOR, ORCHESTRATOR) => (OneReplyAgent::orchestrator(manifest, mode), Some(NextStep::Rest)),
+        _ => (OneReplyAgent::routed(manifest, mode), None),
     }
 }
 

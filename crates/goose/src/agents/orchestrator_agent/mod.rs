@@ -59,14 +59,22 @@ use crate::{
 /// The settings of the orchestrator.
 const ORCHESTRATOR: &str = "orchestrator";
 
+/// The settings with the model of the planner.
+const PLANNER_PROVIDER: &str = "GOOSE_PLANNER_PROVIDER";
+const PLANNER_MODEL: &str = "GOOSE_PLANNER_MODEL";
+
 /// The tokens that the tasks of one request may use together, unless `orchestrator.max_tokens` says otherwise.
 const DEFAULT_MAX_TOKENS: u64 = 10_000_000;
 
 /// The message that asks the planner for the plan.
 const WRITE_PLAN: &str = "Now write the plan for the request above.";
 
+/// The message after a step of the orchestrator's own.
+const GO_ON_WITH_REST: &str = "The part of the request above that concerns extensions and earlier sessions is done. Go on with the rest \
+                               of it; if there is none, say in a sentence what the result is.";
+
 /// The mapping `orchestrator:` in the settings, but for `split`, which is a part of [`RouteSettings`].
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 pub(crate) struct OrchestratorSettings {
     /// The sessions that are recalled from.
@@ -75,11 +83,15 @@ pub(crate) struct OrchestratorSettings {
     check: bool,
     /// The most tokens of the tasks of one request.
     pub(crate) max_tokens: u64,
+    /// The model of the planner, if it has one of its own.
+    #[serde(skip)]
+    planner_model: Option<String>,
 }
 
 impl Default for OrchestratorSettings {
     fn default() -> Self {
-        Self { recall: RecallScope::default(), check: false, max_tokens: DEFAULT_MAX_TOKENS }
+        let recall = RecallScope::default();
+        Self { recall, check: false, max_tokens: DEFAULT_MAX_TOKENS, planner_model: None }
     }
 }
 
@@ -90,7 +102,13 @@ impl OrchestratorSettings {
     ///
     /// Fails if a value is of another kind.
     pub(crate) fn load(settings: &Settings) -> Result<Self, ConfigError> {
-        Ok(settings.get(ORCHESTRATOR)?.unwrap_or_default())
+        let written: Self = settings.get(ORCHESTRATOR)?.unwrap_or_default();
+        let model = settings.get::<String>(PLANNER_MODEL)?;
+        let planner_model = match settings.get::<String>(PLANNER_PROVIDER)?.zip(model.clone()) {
+            Some((provider, model)) => Some(format!("{provider}:{model}")),
+            None => model,
+        };
+        Ok(Self { planner_model, ..written })
     }
 }
 
@@ -149,8 +167,13 @@ impl OrchestratorAgent {
 #[async_trait]
 impl Responder for OrchestratorAgent {
     async fn respond(&self, work: &mut AgentLoop, request: Request) -> StepResult<Outcome> {
-        let mut handler =
-            RequestHandler { orchestrator: self, work, one_reply: None, handing: HandBack::default() };
+        let mut handler = RequestHandler {
+            orchestrator: self,
+            work,
+            one_reply: None,
+            handing: HandBack::default(),
+            next_step: None,
+        };
         let outcome = handler.handle(request).await;
         handler.end_one_reply().await;
         outcome
@@ -185,6 +208,17 @@ struct RequestHandler<'a> {
     one_reply: Option<InterruptedAgent>,
     /// The request, where the agent may hand it back.
     handing: HandBack,
+    /// The step that follows this one.
+    next_step: Option<NextStep>,
+}
+
+/// A step of a request after its first one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NextStep {
+    /// The planner writes a plan from what was found.
+    Plan,
+    /// The session's agent goes on with what is left.
+    Rest,
 }
 
 /// The results that are checked.
@@ -207,9 +241,9 @@ impl RequestHandler<'_> {
                 let agent = OneReplyAgent::explorer(&self.work.context.agent());
                 self.message_to(agent, message).await
             }
-            Request::Plan(model) => {
-                let agent = OneReplyAgent::planner(&self.work.context.agents.catalog(), model)?;
-                self.message_to(agent, synthetic_message(WRITE_PLAN)).await
+            Request::Plan => {
+                let planner = self.planner().await?;
+                self.message_to(planner, synthetic_message(WRITE_PLAN)).await
             }
             Request::Task(handover, summarizer) => {
                 let message = self.fitting(handover, summarizer).await?;
@@ -269,10 +303,36 @@ impl RequestHandler<'_> {
         Ok(())
     }
 
-    /// Lets the agent answer, and checks the result.
+    /// Lets the agent answer, and the next one after it if this was a step of the request; and checks the result.
     async fn answer(&mut self, message: Option<Message>) -> StepResult<Outcome> {
-        let outcome = self.run_agent(message.as_ref()).await?;
+        let mut outcome = self.run_agent(message.as_ref()).await?;
+        if let (Outcome::Done { .. }, Some(next)) = (&outcome, self.next_step.take()) {
+            self.end_one_reply().await;
+            let words = match next {
+                NextStep::Plan => {
+                    let planner = self.planner().await?;
+                    self.begin_one_reply(planner).await?;
+                    WRITE_PLAN
+                }
+                NextStep::Rest => GO_ON_WITH_REST,
+            };
+            self.begin(synthetic_message(words), Context::new()).await?;
+            outcome = self.run_agent(None).await?;
+        }
         self.check_result(outcome, Checked::Reply).await
+    }
+
+    /// The mode that writes plans, with a model of its own if one is configured.
+    async fn planner(&self) -> StepResult<OneReplyAgent> {
+        let context = &self.work.context;
+        let model = match &self.orchestrator.settings.planner_model {
+            Some(name) => {
+                let found = context.models.find(name).await;
+                Some(found.map_err(|error| Abort::failed(error.to_string(), None))?)
+            }
+            None => None,
+        };
+        OneReplyAgent::planner(&context.agents.catalog(), model)
     }
 
     /// Runs the loop with the agent, and with the next one if it hands the request back. An external agent works in the model's place.

@@ -20,6 +20,10 @@ use crate::{
 const EXPLORE: &str = "A plan is to be written for this request. Find out what it needs: you can look, and change nothing. \
                        End with what you found: files and functions, constraints, open questions. Do not write the plan.";
 
+/// Instructions for the orchestrator when a request is also for another agent.
+const OWN_PART: &str = "Do now only the part of the request that concerns extensions and earlier sessions; the session's agent goes on with \
+                        the rest. End with what you did or found.";
+
 /// The agent of one reply.
 pub(super) struct OneReplyAgent {
     manifest: Arc<AgentManifest>,
@@ -52,6 +56,13 @@ impl OneReplyAgent {
     /// The agent that a message names in its own words.
     pub(super) fn routed(manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
         Self { manifest, mode, model: None, words: None, chosen_by: ChosenBy::Routing }
+    }
+
+    /// The orchestrator's own mode, for its part of a request.
+    pub(super) fn orchestrator(manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
+        let instructions = format!("{}\n\n{OWN_PART}", mode.instructions);
+        let mode = AgentMode { instructions, ..mode };
+        Self { manifest, mode, model: None, words: None, chosen_by: ChosenBy::User }
     }
 
     /// The agent of a conversation, with the tools that read and no others.

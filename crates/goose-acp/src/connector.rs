@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use goose::{
-    agent_manager::acp_mcp_adapter::{AgentConnector, AgentError, ConnectRequest, ConnectedAgent},
+    agent_manager::acp_mcp_adapter::{AgentConnector, AgentError, AgentHost, ConnectRequest, ConnectedAgent},
     agents::connection::ConnectionKind,
 };
 
@@ -27,9 +27,13 @@ impl AgentConnector for Connector {
         true
     }
 
-    async fn connect(&self, request: &ConnectRequest) -> Result<Arc<dyn ConnectedAgent>, AgentError> {
+    async fn connect(
+        &self,
+        request: &ConnectRequest,
+        host: &dyn AgentHost,
+    ) -> Result<Arc<dyn ConnectedAgent>, AgentError> {
         match request.connection.kind {
-            ConnectionKind::Acp => agent_client::connect(request).await,
+            ConnectionKind::Acp => agent_client::connect(request, host).await,
             ConnectionKind::AcpHttp => agent_communication::connect(request).await,
         }
     }

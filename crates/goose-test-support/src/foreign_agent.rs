@@ -8,6 +8,7 @@
 //! | `--exit CODE` | ends at once, with words on standard error |
 //! | `--version N` | speaks another version of the protocol |
 //! | `--login` | wants a login before a session |
+//! | `--http` | reaches MCP servers over HTTP |
 //!
 //! | last line of a task, or parts of it between `;;` | it |
 //! | --- | --- |
@@ -53,6 +54,7 @@ struct Agent {
     /// The version that it speaks.
     version: u64,
     wants_login: bool,
+    takes_http: bool,
     /// The parameters of `session/new`.
     session: Value,
     last_id: u64,
@@ -81,6 +83,7 @@ pub fn run(flags: Vec<String>) -> anyhow::Result<()> {
         output: std::io::stdout().lock(),
         version: value("--version").map_or(Ok(1), |version| version.parse())?,
         wants_login: flags.iter().any(|flag| flag == "--login"),
+        takes_http: flags.iter().any(|flag| flag == "--http"),
         session: Value::Null,
         last_id: 0,
         is_cancelled: false,
@@ -146,7 +149,8 @@ impl Agent {
         let result = match message["method"].as_str().unwrap_or_default() {
             "initialize" => {
                 assert_eq!(params["clientCapabilities"]["fs"]["writeTextFile"], true);
-                json!({"protocolVersion": self.version, "agentCapabilities": {}, "authMethods": []})
+                let capabilities = json!({"mcpCapabilities": {"http": self.takes_http}});
+                json!({"protocolVersion": self.version, "agentCapabilities": capabilities, "authMethods": []})
             }
             "session/new" if self.wants_login => {
                 let error = json!({"code": -32000, "message": "Authentication required"});

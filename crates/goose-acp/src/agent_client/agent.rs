@@ -10,6 +10,8 @@ use goose::{
     },
     config::{ExtensionConfig, ExtensionKind, Resolved},
 };
+use goose_extension::Tool;
+use goose_mcp_bridge::HttpServer;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -17,6 +19,7 @@ use super::{
     program::Program,
     requests::{CurrentTask, Task},
     rpc::{Failure, Rpc},
+    session_tools::{NAME as SERVER_NAME, serve_tools},
 };
 
 /// The version of the protocol.
@@ -40,20 +43,26 @@ struct ProgramAgent {
     rpc: Rpc,
     program: Program,
     silence: Duration,
+    /// Serves the session's tools to it, if it is given some.
+    _tools: Option<HttpServer>,
 }
 
 /// Starts an agent, greets it and begins a session.
-pub(crate) async fn connect(request: &ConnectRequest) -> Result<Arc<dyn ConnectedAgent>, AgentError> {
+pub(crate) async fn connect(
+    request: &ConnectRequest,
+    host: &dyn AgentHost,
+) -> Result<Arc<dyn ConnectedAgent>, AgentError> {
     let name = &request.name;
     let silence = request.connection.silence_limit().unwrap_or(SILENCE_LIMIT);
     let limit = START_TIMEOUT.min(silence);
     let (program, input, output) = Program::start(request)?;
     let current = Arc::new(CurrentTask::default());
     let rpc = Rpc::new(output, input, Arc::clone(&current) as _);
-    let error = match timeout(limit, greet(&rpc, request)).await {
-        Ok(Ok(session)) => {
+    let error = match timeout(limit, greet(&rpc, request, &current, host)).await {
+        Ok(Ok((session, tools))) => {
             let (name, current) = (name.clone(), Arc::clone(&current));
-            return Ok(Arc::new(ProgramAgent { name, session, current, rpc, program, silence }));
+            let agent = ProgramAgent { name, session, current, rpc, program, silence, _tools: tools };
+            return Ok(Arc::new(agent));
         }
         Ok(Err(GreetError::Failed(error))) => error,
         Ok(Err(GreetError::Ended(why))) => AgentError::Broken(format!(
@@ -79,7 +88,13 @@ enum GreetError {
     Ended(String),
 }
 
-async fn greet(rpc: &Rpc, request: &ConnectRequest) -> Result<String, GreetError> {
+/// Greets an agent and begins a session. Returns its id, and the server of tools that it was given.
+async fn greet(
+    rpc: &Rpc,
+    request: &ConnectRequest,
+    current: &Arc<CurrentTask>,
+    host: &dyn AgentHost,
+) -> Result<(String, Option<HttpServer>), GreetError> {
     let name = &request.name;
     let failed = |what: &str, failure: Failure| match failure {
         Failure::Ended(why) => GreetError::Ended(why),
@@ -114,13 +129,25 @@ async fn greet(rpc: &Rpc, request: &ConnectRequest) -> Result<String, GreetError
         }
     }
     let takes_http = greeted.pointer("/agentCapabilities/mcpCapabilities/http") == Some(&Value::Bool(true));
-    let servers = mcp_servers(request, takes_http).map_err(GreetError::Failed)?;
+    let mut servers = mcp_servers(request, takes_http).map_err(GreetError::Failed)?;
+    let ours = host.tools();
+    let mut tools = None;
+    if !ours.is_empty() && takes_http {
+        let served =
+            serve_tools(ours, Arc::clone(current), rpc.requests()).await.map_err(GreetError::Failed)?;
+        servers.push(json!({"type": "http", "name": SERVER_NAME, "url": served.url(), "headers": []}));
+        tools = Some(served);
+    } else if !ours.is_empty() {
+        let names: Vec<&str> = ours.iter().map(Tool::name).collect();
+        host.activity(&format!("It is not given {}: it reaches no MCP servers over HTTP.", names.join(", ")));
+    }
     let new = json!({"cwd": request.working_dir, "mcpServers": servers});
     let session = rpc.request("session/new", new).await.map_err(|error| failed("a new session", error))?;
     let id = session.get("sessionId").and_then(Value::as_str).filter(|id| id.len() <= MAX_SESSION_ID);
-    id.map(str::to_owned).ok_or_else(|| {
+    let id = id.map(str::to_owned).ok_or_else(|| {
         GreetError::Failed(AgentError::Broken(format!("The agent `{name}` gave its session no id.")))
-    })
+    })?;
+    Ok((id, tools))
 }
 
 /// The services that the agent depends on, as it reaches them by itself.

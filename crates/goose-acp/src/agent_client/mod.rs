@@ -7,12 +7,14 @@
 //! ```
 //!
 //! - `agent`: the agent and its tasks; `program`: the child process and how it ended; `rpc`: requests and answers on lines;
-//! - `requests`: what the agent asks of us; `actions`: what it wants to do, as our permissions judge it.
+//! - `requests`: what the agent asks of us; `actions`: what it wants to do, as our permissions judge it;
+//!   `session_tools`: tools of the session, served to it over MCP.
 
 mod actions;
 mod agent;
 mod program;
 mod requests;
 mod rpc;
+mod session_tools;
 
 pub(crate) use agent::connect;

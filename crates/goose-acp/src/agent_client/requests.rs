@@ -60,6 +60,11 @@ impl CurrentTask {
         *self.0.lock() = None;
     }
 
+    /// The session around the task.
+    pub(super) fn host(&self) -> Option<Arc<dyn AgentHost>> {
+        self.0.lock().as_ref().map(|task| Arc::clone(&task.host))
+    }
+
     /// The task, if a message is about it.
     fn find(&self, params: &Value) -> Option<Arc<Task>> {
         let session = params.get("sessionId").and_then(Value::as_str);

@@ -167,9 +167,36 @@ impl Rpc {
         }
     }
 
+    /// Count of the requests that wait for us.
+    pub(super) fn requests(&self) -> Requests {
+        Requests(Arc::clone(&self.shared))
+    }
+
     /// A sentence about lines that were not messages; empty if there were none.
     pub(super) fn nonsense(&self) -> String {
         self.shared.nonsense()
+    }
+}
+
+/// Count of the requests of the other side that wait for us, for those that come another way.
+#[derive(Clone)]
+pub(super) struct Requests(Arc<Shared>);
+
+impl Requests {
+    /// Counts a request until the guard is dropped.
+    pub(super) fn begin(&self) -> OpenRequest<'_> {
+        self.0.open.fetch_add(1, Ordering::Relaxed);
+        OpenRequest(&self.0)
+    }
+}
+
+/// A request that waits for us.
+pub(super) struct OpenRequest<'a>(&'a Shared);
+
+impl Drop for OpenRequest<'_> {
+    fn drop(&mut self) {
+        *self.0.heard.lock() = Instant::now();
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -74,6 +74,17 @@ impl World {
         self.open_session(session, agent, mode).await
     }
 
+    /// The same without a model of goose's own.
+    pub(crate) async fn open_without_model(&self, agent: &str) -> anyhow::Result<Exchange> {
+        let (manifest, mode) =
+            AgentCatalog::load(self.manager.settings().paths(), &self.folder()).find(agent)?;
+        let options = OpenOptions::new(self.manager.settings().profile(None)?)
+            .with_session(self.manager.store().create(NewSession::in_folder(self.folder())).await?)
+            .with_working_dir(self.folder())
+            .with_agent(manifest, mode);
+        Ok(self.manager.open(options).await?)
+    }
+
     pub(crate) async fn open_session(
         &self,
         session: impl Into<SessionState>,

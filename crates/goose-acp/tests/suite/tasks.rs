@@ -2,13 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use futures::StreamExt as _;
 use goose::{
-    exchange::{Event, Outcome},
+    exchange::{Decision, Event, Outcome},
     permission::Mode,
     session::Step,
 };
-use goose_extension::{ElicitAction, Elicited, Role};
+use goose_extension::{CallContext, ElicitAction, Elicited, Extension as _, Role, Tool};
+use goose_mcp_bridge::{ConnectOptions, connect};
 use goose_test_support::is_alive;
 use serde_json::json;
 
@@ -75,16 +77,80 @@ async fn it_reaches_the_servers_that_it_depends_on_and_the_rest_is_reported_by_n
     let servers: serde_json::Value = serde_json::from_str(&seen.text())?;
     let env = json!([{"name": "LEVEL", "value": "high"}]);
     assert_eq!(servers, json!([{"name": "tickets", "command": "/bin/tickets", "args": ["-v"], "env": env}]));
-    let notices: Vec<&String> = seen
-        .events
-        .iter()
-        .filter_map(|event| match event {
-            Event::Notice(text) => Some(text),
-            _ => None,
-        })
-        .collect();
-    assert!(notices.iter().any(|notice| notice.contains("`nowhere`")), "{notices:?}");
-    assert!(notices.iter().any(|notice| notice.contains("`memory` is a part of goose")), "{notices:?}");
+    let is_told = |event: &Event| matches!(event, Event::Notice(text) if text.contains("`nowhere`"));
+    assert!(seen.events.iter().any(is_told), "{:?}", seen.events);
+    let logs = seen.logs();
+    let [line] = &logs[..] else { anyhow::bail!("{logs:?}") };
+    assert!(line.starts_with("other: It is not given memory__"), "{line}");
+    Ok(())
+}
+
+/// The session's services are served to an agent that can reach them: while it works, and under the session's rules.
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_given_services_of_goose_under_the_permissions_of_its_session() -> anyhow::Result<()> {
+    let world = World::new(&program_with(&["--http"], "    dependencies: [memory]\n")?)?;
+    let exchange = world.open("other", Mode::Approve).await?;
+    let servers = tell(&exchange, "servers").await?.text();
+    let servers: serde_json::Value = serde_json::from_str(&servers)?;
+    assert_eq!((&servers[0]["type"], &servers[0]["name"]), (&json!("http"), &json!("goose")));
+    let url = servers[0]["url"].as_str().context("an address")?;
+    let path = url::Url::parse(url)?.path().to_owned();
+    assert!(path.len() > 30, "only the agent knows it: {url}");
+    // Nobody else reaches it.
+    assert!(connect(url.replace(&path, "/mcp").as_str(), ConnectOptions::default()).await.is_err());
+    let tools = connect(url, ConnectOptions::default()).await?;
+    let names: Vec<&str> = tools.tools().iter().map(Tool::name).collect();
+    assert!(names.contains(&"memory__remember_memory"), "{names:?}");
+    assert!(!names.iter().any(|name| name.starts_with("developer__") || *name == "delegate"), "{names:?}");
+    let context = CallContext::new();
+    let remember = || {
+        let fact = json!({"category": "birds", "data": "geese", "is_global": false});
+        let arguments = fact.as_object().cloned().unwrap_or_default();
+        tools.call("memory__remember_memory", arguments, &context)
+    };
+    let idle = remember().await?;
+    assert!(idle.is_error && idle.as_text().contains("No task is being worked on"), "{idle:?}");
+
+    let go = world.folder().join("go");
+    for (decision, is_done) in [(Decision::Deny { instead: None }, false), (Decision::Allow, true)] {
+        let mut reply = exchange.reply_to(format!("say a ;; await {}", go.display()));
+        until_text(&mut reply).await?;
+        let calling = async {
+            let called = remember().await;
+            std::fs::write(&go, "")?;
+            anyhow::Ok(called?)
+        };
+        let following = async {
+            let mut asked = Vec::new();
+            while let Some(event) = bounded(reply.next()).await? {
+                if let Event::Approval(approval) = &event {
+                    asked.push(approval.tool.clone());
+                    assert!(reply.answer(&approval.id, decision.clone()));
+                }
+            }
+            anyhow::Ok(asked)
+        };
+        let (called, asked) = tokio::try_join!(calling, following)?;
+        assert_eq!(asked, ["memory__remember_memory"]);
+        assert_eq!(!called.is_error, is_done, "{called:?}");
+        std::fs::remove_file(&go)?;
+    }
+    exchange.close().await;
+    assert!(connect(url, ConnectOptions::default()).await.is_err(), "it ends with the session");
+    Ok(())
+}
+
+#[tokio::test]
+async fn it_needs_no_model_of_goose() -> anyhow::Result<()> {
+    let world = World::new(&program(&[])?)?;
+    let exchange = world.open_without_model("other").await?;
+    assert_eq!(tell(&exchange, "say one").await?.text(), "one");
+    // Another agent does, and says so.
+    let seen = tell(&exchange, "@judge is that one?").await?;
+    let Outcome::Failed(failure) = seen.outcome()? else { anyhow::bail!("{:?}", seen.outcome()?) };
+    assert!(failure.message.contains("no model is chosen"), "{failure:?}");
+    assert_eq!(tell(&exchange, "say two").await?.text(), "two");
+    exchange.close().await;
     Ok(())
 }
 

@@ -115,7 +115,14 @@ pub(crate) async fn assemble(
     let (session, settings) =
         tokio::join!(session(&store, &folder, &setup), settings(paths, &folder, &setup, input));
     let (session, settings) = (session?, settings?);
-    let profile = profile(&settings, &setup).await?;
+    let last = match &session {
+        Kept::Resumed(resumed) => resumed.1.summary.agent.clone(),
+        _ => None,
+    };
+    let agent = agent(&setup, last.as_deref(), paths, &folder, input).await?;
+    // An external agent needs no model of goose's own.
+    let is_external = agent.as_ref().is_some_and(|(manifest, _)| manifest.connection.is_some());
+    let profile = profile(&settings, &setup, is_external).await?;
     let agents = agent_manager(settings).with_store(store);
     let options = OpenOptions::new(profile).with_working_dir(&folder);
     let (mut options, before) = match session {
@@ -126,8 +133,7 @@ pub(crate) async fn assemble(
         }
         Kept::Not => (options.with_session(Session::unsaved()), None),
     };
-    let last = before.as_ref().and_then(|before| before.summary.agent.as_deref());
-    if let Some((manifest, mode)) = agent(&setup, last, paths, &folder, input).await? {
+    if let Some((manifest, mode)) = agent {
         options = match setup.conversation.agent {
             Some(_) => options.with_agent(manifest, mode),
             None => options.with_last_agent(manifest, mode),
@@ -176,14 +182,18 @@ async fn agent(
     Ok(Some(AgentCatalog::load(paths, folder).find(name)?))
 }
 
-/// The profile, with a model in any case.
-async fn profile(settings: &Settings, setup: &SetupOptions<'_>) -> anyhow::Result<Profile> {
+/// The profile, with a model in any case, unless the session's agent is an external one.
+async fn profile(
+    settings: &Settings,
+    setup: &SetupOptions<'_>,
+    is_external: bool,
+) -> anyhow::Result<Profile> {
     let mut profile = settings.profile(setup.model.profile.as_deref())?;
     if setup.which.no_profile {
         profile.extensions.clear();
         profile.adds_dependencies = false;
     }
-    if profile.processor.is_none() {
+    if profile.processor.is_none() && !is_external {
         profile.processor = Some(choice::chosen(settings, setup.verbosity).await?);
     }
     Ok(profile)

@@ -18,6 +18,7 @@ use crate::{
     agents::{
         agent::{Agent, AgentSource},
         catalog::AgentCatalog,
+        connection::ConnectionKind,
         extension_manager::{ExtensionManager, ManagerError},
         manifest::{AgentManifest, AgentMode},
         service_binding::{ServiceBindings, UnresolvedReason, UnresolvedService},
@@ -225,8 +226,8 @@ impl Binder {
     pub(super) async fn bind(&self, manifest: &AgentManifest, mode: &AgentMode) -> Result<Bound, OpenError> {
         let mut bindings = self.bindings(mode)?;
         let mut services = std::mem::take(&mut bindings.services);
-        let reached = match manifest.connection {
-            Some(_) => reached_by_external(&mut services, &mut bindings),
+        let reached = match &manifest.connection {
+            Some(it) => reached_by_external(it.kind, mode, &mut services, &mut bindings),
             None => Vec::new(),
         };
         let external = self.manager.connect_agent(manifest, self.working_dir.clone(), &reached);
@@ -293,19 +294,26 @@ impl Binder {
     }
 }
 
-/// The servers that an external agent reaches by itself. Of our own services it has `developer`, which its requests are
-/// judged by; others, and our agents, cannot be handed to it and are reported.
+/// The servers that an external agent reaches by itself. Our own services are served to it by the connector, if the protocol has a place
+/// for that; otherwise all but `developer`, which its requests are judged by, are reported.
 fn reached_by_external(
+    protocol: ConnectionKind,
+    mode: &AgentMode,
     services: &mut Vec<ExtensionConfig>,
     bindings: &mut ServiceBindings,
 ) -> Vec<ExtensionConfig> {
-    let ours = services.extract_if(.., |config| config.is_own() && config.key() != "developer");
-    let ours: Vec<String> = ours.map(|config| config.key()).collect();
-    let agents = std::mem::take(&mut bindings.agents).into_iter().map(|agent| agent.name.clone());
-    for name in ours.into_iter().chain(agents) {
-        bindings.unresolved.push(UnresolvedService { name, reason: UnresolvedReason::OursAlone });
+    // It gets what its entry names, not what our own agents have in any case.
+    bindings.platform.retain(|builtin| mode.has_group(builtin.name));
+    if protocol == ConnectionKind::Acp {
+        return services.extract_if(.., |config| !config.is_own()).collect();
     }
-    services.extract_if(.., |config| !config.is_own()).collect()
+    let left_out = services.extract_if(.., |config| config.key() != "developer").map(|config| config.key());
+    let mut left_out: Vec<String> = left_out.collect();
+    left_out.extend(std::mem::take(&mut bindings.agents).iter().map(|agent| agent.name.clone()));
+    left_out.extend(std::mem::take(&mut bindings.platform).iter().map(|builtin| builtin.name.to_owned()));
+    let reason = UnresolvedReason::NoPlace;
+    bindings.unresolved.extend(left_out.into_iter().map(|name| UnresolvedService { name, reason }));
+    Vec::new()
 }
 
 #[async_trait]

@@ -309,6 +309,7 @@ impl DelegatingSession {
     ) -> ToolResult<(Arc<dyn Provider>, Arc<dyn Provider>)> {
         let name = self.model_name(provider, model);
         let Some(name) = name.map_err(|error| ToolError::execution(error.to_string()))? else {
+            self.models.open().await.map_err(|failure| ToolError::execution(failure.message))?;
             return Ok(self.models.pair());
         };
         let model = self.models.find(&name).await;

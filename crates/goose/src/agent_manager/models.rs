@@ -9,60 +9,58 @@ use goose_providers::{ModelOverrides, ModelRef, Provider, SetupError};
 use super::OpenError;
 use crate::{
     config::{Profile, Settings},
-    exchange::ModelSource,
+    exchange::{ActiveModels, Failure, ModelSource, prepare},
     platform::ProviderModel,
 };
 
 /// The setting with the user's corrections of what goose knows about models.
 const MODELS: &str = "models";
 
-/// The models of a conversation, and where others come from.
-pub(super) struct Models {
-    /// The working model.
-    pub(super) processor: Arc<dyn Provider>,
-    /// The fast model; the working one where there is no other.
-    pub(super) accelerator: Arc<dyn Provider>,
-    pub(super) source: Arc<dyn ModelSource>,
-}
+/// The models of a conversation, in the order working model, fast model: the same where there is no other.
+type Pair = (Arc<dyn Provider>, Arc<dyn Provider>);
 
-impl Models {
-    /// The models of a profile, or the given ones in their place. What they need is fetched, with the person's consent.
-    pub(super) async fn open(
-        settings: &Settings,
-        profile: &Profile,
-        given: Option<(Arc<dyn Provider>, Arc<dyn Provider>)>,
-    ) -> Result<Self, OpenError> {
-        let overrides =
-            ModelOverrides { models: settings.get(MODELS)?.unwrap_or_default(), ..ModelOverrides::default() };
-        let source = Source {
-            settings: settings.clone(),
-            overrides: ModelOverrides { context_limit: profile.context_limit, ..overrides.clone() },
-        };
-        let (processor, accelerator) = match given {
-            Some(given) => given,
-            None => source.of_profile(profile, &overrides).await?,
-        };
-        Ok(Self { processor, accelerator, source: Arc::new(source) })
-    }
+/// The models of a profile, or the given ones in their place. What they need is fetched, with the person's consent. A session whose agent
+/// is an external one opens none before something asks for it.
+pub(super) async fn open_models(
+    settings: &Settings,
+    profile: &Profile,
+    given: Option<Pair>,
+    is_external: bool,
+) -> Result<ActiveModels, OpenError> {
+    let overrides =
+        ModelOverrides { models: settings.get(MODELS)?.unwrap_or_default(), ..ModelOverrides::default() };
+    let source = Source { settings: settings.clone(), profile: profile.clone(), overrides };
+    let (processor, accelerator) = match given {
+        Some(given) => given,
+        None if is_external => {
+            let name = profile.processor.clone().unwrap_or_else(|| ModelRef::new("none", "none"));
+            return Ok(ActiveModels::unopened(&name, Arc::new(source)));
+        }
+        None => source.of_profile().await?,
+    };
+    prepare(&processor);
+    Ok(ActiveModels::new(processor, accelerator, Arc::new(source)))
 }
 
 /// The models that can be had with some settings.
 struct Source {
     settings: Settings,
-    /// The user's corrections for working models.
+    profile: Profile,
+    /// The user's corrections of what goose knows about models.
     overrides: ModelOverrides,
 }
 
 impl Source {
-    async fn of_profile(
-        &self,
-        profile: &Profile,
-        overrides: &ModelOverrides,
-    ) -> Result<(Arc<dyn Provider>, Arc<dyn Provider>), OpenError> {
-        let registry = self.settings.registry();
+    /// The user's corrections for working models.
+    fn of_working_model(&self) -> ModelOverrides {
+        ModelOverrides { context_limit: self.profile.context_limit, ..self.overrides.clone() }
+    }
+
+    async fn of_profile(&self) -> Result<Pair, OpenError> {
+        let (profile, registry) = (&self.profile, self.settings.registry());
         let model = profile.processor.as_ref().ok_or(OpenError::NoModel)?;
         registry.fetch(model, &self.settings).await?;
-        let processor = self.provider(model.clone(), self.overrides.clone()).await?;
+        let processor = self.provider(model.clone(), self.of_working_model()).await?;
         let fast = profile.accelerator.clone().map(|fast| match model.provider() {
             Some(service) => fast.or_provider(service),
             None => fast,
@@ -71,7 +69,7 @@ impl Source {
             // The same model need not be there twice.
             Some(fast) if fast != *model => {
                 registry.fetch(&fast, &self.settings).await?;
-                self.provider(fast, overrides.clone()).await?
+                self.provider(fast, self.overrides.clone()).await?
             }
             _ => Arc::clone(&processor),
         };
@@ -92,7 +90,11 @@ impl Source {
 impl ModelSource for Source {
     async fn find(&self, name: &str, in_use: &ModelRef) -> Result<Arc<dyn Provider>, SetupError> {
         let model = self.settings.registry().parse_model(name, in_use);
-        self.provider(model, self.overrides.clone()).await
+        self.provider(model, self.of_working_model()).await
+    }
+
+    async fn configured(&self) -> Result<Pair, Failure> {
+        self.of_profile().await.map_err(|error| Failure { message: error.to_string(), hint: error.hint() })
     }
 }
 
@@ -103,11 +105,11 @@ pub(super) struct ConfiguredModel(pub(super) Settings);
 impl Model for ConfiguredModel {
     async fn sample(&self, request: Sampling) -> ToolResult<Sampled> {
         let Self(settings) = self;
-        let open = async { Models::open(settings, &settings.profile(None)?, None).await };
+        let open = async { open_models(settings, &settings.profile(None)?, None, false).await };
         let models = open.await.map_err(|error: OpenError| {
             let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
             ToolError::execution(format!("No model can be asked: {error}{hint}"))
         })?;
-        ProviderModel::new(models.processor).sample(request).await
+        ProviderModel::new(models.pair().0).sample(request).await
     }
 }

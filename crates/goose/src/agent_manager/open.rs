@@ -11,7 +11,7 @@ use super::{
     AgentManager, MODE, OpenError, OpenOptions, SessionState,
     agent_maker::{AgentMaker, Binder, Bound},
     delegation::{DelegateOrigin, DelegatingSession, Delegation},
-    models::Models,
+    models::open_models,
     options::ChosenSession,
     working_dir,
 };
@@ -29,7 +29,7 @@ use crate::{
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
         ActiveModels, Delegates, EventHub, Exchange, FinalOutput, FolderContext, History, Limits,
-        LoopContext, Outlets, SessionNotifier, SessionTasks, TaskWriter, prepare,
+        LoopContext, Outlets, SessionNotifier, SessionTasks, TaskWriter,
     },
     permission::{Mode, Permissions},
     platform::tom::TopOfMind,
@@ -52,7 +52,9 @@ impl AgentManager {
         let chosen = options.session.take().unwrap_or_else(|| {
             ChosenSession::Pending(self.store.start_creating(NewSession::in_folder(&dir)))
         });
-        let models = self.models(&options).await?;
+        let is_external = options.manifest.connection.is_some();
+        let models =
+            open_models(&self.settings, &options.profile, options.models.clone(), is_external).await?;
         let guard = self.guard(&options, &chosen)?;
         let routing = self.routing(&options)?;
         let lost = options.switched.restore(chosen.steps(), &self.settings);
@@ -85,12 +87,6 @@ impl AgentManager {
             agent,
         };
         Ok(Exchange::new(context, Arc::new(orchestrator)))
-    }
-
-    async fn models(&self, options: &OpenOptions) -> Result<ActiveModels, OpenError> {
-        let models = Models::open(&self.settings, &options.profile, options.models.clone()).await?;
-        prepare(&models.processor);
-        Ok(ActiveModels::new(models.processor, models.accelerator, models.source))
     }
 
     /// The permissions of a session, given or of its profile.

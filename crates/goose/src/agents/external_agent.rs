@@ -16,7 +16,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use goose_extension::{Elicitation, Elicited, ToolResult};
+use goose_extension::{Elicitation, Elicited, JsonObject, Tool, ToolOutput, ToolResult};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -54,12 +54,17 @@ pub trait AgentConnector: Send + Sync {
     /// Returns whether it speaks the protocol.
     fn speaks(&self, protocol: ConnectionKind) -> bool;
 
-    /// Reaches an agent, within [`START_TIMEOUT`].
+    /// Reaches an agent for its first task, within [`START_TIMEOUT`]. It is given the host's tools, where its protocol has a place for
+    /// them; if it is not, the host is told.
     ///
     /// # Errors
     ///
     /// Returns what happened and why if the agent cannot be reached or does not greet.
-    async fn connect(&self, request: &ConnectRequest) -> Result<Arc<dyn ConnectedAgent>, AgentError>;
+    async fn connect(
+        &self,
+        request: &ConnectRequest,
+        host: &dyn AgentHost,
+    ) -> Result<Arc<dyn ConnectedAgent>, AgentError>;
 }
 
 /// Everything that is needed to reach an agent. It holds secrets, so it does not print.
@@ -193,6 +198,16 @@ pub trait AgentHost: Send + Sync {
     /// Fails with the reason if a rule or the person says no.
     async fn permit(&self, action: AgentAction) -> ToolResult<()>;
 
+    /// The tools of the session that the agent may call, besides those that its own actions are judged by.
+    fn tools(&self) -> Vec<Tool>;
+
+    /// Calls one of them: denied, asked or allowed like a call of goose's own model.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such tool, or a rule or the person says no.
+    async fn call_tool(&self, name: &str, arguments: JsonObject) -> ToolResult<ToolOutput>;
+
     /// Asks the person.
     ///
     /// # Errors
@@ -261,7 +276,7 @@ impl ExternalAgent {
         }
         let agent = match &*connected {
             Some(agent) => Arc::clone(agent),
-            None => match cancellation.run_until_cancelled(self.connect()).await {
+            None => match cancellation.run_until_cancelled(self.connect(&*host)).await {
                 None => return Ok(AgentEnd::Cancelled),
                 Some(agent) => Arc::clone(connected.insert(agent?)),
             },
@@ -275,7 +290,7 @@ impl ExternalAgent {
         ended
     }
 
-    async fn connect(&self) -> Result<Arc<dyn ConnectedAgent>, AgentError> {
+    async fn connect(&self, host: &dyn AgentHost) -> Result<Arc<dyn ConnectedAgent>, AgentError> {
         let request = self.request.as_ref().map_err(|reason| AgentError::Unusable(reason.clone()))?;
         let Some(connector) = &self.connector else {
             return Err(AgentError::Unusable(format!(
@@ -283,7 +298,7 @@ impl ExternalAgent {
                 self.name
             )));
         };
-        connector.connect(request).await
+        connector.connect(request, host).await
     }
 
     /// An error with what to do next.

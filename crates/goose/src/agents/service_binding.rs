@@ -21,8 +21,8 @@ pub enum UnresolvedReason {
     SwitchedOff,
     /// This version of goose does not have it yet.
     NotAvailable,
-    /// It is a part of goose that an external agent cannot use.
-    OursAlone,
+    /// The protocol of an external agent has no place for it.
+    NoPlace,
     /// Neither an extension nor an agent has the name.
     Unknown,
 }
@@ -30,7 +30,7 @@ pub enum UnresolvedReason {
 impl UnresolvedService {
     /// Returns true if the user can do something about it and has not said no.
     pub fn is_worth_telling(&self) -> bool {
-        matches!(self.reason, UnresolvedReason::Unknown | UnresolvedReason::OursAlone)
+        matches!(self.reason, UnresolvedReason::Unknown | UnresolvedReason::NoPlace)
     }
 }
 
@@ -45,9 +45,9 @@ impl fmt::Display for UnresolvedService {
                 )
             }
             UnresolvedReason::NotAvailable => write!(f, "`{name}` is not a part of this version of goose"),
-            UnresolvedReason::OursAlone => write!(
+            UnresolvedReason::NoPlace => write!(
                 f,
-                "`{name}` is a part of goose, which external agents cannot use; take it out of the agent"
+                "`{name}` cannot be given to the agent, whose protocol has no place for services; take it out of the agent"
             ),
             UnresolvedReason::Unknown => write!(
                 f,

@@ -191,6 +191,7 @@ impl AgentLoop {
     /// Asks the model and runs its tools until it has answered, with these functions besides its tools.
     pub(crate) async fn run(&mut self, functions: Vec<LoopFunction>) -> StepResult<LoopEnd> {
         self.functions = functions;
+        self.context.models.open().await.map_err(Abort::Failed)?;
         loop {
             self.prepare().await?;
             let answer = self.ask().await?;

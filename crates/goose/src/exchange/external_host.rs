@@ -32,6 +32,7 @@ use crate::{
 };
 
 /// Our tools that an agent's own actions are judged by.
+const JUDGED_BY: &str = "developer";
 const READ: &str = "developer__read";
 const WRITE: &str = "developer__write";
 const SHELL: &str = "developer__shell";
@@ -338,6 +339,21 @@ impl AgentHost for ExternalHost {
             true => self.decided(tool, self.permit_unclear(tool, &shown(&title, input))).await,
             false => self.decided(tool, self.permit_calls(tool, calls)).await,
         }
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        let toolset = Arc::clone(&self.call.path.agent.get().toolset);
+        let is_given =
+            |tool: &&Tool| toolset.resolve(tool.name()).is_ok_and(|handle| handle.extension != JUDGED_BY);
+        toolset.tools().iter().filter(is_given).cloned().collect()
+    }
+
+    async fn call_tool(&self, name: &str, arguments: JsonObject) -> ToolResult<ToolOutput> {
+        self.is_interrupted.store(true, Ordering::Relaxed);
+        if !self.tools().iter().any(|tool| tool.name() == name) {
+            return Err(ToolError::NotFound(format!("There is no tool `{name}` here.")));
+        }
+        self.call.call_tool(name, arguments).await
     }
 
     async fn ask(&self, question: Elicitation) -> ToolResult<Elicited> {

@@ -3,16 +3,31 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use goose_providers::{ModelRef, Provider, SetupError};
+use goose_providers::{
+    ModelInfo, ModelRef, Provider, ProviderError, ProviderResult, ReplyStream, Request, SetupError,
+    model_info,
+};
 use parking_lot::RwLock;
 
-use super::{handle::Exchange, loop_context::LoopContext, usage_ledger::SamplingModel};
+use super::{
+    event::Failure,
+    handle::Exchange,
+    loop_context::LoopContext,
+    usage_ledger::{SamplingModel, SessionModel},
+};
 
 /// The source of models for an open conversation.
 #[async_trait]
 pub(crate) trait ModelSource: Send + Sync {
     /// The model that a person means by a name while another one is in use. Nothing is fetched.
     async fn find(&self, name: &str, in_use: &ModelRef) -> Result<Arc<dyn Provider>, SetupError>;
+
+    /// The working model and the fast one of the configuration. What they need is fetched.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason for the user if there is none, or it cannot be had.
+    async fn configured(&self) -> Result<(Arc<dyn Provider>, Arc<dyn Provider>), Failure>;
 }
 
 /// The working model and the fast one, which are the same where there is no other.
@@ -20,6 +35,8 @@ pub(crate) trait ModelSource: Send + Sync {
 struct Pair {
     processor: Arc<dyn Provider>,
     accelerator: Arc<dyn Provider>,
+    /// False while nothing has needed a model: then these only have a name.
+    is_open: bool,
 }
 
 /// The models of an exchange. Clones are the same.
@@ -35,7 +52,30 @@ impl ActiveModels {
         accelerator: Arc<dyn Provider>,
         source: Arc<dyn ModelSource>,
     ) -> Self {
-        Self { now: Arc::new(RwLock::new(Pair { processor, accelerator })), source }
+        Self { now: Arc::new(RwLock::new(Pair { processor, accelerator, is_open: true })), source }
+    }
+
+    /// The models of a session that may need none: they are opened with the first question.
+    pub(crate) fn unopened(name: &ModelRef, source: Arc<dyn ModelSource>) -> Self {
+        let provider = name.provider().unwrap_or_default().to_owned();
+        let model: Arc<dyn Provider> = Arc::new(UnopenedModel { provider, info: model_info(name.model()) });
+        let pair = Pair { processor: Arc::clone(&model), accelerator: model, is_open: false };
+        Self { now: Arc::new(RwLock::new(pair)), source }
+    }
+
+    /// Opens the models, where that was not done yet.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason for the user if there is none, or it cannot be had.
+    pub(crate) async fn open(&self) -> Result<(), Failure> {
+        if self.now.read().is_open {
+            return Ok(());
+        }
+        let (processor, accelerator) = self.source.configured().await?;
+        prepare(&processor);
+        *self.now.write() = Pair { processor, accelerator, is_open: true };
+        Ok(())
     }
 
     fn now(&self) -> Pair {
@@ -53,7 +93,7 @@ impl ActiveModels {
 
     /// The working model and the fast one.
     pub(crate) fn pair(&self) -> (Arc<dyn Provider>, Arc<dyn Provider>) {
-        let Pair { processor, accelerator } = self.now();
+        let Pair { processor, accelerator, .. } = self.now();
         (processor, accelerator)
     }
 
@@ -75,6 +115,28 @@ impl ActiveModels {
             now.accelerator = Arc::clone(&processor);
         }
         now.processor = processor;
+        now.is_open = true;
+    }
+}
+
+/// The name of a model that nothing has needed yet.
+struct UnopenedModel {
+    provider: String,
+    info: ModelInfo,
+}
+
+#[async_trait]
+impl Provider for UnopenedModel {
+    fn name(&self) -> &str {
+        &self.provider
+    }
+
+    fn model(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    async fn stream(&self, _: Request<'_>) -> ProviderResult<ReplyStream> {
+        Err(ProviderError::Refused { status: None, message: "the model is not open".to_owned() })
     }
 }
 
@@ -85,8 +147,8 @@ impl LoopContext {
     }
 
     /// The working model for short questions beside the conversation, on the session's bill.
-    pub(crate) fn sampling_model(&self) -> SamplingModel {
-        SamplingModel { model: self.processor(), usage: Arc::clone(&self.usage) }
+    pub(crate) fn sampling_model(&self) -> SessionModel {
+        SessionModel { models: self.models.clone(), usage: Arc::clone(&self.usage) }
     }
 
     /// The fast model for such questions, if it is another one than the working model.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use goose_extension::{Model, Sampled, Sampling, ToolResult};
+use goose_extension::{Model, Sampled, Sampling, ToolError, ToolResult};
 use goose_providers::{Provider, Usage};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
@@ -146,6 +146,7 @@ pub(crate) struct SessionModel {
 #[async_trait]
 impl Model for SessionModel {
     async fn sample(&self, request: Sampling) -> ToolResult<Sampled> {
+        self.models.open().await.map_err(|failure| ToolError::execution(failure.message))?;
         let (model, usage) = (self.models.processor(), Arc::clone(&self.usage));
         SamplingModel { model, usage }.sample(request).await
     }

@@ -104,7 +104,7 @@ impl Chat {
         stderr::line(format_args!(
             "{NAME}goose {}{NAME:#} {FAINT}· {} · {} · {} · session {} · /help{FAINT:#}",
             env!("CARGO_PKG_VERSION"),
-            escape::line(&exchange.model().to_string()),
+            escape::line(&model_name(exchange)),
             escape::line(&agent_name(exchange)),
             permissions.mode(),
             exchange.session_id()
@@ -286,8 +286,21 @@ impl Chat {
     /// Describes the state of the conversation.
     pub(super) fn standing(&self) -> String {
         let Assembled { exchange, permissions, .. } = &self.assembled;
-        let model = exchange.model().to_string();
-        standing(&model, &agent_name(exchange), &permissions.mode().to_string(), self.screen.cost())
+        standing(
+            &model_name(exchange),
+            &agent_name(exchange),
+            &permissions.mode().to_string(),
+            self.screen.cost(),
+        )
+    }
+}
+
+/// The model that answers. An external agent has its own.
+fn model_name(exchange: &Exchange) -> String {
+    let agent = exchange.agent();
+    match agent.manifest.connection {
+        Some(_) => agent.manifest.name.clone(),
+        None => exchange.model().to_string(),
     }
 }
 

@@ -94,6 +94,12 @@ impl Message {
         texts.join("\n")
     }
 
+    /// The text of the message, without what goose has added for the model.
+    pub fn own_text(&self) -> String {
+        let own = self.content.iter().filter(|part| !part.is_aside());
+        own.filter_map(MessageContent::as_text).collect::<Vec<_>>().join("\n")
+    }
+
     /// The ids of the tools that the message asks for, in order.
     pub fn call_ids(&self) -> impl Iterator<Item = &str> {
         self.content.iter().filter_map(|part| match part {

@@ -53,8 +53,8 @@ const ORCHESTRATOR: &str = "orchestrator";
 /// The mode that writes plans, after an agent has looked around.
 const PLANNER: &str = "planner";
 
-/// Words after `plan` where it is no verb.
-const PLAN_IS_NOUN: WordList = WordList("is was b looks sounds needs should has says step steps file");
+/// Words after `plan` where it is a verb.
+const AFTER_PLAN: WordList = WordList("the a an our my this how what out for");
 
 /// Words for sessions before this one.
 const EARLIER: WordList = WordList("earlier previous past last other old");
@@ -122,13 +122,16 @@ fn is_for_orchestrator(words: &[Word], needed: Means) -> bool {
 /// Returns true for a request that is a command to plan, and nothing else: `Plan the move to …`.
 fn is_for_planner(words: &[Word]) -> bool {
     let is_at = |at: usize, list: WordList| words.get(at).is_some_and(|word| list.has(&word.shown));
-    let is_polite = |word: &Word| is_lead(word) || WordList("can could would hi hey we i").has(&word.shown);
+    let is_polite = |word: &Word| is_lead(word) || WordList("can could would hi hey").has(&word.shown);
     let Some(verb) = words.iter().position(|word| !is_polite(word)) else { return false };
-    let is_verb = words[verb].shown == "plan" && verb + 2 < words.len() && !is_at(verb + 1, PLAN_IS_NOUN);
+    let is_verb = words[verb].shown == "plan" && is_at(verb + 1, AFTER_PLAN);
     // Something else that is asked for, after or with the plan.
     let asks_for_more = (verb + 1..words.len()).any(|at| {
-        let is_command = words[at].begins || is_at(at - 1, WordList("and then please also afterwards"));
-        is_command && needs::need_of(words, at).is_some_and(|needed| !Means::LOOK.covers(needed))
+        let is_command = words[at].begins || is_at(at - 1, WordList("and then please also afterwards now"));
+        let is_done_with_plan =
+            lexicon::is_verb(&words[at].stem) && is_at(at + 1, WordList("it that them this"));
+        let needs_more = || needs::need_of(words, at).is_some_and(|needed| !Means::LOOK.covers(needed));
+        is_done_with_plan || (is_command && needs_more())
     });
     is_verb && !asks_for_more
 }

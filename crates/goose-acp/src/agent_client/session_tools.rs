@@ -69,12 +69,13 @@ impl Extension for SessionTools {
         self.call(tool, parameters.into_iter().collect(), &CallContext::new()).await?.into_value()
     }
 
-    async fn call(&self, tool: &str, arguments: JsonObject, _: &CallContext) -> ToolResult<ToolOutput> {
+    async fn call(&self, tool: &str, arguments: JsonObject, context: &CallContext) -> ToolResult<ToolOutput> {
         let Some(host) = self.current.host() else {
             return Err(ToolError::execution("No task is being worked on, so nothing is run. Wait for one."));
         };
         // The agent is silent while it waits.
         let _open = self.requests.begin();
-        host.call_tool(tool, arguments).await
+        let cancellation = context.cancellation().cloned().unwrap_or_default();
+        host.call_tool(tool, arguments, &cancellation).await
     }
 }

@@ -193,8 +193,14 @@ async fn profile(
         profile.extensions.clear();
         profile.adds_dependencies = false;
     }
-    if profile.processor.is_none() && !is_external {
-        profile.processor = Some(choice::chosen(settings, setup.verbosity).await?);
+    match is_external {
+        _ if profile.processor.is_some() => {}
+        true => {
+            // For another agent of the session. Nothing is downloaded for that.
+            let choice = choice::choose(settings).await.map(|choice| choice.model);
+            profile.processor = choice.filter(|model| !settings.registry().is_embedded(model));
+        }
+        false => profile.processor = Some(choice::chosen(settings, setup.verbosity).await?),
     }
     Ok(profile)
 }

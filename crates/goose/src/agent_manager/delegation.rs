@@ -112,7 +112,9 @@ impl Delegates for Delegation {
     }
 
     fn catalog(&self) -> AgentCatalog {
-        self.0.binder.catalog()
+        let mut catalog = self.0.binder.catalog();
+        catalog.agents.retain(|entry| !entry.is_internal());
+        catalog
     }
 
     fn check_extensions(
@@ -149,18 +151,21 @@ impl Delegates for Delegation {
     fn keep(&self, mut delegate: Delegate) {
         let (session, id) = (Arc::clone(&self.0), delegate.id.to_string());
         self.0.background.lock().insert(id.clone(), delegate.clone());
+        self.0.tasks.results.expect();
         self.0.tasks.tracker.spawn(async move {
             let result = delegate.result().await;
             let result = result.unwrap_or_else(|error| format!("Error: {error}"));
-            let mut background = session.background.lock();
-            if background.remove(&id).is_some() {
-                session.tasks.results.add(format!("The background task {id} has ended:\n{result}"));
+            let is_kept = session.background.lock().remove(&id).is_some();
+            if is_kept {
+                let result = format!("The background task {id} has ended:\n{result}");
+                session.tasks.results.end(Some(result));
             }
         });
     }
 
     fn take(&self, id: &str) -> Option<Delegate> {
-        self.0.background.lock().remove(id)
+        let taken = self.0.background.lock().remove(id);
+        taken.inspect(|_| self.0.tasks.results.end(None))
     }
 
     fn background(&self) -> Vec<String> {

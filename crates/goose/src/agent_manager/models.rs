@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use goose_extension::{Model, Sampled, Sampling, ToolError, ToolResult};
 use goose_providers::{ModelOverrides, ModelRef, Provider, SetupError};
 
-use super::OpenError;
+use super::{OpenError, OpenOptions};
 use crate::{
     config::{Profile, Settings},
     exchange::{ActiveModels, Failure, ModelSource, prepare},
@@ -19,20 +19,19 @@ const MODELS: &str = "models";
 /// The models of a conversation, in the order working model, fast model: the same where there is no other.
 type Pair = (Arc<dyn Provider>, Arc<dyn Provider>);
 
-/// The models of a profile, or the given ones in their place. What they need is fetched, with the person's consent. A session whose agent
+/// The models of the options, given or of the profile. What they need is fetched, with the person's consent. A session whose agent
 /// is an external one opens none before something asks for it.
 pub(super) async fn open_models(
     settings: &Settings,
-    profile: &Profile,
-    given: Option<Pair>,
-    is_external: bool,
+    options: &OpenOptions,
 ) -> Result<ActiveModels, OpenError> {
+    let profile = &options.profile;
     let overrides =
         ModelOverrides { models: settings.get(MODELS)?.unwrap_or_default(), ..ModelOverrides::default() };
     let source = Source { settings: settings.clone(), profile: profile.clone(), overrides };
-    let (processor, accelerator) = match given {
+    let (processor, accelerator) = match options.models.clone() {
         Some(given) => given,
-        None if is_external => {
+        None if options.manifest.connection.is_some() => {
             let name = profile.processor.clone().unwrap_or_else(|| ModelRef::new("none", "none"));
             return Ok(ActiveModels::unopened(&name, Arc::new(source)));
         }
@@ -105,7 +104,7 @@ pub(super) struct ConfiguredModel(pub(super) Settings);
 impl Model for ConfiguredModel {
     async fn sample(&self, request: Sampling) -> ToolResult<Sampled> {
         let Self(settings) = self;
-        let open = async { open_models(settings, &settings.profile(None)?, None, false).await };
+        let open = async { open_models(settings, &OpenOptions::new(settings.profile(None)?)).await };
         let models = open.await.map_err(|error: OpenError| {
             let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
             ToolError::execution(format!("No model can be asked: {error}{hint}"))

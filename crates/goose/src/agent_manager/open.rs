@@ -18,6 +18,7 @@ use super::{
 use crate::{
     agents::{
         agent::{ActiveAgent, Agent, ChosenBy},
+        catalog::AgentCatalog,
         goose_agent,
         manifest::{AgentManifest, AgentMode},
         orchestrator_agent::{
@@ -28,8 +29,8 @@ use crate::{
     config::{FileSecrets, Origin, Profile, ProjectFile},
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
-        ActiveModels, Delegates, EventHub, Exchange, FinalOutput, FolderContext, History, Limits,
-        LoopContext, Outlets, SessionNotifier, SessionTasks, TaskWriter,
+        ActiveModels, Delegates, EventHub, Exchange, FolderContext, History, Limits, LoopContext, Outlets,
+        SessionNotifier, SessionTasks, TaskWriter,
     },
     permission::{Mode, Permissions},
     platform::tom::TopOfMind,
@@ -46,15 +47,12 @@ impl AgentManager {
     ///
     /// Returns an error that says what is missing or wrong, and where.
     pub async fn open(&self, mut options: OpenOptions) -> Result<Exchange, OpenError> {
-        let final_output = options.response_schema.as_ref().map(FinalOutput::new).transpose();
-        let final_output = final_output.map_err(OpenError::Schema)?;
+        let final_output = options.final_output()?;
         let dir = working_dir(options.working_dir.take())?;
         let chosen = options.session.take().unwrap_or_else(|| {
             ChosenSession::Pending(self.store.start_creating(NewSession::in_folder(&dir)))
         });
-        let is_external = options.manifest.connection.is_some();
-        let models =
-            open_models(&self.settings, &options.profile, options.models.clone(), is_external).await?;
+        let models = open_models(&self.settings, &options).await?;
         let guard = self.guard(&options, &chosen)?;
         let routing = self.routing(&options)?;
         let lost = options.switched.restore(chosen.steps(), &self.settings);
@@ -66,8 +64,7 @@ impl AgentManager {
         let mut runtime = SessionRuntime::new(chosen.ready().await?, &mut options, &binder, &guard);
         let wiring = Wiring::new(binder, &options, &guard.permissions, &models, &runtime);
         let agent = ActiveAgent::new(first.make(bound, &wiring.maker, &runtime).await?);
-        let orchestrator =
-            self.orchestrator(routing, first.route, &folder, wiring.delegates, &mut runtime)?;
+        let orchestrator = self.orchestrator(routing, first, &folder, wiring.delegates, &mut runtime)?;
         let notices = self.notices(&folder.hints, routing.is_some()).into_iter().chain(guard.notice);
         let notices = notices.chain(lost.iter().map(|name| not_restored(name))).collect();
         let context = LoopContext {
@@ -125,7 +122,7 @@ impl AgentManager {
     fn orchestrator(
         &self,
         routing: Option<RouteSettings>,
-        first: Option<Route>,
+        first: FirstAgent,
         folder: &FolderContext,
         delegates: Arc<dyn Delegates>,
         runtime: &mut SessionRuntime,
@@ -138,7 +135,7 @@ impl AgentManager {
             recall: (routing.is_some() && runtime.session.is_saved() && !is_off).then_some(recall),
         };
         Ok(OrchestratorAgent::new(settings, routing, context, delegates, runtime.interrupted.take())
-            .with_first_route(first))
+            .with_first_route(first.route, first.catalog))
     }
 
     /// The permissions of a session that was last in some mode: in that mode, unless another one is given explicitly or the
@@ -230,6 +227,8 @@ struct FirstAgent {
     chosen_by: ChosenBy,
     /// The route of the first request, if that is known and has chosen the agent.
     route: Option<Route>,
+    /// The agents, if they were read for that.
+    catalog: Option<AgentCatalog>,
 }
 
 impl FirstAgent {
@@ -250,20 +249,21 @@ impl FirstAgent {
         let catalog = binder.catalog();
         let route = route(&catalog, &request, settings, None).ok().filter(Route::is_settled);
         let found = route.as_ref().and_then(|route| catalog.find(&route.id()).ok());
+        let catalog = Some(catalog);
         match found {
             Some((manifest, mode))
                 if given.manifest.name == manifest.name && given.mode.slug == mode.slug =>
             {
-                Self { route, ..given }
+                Self { route, catalog, ..given }
             }
-            Some((manifest, mode)) => Self { manifest, mode, chosen_by: ChosenBy::Routing, route },
-            None => given,
+            Some((manifest, mode)) => Self { manifest, mode, chosen_by: ChosenBy::Routing, route, catalog },
+            None => Self { catalog, ..given },
         }
     }
 
     fn given(options: &OpenOptions) -> Self {
         let (manifest, mode) = (Arc::clone(&options.manifest), options.mode.clone());
-        Self { manifest, mode, chosen_by: options.chosen_by, route: None }
+        Self { manifest, mode, chosen_by: options.chosen_by, route: None, catalog: None }
     }
 
     /// Binds its services. A routed agent that cannot have them leaves the session to the given one.
@@ -272,7 +272,7 @@ impl FirstAgent {
             Ok(bound) => Ok((self, bound)),
             Err(error) if self.route.is_some() => {
                 tracing::debug!(%error, "the routed agent cannot be bound");
-                let given = Self::given(options);
+                let given = Self { catalog: self.catalog, ..Self::given(options) };
                 let bound = binder.bind(&given.manifest, &given.mode).await?;
                 Ok((given, bound))
             }

@@ -7,7 +7,8 @@ use goose_providers::{Provider, RetryPolicy};
 use serde_json::Value;
 
 use super::{
-    delegation::DelegateOrigin, host_extensions::HostExtension, session_extensions::SessionExtensions,
+    OpenError, delegation::DelegateOrigin, host_extensions::HostExtension,
+    session_extensions::SessionExtensions,
 };
 use crate::{
     agents::{
@@ -17,7 +18,7 @@ use crate::{
         orchestrator_agent::SplitSetting,
     },
     config::{ExtensionConfig, Profile},
-    exchange::TaskWriter,
+    exchange::{FinalOutput, TaskWriter},
     permission::{Mode, Permissions},
     session::{LoadedSession, PendingSession, Session, Step, StoreError, StoredStep},
 };
@@ -138,6 +139,11 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
+    /// The form of the final answer, if one is asked for.
+    pub(super) fn final_output(&self) -> Result<Option<FinalOutput>, OpenError> {
+        self.response_schema.as_ref().map(FinalOutput::new).transpose().map_err(OpenError::Schema)
+    }
+
     /// A conversation with the models and extensions of a profile, in a new session of the store.
     pub fn new(profile: Profile) -> Self {
         let (manifest, mode) = AgentCatalog::default_agent();

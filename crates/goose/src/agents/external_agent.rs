@@ -201,12 +201,17 @@ pub trait AgentHost: Send + Sync {
     /// The tools of the session that the agent may call, besides those that its own actions are judged by.
     fn tools(&self) -> Vec<Tool>;
 
-    /// Calls one of them: denied, asked or allowed like a call of goose's own model.
+    /// Calls one of them, until it is cancelled: denied, asked or allowed like a call of goose's own model.
     ///
     /// # Errors
     ///
     /// Fails if there is no such tool, or a rule or the person says no.
-    async fn call_tool(&self, name: &str, arguments: JsonObject) -> ToolResult<ToolOutput>;
+    async fn call_tool(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        cancellation: &CancellationToken,
+    ) -> ToolResult<ToolOutput>;
 
     /// Asks the person.
     ///

@@ -57,9 +57,10 @@ impl Handover {
     /// Adds the session around the task: the last request of the user, with the part of it that is the task marked, what earlier
     /// sessions have about it, and what was said before.
     pub(crate) fn with_session(mut self, messages: &[Arc<Message>], part: Option<&str>) -> Self {
-        let is_request = |message: &Arc<Message>| message.role == Role::User && !words(message).is_empty();
+        let is_request =
+            |message: &Arc<Message>| message.role == Role::User && !message.own_text().is_empty();
         let Some(at) = messages.iter().rposition(is_request) else { return self };
-        let request = words(&messages[at]);
+        let request = messages[at].own_text();
         let (heading, request) = match part.filter(|part| request.contains(part)) {
             Some(part) => (MARKED, request.replacen(part, &format!(">>> {part} <<<"), 1)),
             None => (REQUEST, request),
@@ -103,12 +104,6 @@ const REQUEST: &str =
     "\nThe last request of the user in the session that gives you the task, for information:\n\n";
 const SESSION: &str = "\nWhat was said in that session before, the newest last, for information:\n\n";
 
-/// The words of a message, without what goose has added.
-fn words(message: &Message) -> String {
-    let parts = message.content.iter().filter(|part| !part.is_aside()).filter_map(MessageContent::as_text);
-    parts.collect::<Vec<_>>().join("\n")
-}
-
 fn is_recalled(part: &MessageContent) -> bool {
     let text = match part {
         MessageContent::Block(block) => block.as_text(),
@@ -139,7 +134,7 @@ pub(crate) fn transcript(messages: &[Arc<Message>]) -> Option<String> {
 fn entry(message: &Message) -> String {
     let name = if message.role == Role::User { "User" } else { "Assistant" };
     let mut entry = String::new();
-    let said = words(message);
+    let said = message.own_text();
     if !said.trim().is_empty() {
         let _ = writeln!(entry, "{name}: {}", cut(said.trim_end(), MAX_MESSAGE_BYTES));
     }

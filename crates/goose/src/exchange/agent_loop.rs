@@ -191,7 +191,9 @@ impl AgentLoop {
     /// Asks the model and runs its tools until it has answered, with these functions besides its tools.
     pub(crate) async fn run(&mut self, functions: Vec<LoopFunction>) -> StepResult<LoopEnd> {
         self.functions = functions;
-        self.context.models.open().await.map_err(Abort::Failed)?;
+        let context = Arc::clone(&self.context);
+        let opened = self.cancellation.run_until_cancelled(context.models.open()).await;
+        opened.ok_or(Abort::Cancelled)?.map_err(Abort::Failed)?;
         loop {
             self.prepare().await?;
             let answer = self.ask().await?;
@@ -350,6 +352,11 @@ impl AgentLoop {
 
     /// Decides whether the model is asked again.
     async fn decide(&mut self, answer: &ModelAnswer) -> StepResult<Next> {
+        let is_end = answer.calls.is_empty() || self.progress.structured.is_some();
+        if is_end && answer.stop != StopReason::Refused && self.wait_for_background().await? {
+            self.progress.structured = None;
+            return Ok(self.within_turns(Next::Ask));
+        }
         if let Some(structured) = self.progress.structured.take() {
             return Ok(Next::End(Outcome::Done { structured: Some(structured) }));
         }
@@ -370,12 +377,27 @@ impl AgentLoop {
             (true, false, None) => self.remind(SAY_SOMETHING).await?,
             (true, _, Some(_)) => self.remind(final_output::NUDGE).await?,
         };
-        Ok(match next {
+        Ok(self.within_turns(next))
+    }
+
+    fn within_turns(&self, next: Next) -> Next {
+        match next {
             Next::Ask if self.progress.turn >= self.context.max_turns() => {
                 Next::End(Outcome::MaxTurns(self.progress.turn))
             }
             next => next,
-        })
+        }
+    }
+
+    /// Waits for the next result of tasks that the agent has given away in the background. Returns false if none is to come.
+    async fn wait_for_background(&mut self) -> StepResult<bool> {
+        let results = Arc::clone(&self.context.tasks.results);
+        match results.at_work() {
+            0 => {}
+            1 => self.emit(Event::Notice("Waiting for 1 background task.".to_owned())),
+            count => self.emit(Event::Notice(format!("Waiting for {count} background tasks."))),
+        }
+        self.cancellation.run_until_cancelled(results.wait()).await.ok_or(Abort::Cancelled)
     }
 
     /// Tells the model what it has left undone, unless it was told often enough.

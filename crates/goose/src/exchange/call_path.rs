@@ -358,7 +358,7 @@ impl CallPath {
     }
 
     /// The whole path, for a call that a running call makes. The hub stores its beginning and its end.
-    async fn call_nested(
+    pub(super) async fn call_nested(
         self: &Arc<Self>,
         id: CallId,
         name: &str,

@@ -348,12 +348,26 @@ impl AgentHost for ExternalHost {
         toolset.tools().iter().filter(is_given).cloned().collect()
     }
 
-    async fn call_tool(&self, name: &str, arguments: JsonObject) -> ToolResult<ToolOutput> {
+    async fn call_tool(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        cancellation: &CancellationToken,
+    ) -> ToolResult<ToolOutput> {
         self.is_interrupted.store(true, Ordering::Relaxed);
         if !self.tools().iter().any(|tool| tool.name() == name) {
             return Err(ToolError::NotFound(format!("There is no tool `{name}` here.")));
         }
-        self.call.call_tool(name, arguments).await
+        let both = self.call.cancellation.child_token();
+        let call = self.call.path.call_nested(self.call.next_id(), name, arguments, both.clone());
+        let mut call = std::pin::pin!(call);
+        tokio::select! {
+            ended = &mut call => ended,
+            () = cancellation.cancelled() => {
+                both.cancel();
+                call.await
+            }
+        }
     }
 
     async fn ask(&self, question: Elicitation) -> ToolResult<Elicited> {

@@ -178,6 +178,7 @@ impl Exchange {
     ///
     /// Fails if the store or the model does.
     pub async fn compact(&self) -> Result<(u64, u64), Failure> {
+        self.context.models.open().await?;
         let mut work = self.command().await.map_err(failure)?;
         work.count_messages();
         let before = work.state.context_usage.used();

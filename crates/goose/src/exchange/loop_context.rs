@@ -84,33 +84,55 @@ pub(crate) struct SessionTasks {
     pub(crate) results: Arc<BackgroundResults>,
 }
 
-/// Results of background tasks that the model does not know yet.
+/// Background tasks at work, and results of others that the model does not know yet.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundResults {
-    texts: Mutex<Vec<String>>,
-    added: Notify,
+    state: Mutex<BackgroundState>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct BackgroundState {
+    at_work: usize,
+    results: Vec<String>,
 }
 
 impl BackgroundResults {
-    /// Adds the result of a task.
-    pub(crate) fn add(&self, text: String) {
-        self.texts.lock().push(text);
-        self.added.notify_one();
+    /// Counts a task whose result is to come.
+    pub(crate) fn expect(&self) {
+        self.state.lock().at_work += 1;
     }
 
-    /// Returns true if there is one.
-    pub(crate) fn has_some(&self) -> bool {
-        !self.texts.lock().is_empty()
+    /// Ends a task: with its result, or without one if it was handed out.
+    pub(crate) fn end(&self, result: Option<String>) {
+        let mut state = self.state.lock();
+        state.at_work = state.at_work.saturating_sub(1);
+        state.results.extend(result);
+        drop(state);
+        self.changed.notify_one();
     }
 
-    /// Waits until one is added.
-    pub(crate) async fn added(&self) {
-        self.added.notified().await;
+    /// Waits for the next result. Returns false if none is to come.
+    pub(super) async fn wait(&self) -> bool {
+        loop {
+            {
+                let state = self.state.lock();
+                if !state.results.is_empty() || state.at_work == 0 {
+                    return !state.results.is_empty();
+                }
+            }
+            self.changed.notified().await;
+        }
     }
 
-    /// Takes them all, in the order of their end.
+    /// The number of tasks at work.
+    pub(super) fn at_work(&self) -> usize {
+        self.state.lock().at_work
+    }
+
+    /// Takes all results, in the order of their end.
     pub(super) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.texts.lock())
+        std::mem::take(&mut self.state.lock().results)
     }
 }
 

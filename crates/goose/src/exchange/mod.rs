@@ -63,7 +63,7 @@ pub use event_hub::{EventReader, EventRecord};
 pub(crate) use final_output::FinalOutput;
 pub use handle::Exchange;
 pub(crate) use loop_context::{FolderContext, History, Limits, LoopContext, Outlets, SessionTasks};
-pub(crate) use models::{ActiveModels, ModelSource, prepare};
+pub(crate) use models::{ActiveModels, EarlierModels, ModelSource, prepare};
 pub(crate) use questions::SessionNotifier;
 pub use reply::Reply;
 pub(crate) use responder::{Request, Responder};

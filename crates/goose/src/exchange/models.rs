@@ -39,11 +39,16 @@ struct Pair {
     is_open: bool,
 }
 
+/// The models before others were put in their place.
+pub(crate) struct EarlierModels(Pair);
+
 /// The models of an exchange. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct ActiveModels {
     now: Arc<RwLock<Pair>>,
     source: Arc<dyn ModelSource>,
+    /// Held while they are opened.
+    opening: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl ActiveModels {
@@ -52,7 +57,11 @@ impl ActiveModels {
         accelerator: Arc<dyn Provider>,
         source: Arc<dyn ModelSource>,
     ) -> Self {
-        Self { now: Arc::new(RwLock::new(Pair { processor, accelerator, is_open: true })), source }
+        Self {
+            now: Arc::new(RwLock::new(Pair { processor, accelerator, is_open: true })),
+            source,
+            opening: Arc::default(),
+        }
     }
 
     /// The models of a session that may need none: they are opened with the first question.
@@ -60,7 +69,7 @@ impl ActiveModels {
         let provider = name.provider().unwrap_or_default().to_owned();
         let model: Arc<dyn Provider> = Arc::new(UnopenedModel { provider, info: model_info(name.model()) });
         let pair = Pair { processor: Arc::clone(&model), accelerator: model, is_open: false };
-        Self { now: Arc::new(RwLock::new(pair)), source }
+        Self { now: Arc::new(RwLock::new(pair)), source, opening: Arc::default() }
     }
 
     /// Opens the models, where that was not done yet.
@@ -69,6 +78,10 @@ impl ActiveModels {
     ///
     /// Returns the reason for the user if there is none, or it cannot be had.
     pub(crate) async fn open(&self) -> Result<(), Failure> {
+        if self.now.read().is_open {
+            return Ok(());
+        }
+        let _opening = self.opening.lock().await;
         if self.now.read().is_open {
             return Ok(());
         }
@@ -86,9 +99,17 @@ impl ActiveModels {
         self.now().processor
     }
 
-    /// Puts another working model in the place of the one that is returned. The fast one stays.
-    pub(crate) fn swap_processor(&self, processor: Arc<dyn Provider>) -> Arc<dyn Provider> {
-        std::mem::replace(&mut self.now.write().processor, processor)
+    /// Puts another working model in the place of the present one. The fast one stays.
+    pub(crate) fn swap_processor(&self, processor: Arc<dyn Provider>) -> EarlierModels {
+        let mut now = self.now.write();
+        let before = now.clone();
+        (now.processor, now.is_open) = (processor, true);
+        EarlierModels(before)
+    }
+
+    /// Goes back to earlier models.
+    pub(crate) fn restore(&self, EarlierModels(before): EarlierModels) {
+        *self.now.write() = before;
     }
 
     /// The working model and the fast one.

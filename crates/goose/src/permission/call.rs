@@ -168,6 +168,11 @@ impl<'a> CallToJudge<'a> {
         matches!(self.declared(), Some(ToolAction::CallsTools | ToolAction::Delegates))
     }
 
+    /// Returns true if the tool gives tasks to other agents.
+    pub(super) fn delegates(&self) -> bool {
+        matches!(self.declared(), Some(ToolAction::Delegates))
+    }
+
     /// Returns true if the tool runs commands or declares that it is destructive.
     pub(super) fn may_destroy(&self) -> bool {
         let annotations = self.tool.annotations();

@@ -170,7 +170,8 @@ fn built_in_tools() -> Vec<[String; 2]> {
         let names = |tool: &Tool| [format!("{}__{}", builtin.name, tool.name()), tool.name().to_owned()];
         extension.map(|extension| extension.tools().iter().map(names).collect::<Vec<_>>()).unwrap_or_default()
     };
-    builtins::services().flat_map(tools).collect()
+    let delegate = ["summon__delegate", "delegate"].map(str::to_owned);
+    builtins::services().flat_map(tools).chain([delegate]).collect()
 }
 
 /// Returns the shell tool under the name that it has in a session.

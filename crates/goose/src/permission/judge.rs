@@ -334,7 +334,9 @@ impl<'a> Judge<'a> {
                 }
                 _ => "every call needs approval",
             };
-            self.opinions.ask_unless(reason, suggest::tool(self.call));
+            // A rule for all calls would also allow those that others are concerned about.
+            let rule = suggest::tool(self.call).filter(|_| self.call.concern.is_none());
+            self.opinions.ask_unless(reason, rule);
         }
     }
 

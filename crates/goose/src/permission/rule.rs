@@ -145,7 +145,9 @@ impl Rule {
             return true;
         }
         let bare = self.0.subject.matches(call.bare_name) && (self.restricts() || call.origin == Origin::Own);
-        bare || call.access().is_some_and(|access| self.is_about_access(access))
+        // Its name before it was a function of goose's own.
+        let earlier = self.restricts() && call.delegates() && self.0.subject.matches("summon__delegate");
+        bare || earlier || call.access().is_some_and(|access| self.is_about_access(access))
     }
 
     /// Returns true if the rule's tool matches one of these names.

@@ -252,12 +252,6 @@ fn is_blank(part: &MessageContent) -> bool {
     part.as_text().is_some_and(|text| text.trim().is_empty())
 }
 
-/// Returns the words of the user in a message, without what goose adds for a model.
-pub(crate) fn said(message: &Message) -> String {
-    let parts = message.content.iter().filter(|part| !part.is_aside()).filter_map(MessageContent::as_text);
-    parts.collect::<Vec<_>>().join("\n")
-}
-
 /// Returns true if a message has nothing that a model could be told.
 pub(crate) fn says_nothing(message: &Message) -> bool {
     message.content.iter().all(is_blank)

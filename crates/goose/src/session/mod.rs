@@ -19,7 +19,7 @@ mod summary;
 mod task;
 
 pub use conversation::Conversation;
-pub(crate) use conversation::{GO_ON, said, says_nothing, synthetic, synthetic_list, synthetic_message};
+pub(crate) use conversation::{GO_ON, says_nothing, synthetic, synthetic_list, synthetic_message};
 pub use id::{BadSessionId, SessionId};
 pub use step::{LoadedSession, SkippedStep, Step, Steps, StoredStep};
 pub use store::{

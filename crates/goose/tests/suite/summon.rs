@@ -469,6 +469,7 @@ async fn another_model_or_an_external_agent_is_asked_about_outside_of_auto() -> 
     let plain = json!({"instructions": "Go"});
     let model = json!({"instructions": "Go", "model": "gpt-4o-mini"});
     let stranger = json!({"instructions": "Go", "source": " agent:stranger "});
+    let blank = json!({"instructions": "Go", "provider": "", "model": " "});
     let rule = Rule::parse(Effect::Allow, "delegate").map_err(anyhow::Error::msg)?;
     for (mode, rule, arguments, asks) in [
         (Mode::SmartApprove, None, &plain, None),
@@ -477,6 +478,7 @@ async fn another_model_or_an_external_agent_is_asked_about_outside_of_auto() -> 
         (Mode::Approve, None, &stranger, Some("the external agent `stranger`")),
         (Mode::SmartApprove, None, &stranger, Some("the external agent `stranger`")),
         (Mode::SmartApprove, Some(&rule), &stranger, None),
+        (Mode::SmartApprove, None, &blank, None),
         (Mode::Auto, None, &stranger, None),
     ] {
         let world = World::new()?;
@@ -488,6 +490,7 @@ async fn another_model_or_an_external_agent_is_asked_about_outside_of_auto() -> 
         let mut reasons = Vec::new();
         let events = all_with(office.exchange.reply_to("Go"), |approval| {
             reasons.extend(approval.reasons.clone());
+            assert_eq!(approval.always, None, "a rule would also allow other models and agents");
             Decision::Deny { instead: None }
         });
         assert_eq!(outcome(&events.await?)?, &done());
@@ -516,6 +519,21 @@ async fn the_tasks_of_one_request_have_so_many_tokens_together() -> anyhow::Resu
     let why = "used the 1000 tokens that `orchestrator.max_tokens` allows";
     assert!(results.len() == 2 && results.iter().all(|(_, text)| text.contains(why)), "{results:?}");
     assert_eq!(office.delegates().await?.len(), 1, "the second one was not begun");
+    Ok(())
+}
+
+/// A rule of before `delegate` had a name of its own still restricts it.
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_with_the_earlier_name_restrict_delegates() -> anyhow::Result<()> {
+    for rule in ["summon__delegate", "summon__*", "delegate"] {
+        let rule = Rule::parse(Effect::Deny, rule).map_err(anyhow::Error::msg)?;
+        let model = cast(vec![delegate(json!({"instructions": "Go"})), Turn::text("No.")], Vec::new())?;
+        let options = PermissionOptions::new(Mode::Auto).with_rules([rule]);
+        let office = Office::open(model, Permissions::new(options)).await?;
+        assert_eq!(outcome(&all(office.exchange.reply_to("Go")).await?)?, &done());
+        assert!(office.last_result()?.contains("forbids"), "{}", office.last_result()?);
+        office.exchange.close().await;
+    }
     Ok(())
 }
 

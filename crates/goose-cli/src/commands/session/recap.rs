@@ -89,7 +89,7 @@ pub(crate) fn show(before: &EarlierSession, messages: &[Arc<Message>], extent: E
 fn last_words(messages: &[Arc<Message>], logs: &LoggedEntries) {
     let last = |role: Role| {
         let texts =
-            messages.iter().rev().filter(|message| message.role == role).map(|message| typed(message));
+            messages.iter().rev().filter(|message| message.role == role).map(|message| message.own_text());
         texts.into_iter().find(|text| !text.trim().is_empty())
     };
     let shown = since_question(messages).iter().flat_map(|message| &message.content);
@@ -114,15 +114,9 @@ fn logs_of(part: &MessageContent, logs: &LoggedEntries) -> Vec<String> {
 /// The messages after the user's last words.
 fn since_question(messages: &[Arc<Message>]) -> &[Arc<Message>] {
     let is_question =
-        |message: &Arc<Message>| message.role == Role::User && !typed(message).trim().is_empty();
+        |message: &Arc<Message>| message.role == Role::User && !message.own_text().trim().is_empty();
     let at = messages.iter().rposition(is_question);
     &messages[at.unwrap_or(0)..]
-}
-
-/// The text of a message, without what goose has added for the model.
-fn typed(message: &Message) -> String {
-    let parts = message.content.iter().filter(|part| !part.is_aside()).filter_map(MessageContent::as_text);
-    parts.collect::<Vec<_>>().join("\n")
 }
 
 /// The last lines of a text.

@@ -26,7 +26,7 @@ use crate::{
         mention::unknown_mention,
     },
     exchange::{Abort, Event, Outcome, RoutedBy, StepResult},
-    session::{Step, said},
+    session::Step,
 };
 
 /// The time that the fast model has to choose an agent.
@@ -87,6 +87,11 @@ impl RequestHandler<'_> {
             }
             let (manifest, mode) = catalog.find(&route.id()).map_err(no_agent)?;
             let (agent, next) = first_step(&present, manifest, mode);
+            // An external agent looks around by itself, and a schema is for the whole answer.
+            let is_whole = present.external.is_some() || self.work.context.final_output.is_some();
+            if next.is_some() && is_whole {
+                return Ok(None);
+            }
             self.next_step = next;
             if let Err(Abort::Failed(failure)) = self.begin_one_reply(agent).await {
                 self.next_step = None;
@@ -278,7 +283,8 @@ impl RequestHandler<'_> {
         let known = &self.orchestrator.known;
         let catalog = known.read().clone();
         Some(catalog.unwrap_or_else(|| {
-            let catalog = Arc::new(self.work.context.agents.catalog());
+            let read = self.orchestrator.first_catalog.lock().take();
+            let catalog = Arc::new(read.unwrap_or_else(|| self.work.context.agents.catalog()));
             for (name, path) in &catalog.replaced {
                 let path = path.display();
                 self.work.emit(Event::Notice(format!("{path} replaces the built-in agent `{name}`.")));
@@ -326,5 +332,5 @@ fn no_agent(error: UnknownAgent) -> Abort {
 
 /// The words of the user in a message, if there are any.
 pub(super) fn request(message: &Message) -> Option<String> {
-    Some(said(message)).filter(|text| !text.trim().is_empty())
+    Some(message.own_text()).filter(|text| !text.trim().is_empty())
 }

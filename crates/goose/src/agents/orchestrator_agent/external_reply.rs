@@ -10,7 +10,7 @@ use crate::{
     context::handover::transcript,
     exchange::{Abort, Outcome, StepResult},
     permission::Mode,
-    session::{GO_ON, said},
+    session::GO_ON,
 };
 
 /// The line before what was said in the session.
@@ -46,12 +46,13 @@ impl RequestHandler<'_> {
     fn task_for_external(&self, agent: &Arc<ExternalAgent>, message: Option<&Message>) -> String {
         let conversation = &self.work.state.conversation;
         let messages = conversation.messages();
-        let is_request = |message: &Arc<Message>| message.role == Role::User && !said(message).is_empty();
+        let is_request =
+            |message: &Arc<Message>| message.role == Role::User && !message.own_text().is_empty();
         let at = messages.iter().rposition(is_request);
         let without_name = self.one_reply.as_ref().and_then(|host| host.words.clone());
-        let words = without_name.or_else(|| message.map(said)).unwrap_or_else(|| {
-            let is_answered = conversation.last().is_some_and(|last| said(last).is_empty());
-            let request = at.map(|at| said(&messages[at]));
+        let words = without_name.or_else(|| message.map(Message::own_text)).unwrap_or_else(|| {
+            let is_answered = conversation.last().is_some_and(|last| last.own_text().is_empty());
+            let request = at.map(|at| messages[at].own_text());
             request.into_iter().chain(is_answered.then(|| GO_ON.to_owned())).collect::<Vec<_>>().join("\n\n")
         });
         let before = at.map_or(&messages[..0], |at| &messages[..at]);

@@ -50,7 +50,7 @@ pub use crate::exchange::RoutedBy;
 use crate::{
     config::{ConfigError, Settings},
     exchange::{
-        Abort, AgentLoop, Delegates, Event, LoopEnd, Outcome, Request, Responder, StepResult, TaskStatus,
+        Abort, AgentLoop, Delegates, LoopEnd, Outcome, Request, Responder, StepResult, TaskStatus,
         check_message,
     },
     session::synthetic_message,
@@ -127,6 +127,8 @@ pub(crate) struct OrchestratorAgent {
     interrupted: Mutex<Option<TaskLog>>,
     /// The route of the first request, if the session was opened with it.
     first_route: Mutex<Option<Route>>,
+    /// The agents that were read for it.
+    first_catalog: Mutex<Option<AgentCatalog>>,
     /// The default agent, while a specialist is the session's.
     parked: Mutex<Option<Arc<Agent>>>,
     /// The external agent that knows the session so far.
@@ -152,15 +154,15 @@ impl OrchestratorAgent {
             board,
             interrupted: Mutex::new(interrupted),
             first_route: Mutex::default(),
+            first_catalog: Mutex::default(),
             parked: Mutex::default(),
             told_external: Mutex::default(),
         }
     }
 
-    /// With the route of the first request, whose agent the session has.
-    pub(crate) fn with_first_route(self, route: Option<Route>) -> Self {
-        *self.first_route.lock() = route;
-        self
+    /// With the route of the first request, whose agent the session has, and the agents that were read for it.
+    pub(crate) fn with_first_route(self, route: Option<Route>, catalog: Option<AgentCatalog>) -> Self {
+        Self { first_route: Mutex::new(route), first_catalog: Mutex::new(catalog), ..self }
     }
 }
 
@@ -233,6 +235,7 @@ enum Checked {
 impl RequestHandler<'_> {
     async fn handle(&mut self, request: Request) -> StepResult<Outcome> {
         self.work.close_interrupted().await?;
+        self.orchestrator.delegates.begin_request();
         match request {
             Request::Message(message) if self.resumes_tasks(&message) => self.go_on().await,
             Request::Message(message) => self.message(message).await,
@@ -296,9 +299,13 @@ impl RequestHandler<'_> {
 
     /// Stores a message with its context.
     async fn begin(&mut self, message: Message, context: Context) -> StepResult<()> {
+        let core = Arc::clone(&self.work.context);
+        if core.agent().external.is_none() {
+            // What goes with a message depends on the model.
+            core.models.open().await.map_err(Abort::Failed)?;
+        }
         let message = self.with_context(message, context).await;
         self.work.begin(Some(message)).await?;
-        self.orchestrator.delegates.begin_request();
         self.orchestrator.forget_tasks();
         Ok(())
     }
@@ -346,32 +353,9 @@ impl RequestHandler<'_> {
             self.orchestrator.told_external.lock().take();
             let functions = self.functions();
             match self.work.run(functions).await? {
-                LoopEnd::Over(Outcome::Done { structured: None }) if self.wait_for_background().await? => {}
                 LoopEnd::Over(outcome) => return Ok(outcome),
                 LoopEnd::Called(arguments) => self.take_back(&arguments).await?,
             }
-        }
-    }
-
-    /// Waits for the next result of the tasks that the agent has given away in the background. Returns false if there are none.
-    async fn wait_for_background(&mut self) -> StepResult<bool> {
-        let results = Arc::clone(&self.work.context.tasks.results);
-        let mut is_told = false;
-        loop {
-            let at_work = self.orchestrator.delegates.background();
-            match (results.has_some(), at_work.len()) {
-                (true, _) => return Ok(true),
-                (false, 0) => return Ok(false),
-                (false, _) if is_told => {}
-                (false, count) => {
-                    let tasks = if count == 1 { "task" } else { "tasks" };
-                    let notice = format!("Waiting for {count} background {tasks}.");
-                    self.work.emit(Event::Notice(notice));
-                    is_told = true;
-                }
-            }
-            let added = self.work.cancellation.run_until_cancelled(results.added()).await;
-            added.ok_or(Abort::Cancelled)?;
         }
     }
 }

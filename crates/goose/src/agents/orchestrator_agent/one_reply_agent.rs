@@ -13,7 +13,7 @@ use crate::{
         manifest::{AgentManifest, AgentMode},
         mention::without_mention,
     },
-    exchange::{Abort, Event, RoutedBy, StepResult},
+    exchange::{Abort, EarlierModels, Event, RoutedBy, StepResult},
 };
 
 /// Instructions for the agent that looks around before a plan is written.
@@ -41,7 +41,7 @@ pub(super) struct InterruptedAgent {
     /// The words for the agent of this reply, if they are not the whole message.
     pub(super) words: Option<String>,
     agent: Arc<Agent>,
-    model: Option<Arc<dyn Provider>>,
+    models: Option<EarlierModels>,
     /// The agent of this reply.
     present: Arc<Agent>,
 }
@@ -100,19 +100,19 @@ impl RequestHandler<'_> {
             reason: "it was asked for".to_owned(),
             is_switch: true,
         });
-        let model = wanted.model.map(|model| context.models.swap_processor(model));
+        let models = wanted.model.map(|model| context.models.swap_processor(model));
         let interrupted = context.agent.replace(Arc::clone(&agent));
         self.one_reply =
-            Some(InterruptedAgent { words: wanted.words, agent: interrupted, model, present: agent });
+            Some(InterruptedAgent { words: wanted.words, agent: interrupted, models, present: agent });
         Ok(())
     }
 
     /// Goes back to the agent of the conversation, unless another one was chosen meanwhile.
     pub(super) async fn end_one_reply(&mut self) {
-        let Some(InterruptedAgent { agent, model, present, .. }) = self.one_reply.take() else { return };
+        let Some(InterruptedAgent { agent, models, present, .. }) = self.one_reply.take() else { return };
         let context = &self.work.context;
-        if let Some(model) = model {
-            context.models.swap_processor(model);
+        if let Some(models) = models {
+            context.models.restore(models);
         }
         if Arc::ptr_eq(&context.agent(), &present) {
             context.agent.replace(agent);

@@ -11,7 +11,7 @@ use super::{Checked, RequestHandler};
 use crate::{
     agents::{catalog::AgentCatalog, goose_agent},
     exchange::{Abort, Event, Exchange, Failure, LoopContext, Outcome, ResultCheck, StepResult},
-    session::{Step, said, synthetic_message},
+    session::{Step, synthetic_message},
 };
 
 /// The most tokens of a verdict.
@@ -126,8 +126,9 @@ impl RequestHandler<'_> {
     /// The last request of the user, and what came of it: the answer, the calls, and the results of tasks.
     fn request_and_result(&self) -> Option<(String, String)> {
         let messages = self.work.state.conversation.messages();
-        let at =
-            messages.iter().rposition(|message| message.role == Role::User && !said(message).is_empty())?;
+        let at = messages
+            .iter()
+            .rposition(|message| message.role == Role::User && !message.own_text().is_empty())?;
         let mut result = String::new();
         for message in &messages[at..] {
             for part in &message.content {
@@ -148,7 +149,7 @@ impl RequestHandler<'_> {
         let result = goose_fs::truncate_lines(result, MAX_RESULT_BYTES, |rest| {
             format!("(Cut here; {} more bytes.)", rest.len())
         });
-        Some((said(&messages[at]), result))
+        Some((messages[at].own_text(), result))
     }
 }
 

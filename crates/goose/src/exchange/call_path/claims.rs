@@ -31,6 +31,10 @@ impl CallPath {
     /// Notes that a call has changed files, or has not.
     pub(super) fn note_writes(&self, call: &Call, claim: WriteClaim, has_succeeded: bool) {
         if call.writes.is_empty() {
+            // What a delegate has done is checked like the agent's own work.
+            if has_succeeded && call.handle.delegates() {
+                self.has_written.store(true, Ordering::Relaxed);
+            }
             return;
         }
         match (&self.writer, has_succeeded) {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use goose_extension::{Message, MessageContent, Role};
 use serde_json::Value;
 
-use crate::session::{SessionId, SessionStore, SessionSummary, Step, StoreError, said};
+use crate::session::{SessionId, SessionStore, SessionSummary, Step, StoreError};
 
 /// The most changed files that are kept.
 const MAX_FILES: usize = 200;
@@ -92,9 +92,9 @@ impl Gist {
     }
 }
 
-/// Returns the text that was said, without what goose has added.
+/// Returns the text that was without what goose has added.
 fn text(message: &Message) -> Option<String> {
-    Some(said(message).trim().to_owned()).filter(|text| !text.is_empty())
+    Some(message.own_text().trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// Returns the calls that a step reports as failed.

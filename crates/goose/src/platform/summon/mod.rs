@@ -142,7 +142,7 @@ impl Summon {
             let id = delegate.id.clone();
             delegation.keep(delegate);
             return Ok(format!(
-                "Task {id} works in the background. Go on; its result follows by itself, before your reply ends."
+                "Task {id} works in the background. Go on; its result follows by itself, unless goose is ended before."
             ));
         }
         let _cancel = delegate.cancel_on_drop();
@@ -232,8 +232,8 @@ impl Summon {
             title,
             agent,
             only_extensions: arguments.extensions,
-            provider: arguments.provider,
-            model: arguments.model,
+            provider: arguments.provider.filter(|name| !name.trim().is_empty()),
+            model: arguments.model.filter(|name| !name.trim().is_empty()),
             temperature: arguments.temperature,
             max_turns: arguments.max_turns,
             graph: None,

@@ -104,7 +104,7 @@ impl Sources {
         }
         let catalog = AgentCatalog::load(paths, working_dir);
         sources.untrusted.extend(catalog.untrusted.iter().map(|file| file.path().to_owned()));
-        for entry in &catalog.agents {
+        for entry in catalog.agents.iter().filter(|entry| !entry.is_internal()) {
             let origin = match entry.origin {
                 AgentOrigin::Builtin => "built-in",
                 AgentOrigin::User(_) => "user",

@@ -5,7 +5,7 @@ use goose_providers::Usage;
 use jiff::Timestamp;
 
 use super::{StoreError, dialect::Statement};
-use crate::session::{SessionId, Step, said};
+use crate::session::{SessionId, Step};
 
 /// The largest step.
 const MAX_STEP_BYTES: usize = 64 * 1024 * 1024;
@@ -56,7 +56,7 @@ impl CounterDelta {
         match step {
             Step::Message { message } => Self {
                 messages: 1,
-                title: (message.role == Role::User).then(|| title(&said(message))).flatten(),
+                title: (message.role == Role::User).then(|| title(&message.own_text())).flatten(),
                 ..Self::default()
             },
             Step::Cost { usage, dollars, .. } => {

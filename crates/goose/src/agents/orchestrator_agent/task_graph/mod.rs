@@ -30,7 +30,7 @@ pub(crate) use self::log::TaskLog;
 use super::{Checked, RequestHandler, route::RoutedTask};
 use crate::{
     exchange::{Abort, Answer, Event, Outcome, PlanDecision, StepResult, TaskPlan},
-    session::{PlannedTask, Step, said, synthetic_message},
+    session::{PlannedTask, Step, synthetic_message},
 };
 
 /// The call that a question about a plan belongs to.
@@ -130,7 +130,7 @@ impl RequestHandler<'_> {
 
 /// Returns true if a message only says to go on.
 fn goes_on(message: &Message) -> bool {
-    let said = said(message).to_lowercase();
+    let said = message.own_text().to_lowercase();
     let said = said.trim_matches(|c: char| c.is_whitespace() || c == '.' || c == '!');
     GO_ON_WORDS.contains(&said)
 }

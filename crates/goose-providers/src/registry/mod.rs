@@ -141,6 +141,10 @@ impl Registry {
     /// Asks a server on this machine about its model.
     async fn ask_about(&self, model: &ModelRef, lookup: &dyn Lookup) {
         let Some(provider) = model.provider().filter(|_| !self.factories.is_empty()) else { return };
+        // First, because the address takes a list of all services.
+        if ServedModel::is_sold(provider, model.model()) {
+            return;
+        }
         let Some(url) = choice::address_of(self, lookup, provider) else { return };
         if ServedModel::ask(provider, &url, model.model()).await.needs_form() {
             self.small.lock().insert(model.clone());

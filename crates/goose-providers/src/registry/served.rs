@@ -27,13 +27,16 @@ pub(super) struct ServedModel {
 }
 
 impl ServedModel {
-    /// Asks the server; what it does not say is taken from the model's name, such as `qwen2.5:0.5b`. A model that a
-    /// service sells is large and calls tools: where such a name has no size, a gateway on this machine is not asked.
+    /// Returns true for a model that a service sells: it is large and calls tools. Where such a name has no size, a gateway on this machine
+    /// is not asked.
+    pub(super) fn is_sold(provider: &str, model: &str) -> bool {
+        provider != OLLAMA && parameters_in(model).is_none() && catalogue::model_info(model).prices.is_some()
+    }
+
+    /// Asks the server; what it does not say is taken from the model's name, such as `qwen2.5:0.5b`.
     pub(super) async fn ask(provider: &str, url: &Url, model: &str) -> Self {
         let named = Self { parameters: parameters_in(model), calls_tools: None };
-        let is_sold =
-            provider != OLLAMA && named.parameters.is_none() && catalogue::model_info(model).prices.is_some();
-        if is_sold || !address::is_here(url) {
+        if !address::is_here(url) {
             return named;
         }
         let Some(client) = client() else { return named };

@@ -102,10 +102,9 @@ impl Access {
     fn group(self) -> GroupAccess {
         match self {
             Self::All(group) => group.into(),
-            Self::Markdown(group) => GroupAccess {
-                group: group.to_owned(),
-                files: Some(FileRestriction::known(r"\.md$", "Markdown files only")),
-            },
+            Self::Markdown(group) => {
+                GroupAccess { group: group.to_owned(), files: Some(FileRestriction::markdown()) }
+            }
         }
     }
 }

@@ -13,6 +13,9 @@ const MAX_REGEX: usize = 1_000;
 /// The steps that a regular expression may take on one path.
 const MAX_REGEX_STEPS: usize = 100_000;
 
+/// The regular expression for Markdown files.
+const MARKDOWN: &str = r"\.md$";
+
 /// A group of tools that a mode may touch. It is written as its name, or as `[name, {fileRegex, description}]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "WrittenAccess", into = "WrittenAccess")]
@@ -96,9 +99,15 @@ impl FileRestriction {
         Ok(Self { pattern: regex.to_owned(), regex: Some(built).into(), description: description.into() })
     }
 
-    /// The same of a regular expression that is known to be one.
-    pub(super) fn known(regex: &'static str, description: &'static str) -> Self {
-        Self { pattern: regex.to_owned(), regex: OnceLock::new(), description: description.to_owned() }
+    /// Markdown files.
+    pub(super) fn markdown() -> Self {
+        let description = "Markdown files only".to_owned();
+        Self { pattern: MARKDOWN.to_owned(), regex: OnceLock::new(), description }
+    }
+
+    /// Returns true if Markdown files may be touched. The usual expression for them need not be compiled for that.
+    pub(super) fn allows_markdown(&self) -> bool {
+        self.pattern == MARKDOWN || self.allows("a.md")
     }
 
     /// Returns true if the file may be touched. A path that the expression cannot decide about may not.

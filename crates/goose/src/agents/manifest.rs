@@ -276,7 +276,7 @@ impl AgentMode {
             ("developer", _) => Means::ALL,
             ("read", _) => Means::LOOK,
             ("edit", None) => Means::EDIT,
-            ("edit", Some(files)) if files.allows("a.md") => Means::DOCUMENTS,
+            ("edit", Some(files)) if files.allows_markdown() => Means::DOCUMENTS,
             ("command", _) => Means::RUN | Means::FETCH,
             ("fetch" | "browser", _) => Means::FETCH,
             _ => Means::NONE,

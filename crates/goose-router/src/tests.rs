@@ -210,6 +210,11 @@ fn explicit_lists_of_independent_jobs_are_found_in_any_form() {
         ),
         ("[web] show the password strength\n[infra] alert when the disk is full", 2),
         ("* `cli`: support gzip output\n* `docs`: broken link to the guide", 2),
+        (
+            "Drei Sachen bitte:\n1. Das Logo austauschen\n2. Die Tests im Lager starten\n3. Den Port auf 9090 setzen",
+            3,
+        ),
+        ("Deux choses : 1) supprime les vieilles images ; 2) vérifie la place sur le disque", 2),
     ] {
         assert_eq!(count(text), number, "{text}");
     }
@@ -233,8 +238,9 @@ fn steps_tickets_logs_and_chains_stay_whole() {
         "find and fix the off-by-one in pager.c and list.c",
         "the button should be 1) blue 2) rounded 3) disabled while loading",
         "Read main.rs. Then explain how errors are handled. Then suggest improvements.",
-        "Drei Sachen bitte:\n- die README auf pnpm umstellen\n- die Warnung loswerden",
         "```\n- bump axios\n- explain the cache\n```",
+        "Aufgaben:\n1. Die Bibliothek aktualisieren\n2. Danach die Tests starten und alles prüfen",
+        "Pasos para reproducir:\n1. Abrir la página de pagos\n2. Pulsar el botón azul\n3. Aparece un error 500",
     ] {
         assert_eq!(count(text), 0, "{text}");
     }

@@ -26,8 +26,9 @@ const MIN_PLAIN_LINES: usize = 3;
 const REFERENCES: WordList =
     WordList("it them they these those there both ones above previous former latter again");
 
-/// Words that make an item a step after another one, wherever they stand.
-const STEPS: WordList = WordList("afterwards then finally next once step steps everything same that's");
+/// Words that make an item a step after another one: where it begins, and those that do wherever they stand.
+const STEPS: WordList = WordList("then finally next once step same");
+const STEPS_ANYWHERE: WordList = WordList("afterwards everything that's");
 
 /// Verbs that steps of one procedure begin with, such as those to reproduce a bug or to set something up.
 const PROCEDURE: WordList =
@@ -121,9 +122,9 @@ pub(crate) fn jobs(text: &str) -> Vec<Range<usize>> {
     found.filter(|list| is_independent(text, list)).map(|list| list.items).unwrap_or_default()
 }
 
-/// The jobs of a request in a language that the router does not read: items with marks, behind a line that calls them tasks or things.
+/// The jobs of a request in a language that the router does not read: items with marks, alone or behind a line that calls them tasks or things.
 pub(crate) fn announced_jobs(text: &str) -> Vec<Range<usize>> {
-    let found = [marked_lines, marks_in_line].iter().filter_map(|list| list(text));
+    let found = [marked_lines, marks_in_line, semicolons].iter().filter_map(|list| list(text));
     let is_list = |list: &List| {
         let before = text.get(list.before.clone()).unwrap_or_default().trim().to_lowercase();
         let items = || list.items.iter().filter_map(|item| text.get(item.clone()));
@@ -135,7 +136,7 @@ pub(crate) fn announced_jobs(text: &str) -> Vec<Range<usize>> {
             && list.after.is_empty()
             && before.len() <= MAX_ANNOUNCEMENT
             && !before.contains(['\n', '`', '#'])
-            && is_one_of(ANNOUNCED_ELSEWHERE, &before)
+            && (before.is_empty() || is_one_of(ANNOUNCED_ELSEWHERE, &before))
             && items().all(|item| item.chars().count() >= MIN_ITEM_CHARS && !is_step(item))
     };
     let is_whole = text.len() <= MAX_BYTES && !text.contains("```");
@@ -199,7 +200,12 @@ impl Item {
             }
             "this" => !PLACES.has(next) && !has_named(),
             word if REFERENCES.has(word) => !has_named(),
-            word => STEPS.has(word) || (last == "the" && RESULTS.has(word)),
+            word if STEPS.has(word) => at <= self.start(),
+            word => {
+                // `the branch`, but not `the branch feature/menu`.
+                let is_named = self.words.get(at + 1).is_some_and(|next| next.stem.starts_with('<'));
+                STEPS_ANYWHERE.has(word) || (last == "the" && RESULTS.has(word) && !is_named)
+            }
         }
     }
 }
@@ -476,4 +482,13 @@ fn clauses(text: &str) -> Option<List> {
     let is_counted = stands_for_list(&before_words) || counts(&before_words, items.len());
     let is_list = is_counted && items.iter().all(|item| Item::new(&text[item.clone()]).has_verb());
     is_list.then_some(List { items, before: 0..before.len(), after: text.len()..text.len() })
+}
+
+/// Parts behind a colon, with a semicolon between them: `two things: …; …`.
+fn semicolons(text: &str) -> Option<List> {
+    let colon = text.find(": ").filter(|at| !text[..*at].contains('\n'))?;
+    let mut from = colon + 1;
+    let ends = text[from..].match_indices(';').map(|(at, _)| colon + 1 + at).chain([text.len()]);
+    let items = ends.map(|end| trimmed(text, std::mem::replace(&mut from, end + 1)..end)).collect();
+    Some(List { items, before: 0..colon, after: text.len()..text.len() })
 }

@@ -141,7 +141,7 @@ pub(crate) async fn tell(exchange: &Exchange, text: &str) -> anyhow::Result<Seen
     Ok(seen)
 }
 
-async fn follow(mut reply: Reply, answer: Option<Answer>) -> anyhow::Result<Seen> {
+pub(crate) async fn follow(mut reply: Reply, answer: Option<Answer>) -> anyhow::Result<Seen> {
     let mut events = Vec::new();
     while let Some(event) = bounded(reply.next()).await? {
         let id = match &event {

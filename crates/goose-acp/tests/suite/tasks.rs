@@ -11,10 +11,10 @@ use goose::{
 };
 use goose_extension::{CallContext, ElicitAction, Elicited, Extension as _, Role, Tool};
 use goose_mcp_bridge::{ConnectOptions, connect};
-use goose_test_support::is_alive;
+use goose_test_support::{ModelServer, Turn, is_alive};
 use serde_json::json;
 
-use crate::support::{World, bounded, done, program, program_with, say, tell, until, until_text};
+use crate::support::{World, bounded, done, follow, program, program_with, say, tell, until, until_text};
 
 #[tokio::test]
 async fn an_answer_is_streamed_stored_and_part_of_the_conversation() -> anyhow::Result<()> {
@@ -137,6 +137,25 @@ async fn it_is_given_services_of_goose_under_the_permissions_of_its_session() ->
     }
     exchange.close().await;
     assert!(connect(url, ConnectOptions::default()).await.is_err(), "it ends with the session");
+    Ok(())
+}
+
+/// A planner with a model of its own answers in a session whose models were not needed before, and leaves them as they were.
+#[tokio::test]
+async fn a_plan_in_its_session_is_written_by_the_planners_model() -> anyhow::Result<()> {
+    let model = ModelServer::scripted([Turn::text("1. Begin."), Turn::text("It is one.")])?;
+    let config = program(&[])?
+        + "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-4o\nGOOSE_PLANNER_PROVIDER: openai\nGOOSE_PLANNER_MODEL: gpt-5\n";
+    let url = model.url();
+    let world = World::with(&config, model, &[("OPENAI_HOST", &url), ("OPENAI_API_KEY", "key")])?;
+    let exchange = world.open_without_model("other").await?;
+    assert_eq!(tell(&exchange, "say one").await?.text(), "one");
+    let plan = follow(exchange.write_plan(), None).await?;
+    assert_eq!((plan.text().as_str(), plan.outcome()?), ("1. Begin.", &done()));
+    assert_eq!(tell(&exchange, "@judge is that one?").await?.text(), "It is one.");
+    let models: Vec<_> = world.model.asked().iter().map(|asked| asked.body["model"].clone()).collect();
+    assert_eq!(models, ["gpt-5", "gpt-4o"]);
+    exchange.close().await;
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use goose::{
     agent_manager::{AgentManager, OpenOptions},
     agents::{catalog::AgentCatalog, extension::ExtensionConfig},
     config::{ProjectFile, Settings, SettingsSource, TrustStore},
-    exchange::{Decision, Event, Exchange},
+    exchange::{Decision, Event, Exchange, Outcome},
     permission::{Effect, Mode, PermissionOptions, Permissions, Rule},
     session::{ListOptions, NewSession, SessionKind, SessionSummary, Step},
 };
@@ -460,6 +460,34 @@ async fn results_of_background_tasks_come_by_themselves_before_the_reply_ends() 
         .filter(|part| part.as_text().is_some() && !part.is_aside());
     assert_eq!(typed.count(), 1);
     office.exchange.close().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_final_answer_waits_for_background_tasks() -> anyhow::Result<()> {
+    let answer = |number: u32| Turn::call("recipe__final_output", json!({"number": number}));
+    let model = ModelServer::answering(move |asked| {
+        let is_told = asked.body["messages"].to_string().contains("has ended:");
+        match (is_boss(asked), asked.tool_results().is_empty(), is_told) {
+            (true, true, _) => delegate(json!({"instructions": "Count", "async": true})),
+            (true, false, is_told) => answer(if is_told { 2 } else { 1 }),
+            (false, true, _) => Turn::call("developer__shell", json!({"command": "sleep 0.3"})),
+            (false, false, _) => Turn::text("Two."),
+        }
+    })?;
+    let world = World::new()?;
+    let agents = world.agents()?;
+    let schema =
+        json!({"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]});
+    let options = OpenOptions::new(agents.settings().profile(None)?)
+        .with_provider(provider(&model, Wire::Chat)?)
+        .with_permissions(auto())
+        .with_response_schema(schema)
+        .with_working_dir(world.file("").canonicalize()?);
+    let exchange = agents.open(options).await?;
+    let events = all(exchange.reply_to("Count the files")).await?;
+    assert_eq!(outcome(&events)?, &Outcome::Done { structured: Some(json!({"number": 2})) });
+    exchange.close().await;
     Ok(())
 }
 

@@ -122,9 +122,12 @@ pub(crate) fn jobs(text: &str) -> Vec<Range<usize>> {
     found.filter(|list| is_independent(text, list)).map(|list| list.items).unwrap_or_default()
 }
 
-/// The jobs of a request in a language that the router does not read: items with marks, alone or behind a line that calls them tasks or things.
+/// The jobs of a request in a language that the router does not read: items with numbers, or with any marks behind a line that
+/// calls them tasks or things.
 pub(crate) fn announced_jobs(text: &str) -> Vec<Range<usize>> {
     let found = [marked_lines, marks_in_line, semicolons].iter().filter_map(|list| list(text));
+    // Bullets alone may be the points of a ticket.
+    let is_numbered = text.trim_start().starts_with(|c: char| c.is_ascii_alphanumeric() || c == '(');
     let is_list = |list: &List| {
         let before = text.get(list.before.clone()).unwrap_or_default().trim().to_lowercase();
         let items = || list.items.iter().filter_map(|item| text.get(item.clone()));
@@ -136,7 +139,7 @@ pub(crate) fn announced_jobs(text: &str) -> Vec<Range<usize>> {
             && list.after.is_empty()
             && before.len() <= MAX_ANNOUNCEMENT
             && !before.contains(['\n', '`', '#'])
-            && (before.is_empty() || is_one_of(ANNOUNCED_ELSEWHERE, &before))
+            && ((before.is_empty() && is_numbered) || is_one_of(ANNOUNCED_ELSEWHERE, &before))
             && items().all(|item| item.chars().count() >= MIN_ITEM_CHARS && !is_step(item))
     };
     let is_whole = text.len() <= MAX_BYTES && !text.contains("```");

@@ -52,7 +52,7 @@ async fn what_an_agent_does_is_a_line_in_the_log_and_a_new_paragraph() -> anyhow
 #[tokio::test]
 async fn it_gets_the_folder_and_the_variables_of_its_entry_and_no_secrets() -> anyhow::Result<()> {
     let entry = program_with(&[], "    envs: {COLOUR: blue}\n    env_keys: [OTHER_KEY]\n")?;
-    let model = goose_test_support::ModelServer::scripted([])?;
+    let model = ModelServer::scripted([])?;
     let secrets = [("OTHER_KEY", "sk-1"), ("FOREIGN_API_KEY", "sk-canary"), ("HARMLESS", "yes")];
     let world = World::with(&entry, model, &secrets)?;
     let exchange = world.open("other", Mode::Auto).await?;

@@ -89,8 +89,8 @@ const COMMON: WordList = WordList(
 /// Words for tasks and things in other languages, as a list of jobs is announced by them.
 const ANNOUNCED_ELSEWHERE: WordList = WordList(
     "sachen aufgaben erledigen dinge todos tareas cosas pendientes choses tâches trucs coisas tarefas pendências cose compiti \
-     attività dingen taken klusjes rzeczy zadania sprawy saker uppgifter opgaver oppgaver asiaa tehtäv věci úkoly \
-     задачи дела вещи дел справи 任务 件事 事情 タスク お願い 作業 つのこと 작업 가지 görev şey işler công_việc việc",
+     attività taken klusjes rzeczy zadania sprawy saker uppgifter opgaver oppgaver asiaa tehtäv věci úkoly \
+     задачи вещи дел справи 任务 件事 事情 タスク お願い 作業 つのこと 작업 가지 görev şey işler việc",
 );
 
 /// Words in other languages that make an item a step after another one, or point to one, between spaces written as `_`.

@@ -389,17 +389,6 @@ impl AgentLoop {
         }
     }
 
-    /// Waits for the next result of tasks that the agent has given away in the background. Returns false if none is to come.
-    async fn wait_for_background(&mut self) -> StepResult<bool> {
-        let results = Arc::clone(&self.context.tasks.results);
-        match results.at_work() {
-            0 => {}
-            1 => self.emit(Event::Notice("Waiting for 1 background task.".to_owned())),
-            count => self.emit(Event::Notice(format!("Waiting for {count} background tasks."))),
-        }
-        self.cancellation.run_until_cancelled(results.wait()).await.ok_or(Abort::Cancelled)
-    }
-
     /// Tells the model what it has left undone, unless it was told often enough.
     async fn remind(&mut self, words: &str) -> StepResult<Next> {
         if self.progress.reminders >= MAX_REMINDERS {

@@ -47,6 +47,17 @@ impl AgentLoop {
         }
     }
 
+    /// Waits for the next result of tasks that the agent has given away in the background. Returns false if none is to come.
+    pub(super) async fn wait_for_background(&mut self) -> StepResult<bool> {
+        let results = Arc::clone(&self.context.tasks.results);
+        match results.at_work() {
+            0 => {}
+            1 => self.emit(Event::Notice("Waiting for 1 background task.".to_owned())),
+            count => self.emit(Event::Notice(format!("Waiting for {count} background tasks."))),
+        }
+        self.cancellation.run_until_cancelled(results.wait()).await.ok_or(Abort::Cancelled)
+    }
+
     /// The tools that the model is offered, and the prompt. Extensions that are still starting are waited for before the
     /// first question of a reply, and after the agent was replaced or its extensions were switched.
     pub(crate) async fn refresh_offer(&mut self) -> StepResult<()> {

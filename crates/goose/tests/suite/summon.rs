@@ -106,7 +106,7 @@ fn delegate(arguments: Value) -> Turn {
     Turn::call("delegate", arguments)
 }
 
-/// Returns true for a request of the boss: it may delegate, and nobody has given it a task.
+/// Returns true for a request of the boss: it may delegate, and its task is not from another agent.
 fn is_boss(asked: &Asked) -> bool {
     asked.tool_names().contains(&"delegate")
         && !asked.body.to_string().contains("Another agent has given you one task")

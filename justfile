@@ -40,7 +40,7 @@ text-order:
 
 # What judging a command costs; hostile commands must not stall it
 bench-permission *ARGS:
-    cargo bench -p goose --bench permission -- {{ARGS}}
+    cargo bench -p goose-permission --bench permission -- {{ARGS}}
 
 # How well requests find their agents, on a set that the router has not learned from
 eval-routing *ARGS:

@@ -4,7 +4,7 @@ use std::{env, path::PathBuf};
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum, builder::PossibleValuesParser, value_parser};
 
-use crate::settings::ConfigArgs;
+use crate::{builtins::SERVICES, settings::ConfigArgs};
 
 /// Heading of the flags that select extensions.
 const EXTENSIONS: &str = "Extensions";
@@ -150,5 +150,5 @@ impl Consent {
 
 /// Accepts the names of built-in extensions.
 pub(crate) fn builtins() -> PossibleValuesParser {
-    PossibleValuesParser::new(goose::builtins::services().map(|builtin| builtin.name))
+    PossibleValuesParser::new(SERVICES.iter().map(|builtin| builtin.name))
 }

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod builtins;
 mod choice;
 mod cli;
 mod commands;

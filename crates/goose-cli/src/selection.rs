@@ -4,12 +4,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use goose::{
-    builtins::{self, Builtin},
+    builtins::{PlatformExtension, platform},
     config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Settings},
 };
+use goose_extension::Builtin;
 use serde::Serialize;
 
-use crate::args::ExtensionArgs;
+use crate::{
+    args::ExtensionArgs,
+    builtins::{self, SERVICES},
+};
 
 /// Origin of an extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -65,20 +69,21 @@ impl Candidate {
         })
     }
 
-    /// Creates an entry for a built-in that is not configured. Default ones are enabled, and those that come with agents.
+    /// Creates an entry for a built-in service that is not configured. Default ones are enabled.
     fn builtin(builtin: &Builtin, settings: &Settings) -> Self {
-        let config = match builtin.is_platform() {
-            true => ExtensionConfig::platform(builtin.name),
-            false => ExtensionConfig::builtin(builtin.name),
-        };
-        Self {
-            key: builtin.name.to_owned(),
-            source: Source::Builtin,
-            enabled: settings.is_default(builtin.name) || builtin.comes_with_agents(),
-            config: Some(config.with_description(builtin.summary)),
-            error: None,
-            place: None,
-        }
+        let config = ExtensionConfig::builtin(builtin.name).with_description(builtin.summary);
+        Self::unconfigured(config, settings.is_default(builtin.name))
+    }
+
+    /// Creates an entry for a platform extension that is not configured. Those that come with agents are enabled.
+    fn platform(extension: &PlatformExtension) -> Self {
+        let config = ExtensionConfig::platform(extension.name).with_description(extension.summary);
+        Self::unconfigured(config, extension.comes_with_agents())
+    }
+
+    fn unconfigured(config: ExtensionConfig, enabled: bool) -> Self {
+        let key = config.key();
+        Self { key, source: Source::Builtin, enabled, config: Some(config), error: None, place: None }
     }
 
     /// Returns the configuration if it is valid.
@@ -120,9 +125,10 @@ impl Selection {
             selection.put(Candidate::flag(config)?);
         }
         if !which.no_profile {
-            let missing = builtins::all().filter(|builtin| selection.find(builtin.name).is_none());
-            let missing: Vec<Candidate> =
-                missing.map(|builtin| Candidate::builtin(&builtin, settings)).collect();
+            let services = SERVICES.iter().map(|builtin| Candidate::builtin(builtin, settings));
+            let all: Vec<Candidate> = services.chain(platform().iter().map(Candidate::platform)).collect();
+            let missing = all.into_iter().filter(|candidate| selection.find(&candidate.key).is_none());
+            let missing: Vec<Candidate> = missing.collect();
             selection.candidates.extend(missing);
         }
         Ok(selection)

@@ -8,7 +8,7 @@ use std::{
 use clap::Args;
 use goose::config::{ConfigError, Paths, ProjectFile, Settings, SettingsSource, Trust, TrustStore};
 
-use crate::local;
+use crate::{builtins::SERVICES, local};
 
 /// The configuration file to use.
 #[derive(Debug, Default, Args)]
@@ -46,6 +46,7 @@ pub(crate) fn look(paths: &Paths, args: &ConfigArgs) -> Here {
 /// Loads the configuration of a folder.
 pub(crate) fn look_in(paths: &Paths, args: &ConfigArgs, folder: Option<&Path>) -> Here {
     let source = SettingsSource::of_this_process(paths.clone())
+        .with_builtins(SERVICES)
         .with_config_file(args.config.clone())
         .with_factory(local::factory(paths, None));
     let found = folder.map_or(Ok(None), |folder| find_project(paths, folder));

@@ -2,7 +2,11 @@
 //!
 //! Whatever passes here is what the tool function receives; whatever is refused never reaches it.
 
-use std::{fmt::Write as _, io};
+use std::{
+    fmt::Write as _,
+    io,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde::Serialize;
@@ -36,27 +40,33 @@ const MAX_LOOKED_AT: usize = 1_000;
 const MAX_QUOTE_CHARS: usize = 80;
 
 /// A tool's compiled schema, or why it does not compile.
-pub struct Validator(Result<jsonschema::Validator, String>);
+pub struct Validator {
+    schema: Result<jsonschema::Validator, String>,
+    checks: AtomicUsize,
+}
 
 impl Validator {
     /// Compiles a schema.
     pub fn compile(schema: &JsonObject) -> Self {
         if let Some(reason) = why_impossible(schema) {
-            return Self(Err(quote_text(reason)));
+            return Self { schema: Err(quote_text(reason)), checks: AtomicUsize::new(0) };
         }
-        let schema = Value::Object(schema.clone());
-        Self(
-            jsonschema::options()
-                .with_draft(jsonschema::Draft::Draft202012)
-                .should_validate_formats(true)
-                .build(&schema)
-                .map_err(|error| quote_text(&error.to_string())),
-        )
+        let schema = jsonschema::options()
+            .with_draft(jsonschema::Draft::Draft202012)
+            .should_validate_formats(true)
+            .build(&Value::Object(schema.clone()))
+            .map_err(|error| quote_text(&error.to_string()));
+        Self { schema, checks: AtomicUsize::new(0) }
+    }
+
+    /// Returns the number of checks so far.
+    pub(crate) fn times_checked(&self) -> usize {
+        self.checks.load(Ordering::Relaxed)
     }
 
     /// Why the schema is not valid.
     pub fn fault(&self) -> Option<&str> {
-        self.0.as_ref().err().map(String::as_str)
+        self.schema.as_ref().err().map(String::as_str)
     }
 
     /// Checks and normalises `arguments` for `tool`.
@@ -66,8 +76,9 @@ impl Validator {
         schema: &JsonObject,
         mut arguments: JsonObject,
     ) -> ToolResult<JsonObject> {
+        self.checks.fetch_add(1, Ordering::Relaxed);
         check_caps(tool, &mut arguments)?;
-        let validator = self.0.as_ref().map_err(|reason| {
+        let validator = self.schema.as_ref().map_err(|reason| {
             ToolError::ExecutionError(format!(
                 "Tool `{tool}` cannot be called: its input schema is not valid ({reason}). Use another tool."
             ))

@@ -64,8 +64,8 @@ pub trait Extension: Send + Sync {
     /// Calls a tool with a context and returns its result in full.
     ///
     /// A tool that ran and failed is an *output* with `is_error`; an error means that it was not run. The
-    /// provided method checks the arguments against the tool's schema, bounds time and size, and turns a panic
-    /// into a failure, around [`call_tool`](Self::call_tool).
+    /// provided method checks the arguments against the tool's schema and hands them to
+    /// [`call_checked`](Self::call_checked), which is the method to override.
     ///
     /// # Errors
     ///
@@ -80,14 +80,13 @@ pub trait Extension: Send + Sync {
         let Some(tool) = tools.iter().find(|tool| tool.name() == tool_name) else {
             return Err(unknown_tool(tool_name, tools));
         };
-        let arguments = tool.check(arguments)?;
-        let call =
-            async { self.call_tool(tool_name, arguments.into_iter().collect()).await.map(ToolOutput::value) };
-        guard::run(tool, context, call).await
+        self.call_checked(tool_name, tool.validate(arguments)?, context).await
     }
 
-    /// Calls a tool as [`call`](Self::call) does, with arguments that were checked before. An extension that checks
-    /// arguments itself may override it, to do so only once for each call.
+    /// Calls a tool with checked arguments. Every call of a session arrives here, so arguments are checked once.
+    ///
+    /// The provided method bounds time and size, and turns a panic into a failure, around
+    /// [`call_tool`](Self::call_tool). It checks the arguments again only if they were checked for another schema.
     ///
     /// # Errors
     ///
@@ -98,7 +97,14 @@ pub trait Extension: Send + Sync {
         arguments: CheckedArguments,
         context: &CallContext,
     ) -> ToolResult<ToolOutput> {
-        self.call(tool_name, arguments.into_object(), context).await
+        let tools = self.tools();
+        let Some(tool) = tools.iter().find(|tool| tool.name() == tool_name) else {
+            return Err(unknown_tool(tool_name, tools));
+        };
+        let arguments = tool.accept(arguments)?;
+        let call =
+            async { self.call_tool(tool_name, arguments.into_iter().collect()).await.map(ToolOutput::value) };
+        guard::run(tool, context, call).await
     }
 
     /// The optional parts that the extension has. Only these are announced to MCP clients.

@@ -32,8 +32,10 @@
 
 mod arguments;
 mod backend;
+mod builtin;
 mod caller;
 mod changes;
+mod checklist;
 mod context;
 pub mod error;
 mod exchange_view;
@@ -51,6 +53,7 @@ mod redact;
 mod registry;
 mod registry_extension;
 mod requirements;
+mod result_fields;
 pub mod schema;
 mod tool;
 mod visible;
@@ -60,9 +63,11 @@ pub use backend::{
     Backend, CommandSpec, FileError, FileKind, FileRead, FileTarget, FileVersion, HardLinks, JudgedPath,
     RunningCommand, StartedCommand,
 };
+pub use builtin::{Builtin, BuiltinOptions};
 pub use caller::{Answer, Caller, CallerId, LogEntry, Progress, Question, QuestionKind};
 pub use changes::Subscriptions;
 pub use changes::{Change, ChangeFeed};
+pub use checklist::checklist_progress;
 pub use context::{CallContext, Model, ToolCaller};
 pub use error::{AgentResult, AnyhowResult, ErrorCode, ErrorData, ToolError, ToolResult};
 pub use exchange_view::{ExchangeHistory, ExchangeView, Messages, ProcessorView};
@@ -82,6 +87,7 @@ pub use redact::{HIDDEN, shown_address, shown_arguments, shown_header, shown_pla
 pub use registry::{ToolDef, ToolMethod, ToolRegistry};
 pub use registry_extension::RegistryExtension;
 pub use requirements::{Assembly, BuildExtension, Offers, RequirementError, Requirements};
+pub use result_fields::{EXIT_CODE, FIRST_LINE, LAST_LINE, TOTAL_LINES};
 pub use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompletionInfo, GetPromptResult, Prompt, PromptArgument,
     PromptMessage, Reference, ResourceTemplate,

@@ -84,13 +84,15 @@ impl ToolRegistry {
         self
     }
 
-    fn insert(&mut self, tool: Tool, handler: Handler) {
+    fn insert(&mut self, mut tool: Tool, handler: Handler) {
         match self.index.get(tool.name()) {
             Some(&position) => {
+                tool.position = Some(position);
                 self.tools[position] = tool;
                 self.handlers[position] = handler;
             }
             None => {
+                tool.position = Some(self.tools.len());
                 self.index.insert(tool.name().to_owned(), self.tools.len());
                 self.tools.push(tool);
                 self.handlers.push(handler);
@@ -133,7 +135,9 @@ impl ToolRegistry {
         arguments: CheckedArguments,
         context: &CallContext,
     ) -> ToolResult<ToolOutput> {
-        let position = self.position(tool_name)?;
+        let is_called = |at: &usize| self.tools.get(*at).is_some_and(|tool| tool.name() == tool_name);
+        let known = arguments.position().filter(is_called);
+        let position = known.map_or_else(|| self.position(tool_name), Ok)?;
         let arguments = self.tools[position].accept(arguments)?;
         self.enter(owner, position, arguments, context).await
     }

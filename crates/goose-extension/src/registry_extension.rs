@@ -13,7 +13,7 @@ use crate::{
     extension::Extension,
     output::ToolOutput,
     registry::{ToolDef, ToolRegistry},
-    tool::{CheckedArguments, JsonObject, Tool},
+    tool::{CheckedArguments, Tool},
 };
 
 type Status = Box<dyn Fn() -> HashMap<String, Value> + Send + Sync>;
@@ -111,15 +111,6 @@ impl Extension for RegistryExtension {
 
     async fn call_tool(&self, tool_name: &str, parameters: HashMap<String, Value>) -> ToolResult<Value> {
         self.registry.call_tool(self, tool_name, parameters).await
-    }
-
-    async fn call(
-        &self,
-        tool_name: &str,
-        arguments: JsonObject,
-        context: &CallContext,
-    ) -> ToolResult<ToolOutput> {
-        self.registry.call(self, tool_name, arguments, context).await
     }
 
     async fn call_checked(

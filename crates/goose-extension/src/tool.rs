@@ -123,6 +123,8 @@ pub struct Tool {
     timeout: Option<Duration>,
     meta: Option<MetaObject>,
     validator: Arc<OnceLock<arguments::Validator>>,
+    /// The place in the registry that runs the tool.
+    pub(crate) position: Option<usize>,
 }
 
 impl Tool {
@@ -145,6 +147,7 @@ impl Tool {
             timeout: None,
             meta: None,
             validator: Arc::default(),
+            position: None,
         }
     }
 
@@ -277,7 +280,7 @@ impl Tool {
     /// As [`check`](Self::check).
     pub fn validate(&self, arguments: JsonObject) -> ToolResult<CheckedArguments> {
         let object = self.check(arguments)?;
-        Ok(CheckedArguments { object, validator: Arc::clone(&self.validator) })
+        Ok(CheckedArguments { object, validator: Arc::clone(&self.validator), position: self.position })
     }
 
     /// The arguments, checked here where they were checked for another tool or another schema.
@@ -286,6 +289,12 @@ impl Tool {
             true => Ok(arguments.object),
             false => self.check(arguments.object),
         }
+    }
+
+    /// Returns how many times arguments were checked against this schema, for tests.
+    #[doc(hidden)]
+    pub fn times_checked(&self) -> usize {
+        self.validator.get().map_or(0, arguments::Validator::times_checked)
     }
 
     /// Compiles the schema, which the first call does otherwise. Takes some milliseconds for the first tool of a
@@ -335,6 +344,7 @@ impl From<rmcp::model::Tool> for Tool {
             timeout: None,
             meta: tool.meta.filter(|meta| !meta.0.is_empty()),
             validator: Arc::default(),
+            position: None,
         }
     }
 }
@@ -345,12 +355,18 @@ pub struct CheckedArguments {
     object: JsonObject,
     /// The schema that they were checked with, by identity.
     validator: Arc<OnceLock<arguments::Validator>>,
+    position: Option<usize>,
 }
 
 impl CheckedArguments {
     /// The arguments.
     pub fn as_object(&self) -> &JsonObject {
         &self.object
+    }
+
+    /// Returns the tool's place in its registry, so that the call needs no second lookup by name.
+    pub(crate) fn position(&self) -> Option<usize> {
+        self.position
     }
 
     /// The arguments, which may be changed from here on and so count as unchecked.

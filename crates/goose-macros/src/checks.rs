@@ -82,6 +82,9 @@ pub(crate) fn check_method(method: &ImplItemFn, in_trait: bool, errors: &mut Err
     let ident = &method.sig.ident;
     let of_trait = TRAIT_METHODS.iter().any(|name| ident == name);
     if of_trait && in_trait {
+        if ident == "call" {
+            errors.at(ident, "`call` checks the arguments and then calls `call_checked`; write that one");
+        }
         check_unconditional(method, errors);
     } else if method.sig.receiver().is_none() {
         // A function without `&self` is the type's own, whatever its name.

@@ -60,7 +60,6 @@ impl Blanks<'_> {
             ("tools", tools()),
             ("status", status()),
             ("call_tool", self.call_tool()),
-            ("call", self.call()),
             ("call_checked", self.call_checked()),
             ("features", self.features()),
         ];
@@ -93,8 +92,8 @@ impl Blanks<'_> {
     }
 
     fn call_tool(&self) -> TokenStream {
-        // A `call` of the author's own is the one door to the tools, so this goes through it.
-        let body = if self.has("call") {
+        // A `call_checked` of the author's own is the one door to the tools, so this goes through it.
+        let body = if self.has("call_checked") {
             quote! {
                 let arguments = parameters.into_iter().collect();
                 let context = ::goose_extension::CallContext::new();
@@ -117,26 +116,9 @@ impl Blanks<'_> {
         }
     }
 
-    fn call(&self) -> TokenStream {
-        // The provided `call` goes through a `call_tool` of the author's own.
-        if self.has("call_tool") {
-            return TokenStream::new();
-        }
-        quote! {
-            async fn call(
-                &self,
-                tool_name: &str,
-                arguments: ::goose_extension::JsonObject,
-                context: &::goose_extension::CallContext,
-            ) -> ::goose_extension::ToolResult<::goose_extension::ToolOutput> {
-                Self::tool_registry().call(self, tool_name, arguments, context).await
-            }
-        }
-    }
-
     fn call_checked(&self) -> TokenStream {
-        // The provided one goes through a `call` or `call_tool` of the author's own.
-        if self.has("call") || self.has("call_tool") {
+        // The provided one goes through a `call_tool` of the author's own.
+        if self.has("call_tool") {
             return TokenStream::new();
         }
         quote! {

@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use goose_mcp::{BUILTINS, Settings, builtin, paths};
+use goose_mcp::{BUILTINS, BuiltinOptions, builtin, paths};
 use goose_mcp_bridge::Serve;
 use tracing_subscriber::EnvFilter;
 
@@ -42,11 +42,11 @@ async fn main() -> anyhow::Result<ExitCode> {
     let config_dir = paths::config_dir(|name| env::var_os(name))
         .context("There is no config folder: set HOME, XDG_CONFIG_HOME or GOOSE_PATH_ROOT.")?;
     let variables = VARIABLES.iter().filter_map(|name| Some((name, env::var_os(name)?)));
-    let settings = Settings::new(config_dir.clone())
+    let options = BuiltinOptions::new(config_dir.clone())
         .with_working_dir(env::current_dir()?)
         .with_environment(variables)
         .with_scratch_dir(config_dir.join("outputs"));
-    match builtin(name, &settings) {
+    match builtin(name, &options) {
         Some(extension) => {
             greet_person(name)?;
             Serve::shared(extension).stdio().await?;

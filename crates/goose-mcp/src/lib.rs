@@ -7,7 +7,7 @@
 //!
 //! Files and programs are reached through a [`Backend`](goose_extension::Backend); [`LocalBackend`] is this machine.
 //! Nothing here reads the environment: a program computes where things are ([`paths`]), puts it into
-//! [`Settings`], and asks [`builtin()`] for a service by name.
+//! [`BuiltinOptions`], and asks [`builtin()`] for a service by name.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -22,8 +22,9 @@ mod memory;
 pub mod paths;
 mod tutorial;
 
-pub use builtin::{BUILTINS, Builtin, Settings, builtin};
-pub use developer::{Developer, checklist_progress};
+pub use builtin::{BUILTINS, builtin};
+pub use developer::Developer;
+pub use goose_extension::{Builtin, BuiltinOptions};
 pub use local_backend::LocalBackend;
 pub use memory::Memory;
 pub use tutorial::Tutorial;

@@ -12,9 +12,9 @@ use std::{
 };
 
 use goose_extension::{
-    ArgumentInfo, Audio, Change, ChangeFeed, CompleteRequestParams, CompletionInfo, ContentBlock, Freshness,
-    GetPromptResult, JsonObject, LogEntry, LogLevel, Prompt, PromptArgument, PromptMessage, Resource,
-    ResourceContents, ResourceTemplate, Role, Sampling, prelude::*,
+    ArgumentInfo, Audio, Change, ChangeFeed, CheckedArguments, CompleteRequestParams, CompletionInfo,
+    ContentBlock, Freshness, GetPromptResult, JsonObject, LogEntry, LogLevel, Prompt, PromptArgument,
+    PromptMessage, Resource, ResourceContents, ResourceTemplate, Role, Sampling, prelude::*,
 };
 
 /// A place to try out everything that can happen.
@@ -395,14 +395,14 @@ impl Extension for KitchenSink {
         self.call(tool_name, parameters.into_iter().collect(), &CallContext::new()).await?.into_value()
     }
 
-    async fn call(
+    async fn call_checked(
         &self,
         tool_name: &str,
-        arguments: JsonObject,
+        arguments: CheckedArguments,
         context: &CallContext,
     ) -> ToolResult<ToolOutput> {
         let registry = self.registry.as_ref().unwrap_or_else(|| registry());
-        registry.call(self, tool_name, arguments, context).await
+        registry.call_checked(self, tool_name, arguments, context).await
     }
 
     fn features(&self) -> goose_extension::Features {

@@ -19,9 +19,11 @@ use goose_test_support::KitchenSink;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let home = tempfile::tempdir()?;
-    let settings = Settings::load(SettingsSource::new(Paths::under(home.path())))?;
+    let settings =
+        Settings::load(SettingsSource::new(Paths::under(home.path())).with_builtins(goose_mcp::BUILTINS))?;
     // An agent with all of them: a mode may name each extension by itself.
-    let names: Vec<&str> = builtins::all().map(|builtin| builtin.name).collect();
+    let services = goose_mcp::BUILTINS.iter().map(|builtin| builtin.name);
+    let names: Vec<&str> = services.chain(builtins::platform().iter().map(|it| it.name)).collect();
     let mode = AgentMode::new("all", names.clone(), names.clone());
     let options = OpenOptions::new(settings.profile(None)?)
         .with_agent(Arc::new(AgentManifest::default()), mode)

@@ -29,7 +29,7 @@ async fn main() -> anyhow::Result<()> {
     };
     let path = std::env::var("PATH").context("there is a PATH")?;
     let paths = Paths::under(Path::new(home));
-    let pool = ServicePool::new(PoolOptions::new(&paths).without_cache());
+    let pool = ServicePool::new(PoolOptions::new(&paths, goose_mcp::BUILTINS).without_cache());
     let options = ManagerOptions::in_pool(pool, BindingContext::new(&paths, [("PATH".to_owned(), path)]));
     match rounds.first() {
         None => own(&options, faulty_server).await,

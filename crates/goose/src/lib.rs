@@ -16,13 +16,12 @@
 pub mod agent_manager;
 pub mod agents;
 pub mod builtins;
-mod clock;
-pub mod config;
 pub mod context;
-mod digest;
 pub mod exchange;
-pub mod permission;
 pub mod platform;
 pub mod project_files;
 pub mod services;
-pub mod session;
+
+pub use goose_config as config;
+pub use goose_permission as permission;
+pub use goose_session as session;

@@ -21,9 +21,10 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// As the documentation for authors shows it.
+/// As the documentation for authors shows it, in a program that has registered its built-ins.
 #[tokio::test]
 async fn test_mcp_extension() {
+    goose::services::register_builtins(goose_mcp::BUILTINS);
     let config = ExtensionConfig::builtin("memory");
     let manager = ExtensionManager::new(vec![config], CancellationToken::new()).await.unwrap();
     let tools = manager.list_tools().await.unwrap();
@@ -53,8 +54,8 @@ impl Studio {
         let environment = env::vars().filter(|(name, _)| name == "PATH");
         let context = BindingContext::new(&paths, environment);
         let begun = tapes.clone();
-        let options =
-            PoolOptions::new(&paths).with_interceptors(move |service| Ok(Arc::new(begun.tape(service)?)));
+        let options = PoolOptions::new(&paths, goose_mcp::BUILTINS)
+            .with_interceptors(move |service| Ok(Arc::new(begun.tape(service)?)));
         Ok(Self { home, pool: ServicePool::new(options), tapes, context })
     }
 

@@ -69,6 +69,7 @@ impl Extension for SessionTools {
         self.call(tool, parameters.into_iter().collect(), &CallContext::new()).await?.into_value()
     }
 
+    // The session checks the arguments, with its own texts for the model.
     async fn call(&self, tool: &str, arguments: JsonObject, context: &CallContext) -> ToolResult<ToolOutput> {
         let Some(host) = self.current.host() else {
             return Err(ToolError::execution("No task is being worked on, so nothing is run. Wait for one."));

@@ -58,7 +58,9 @@ impl World {
         std::fs::write(paths.config_file(), config)?;
         let path = std::env::var("PATH")?;
         let variables = environment.iter().copied().chain([("PATH", path.as_str())]);
-        let settings = Settings::load(SettingsSource::new(paths).with_environment(variables))?;
+        let settings = Settings::load(
+            SettingsSource::new(paths).with_builtins(goose_mcp::BUILTINS).with_environment(variables),
+        )?;
         let manager = AgentManager::new(settings).with_connector(Connector::shared());
         Ok(Self { home, manager, model })
     }

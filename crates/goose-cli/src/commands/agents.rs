@@ -17,7 +17,7 @@ use goose::{
         manifest::{AgentManifest, AgentMode, GroupAccess},
         orchestrator_agent::RouteSettings,
     },
-    builtins,
+    builtins::is_planned,
     config::Paths,
     services::Phase,
 };
@@ -28,7 +28,7 @@ use serde_json::json;
 use super::{explained, route};
 use crate::{
     args::JsonArgs,
-    escape,
+    builtins, escape,
     output::{BAD, FAINT, GOOD, NAME, Output, WARNING, print, say},
     runtime::{agent_manager, run_to_end},
     settings::{self, ConfigArgs},
@@ -145,7 +145,7 @@ pub(crate) fn run(command: AgentsCommand, config: &ConfigArgs) -> anyhow::Result
             let is_known = |name: &str| {
                 let mut configured = settings.iter().flat_map(|settings| settings.extensions());
                 builtins::find(name).is_some()
-                    || builtins::is_planned(name)
+                    || is_planned(name)
                     || configured.any(|entry| entry.is_called(name))
                     || catalog.agents.iter().any(|entry| entry.manifest.name == name)
             };

@@ -23,6 +23,7 @@ use serde_json::Value;
 use super::{explained, project, session::LoggedEntries};
 use crate::{
     args::{Consent, ConversationArgs, ExtensionArgs, ModelArgs},
+    builtins::SERVICES,
     choice::{self, Verbosity},
     escape,
     local::{self, Fetching},
@@ -243,6 +244,7 @@ async fn settings(
     let consent = Consent::new(args.yes, local::YES);
     let fetching = Fetching { consent, verbosity: setup.verbosity, input: Arc::clone(input) };
     let source = SettingsSource::of_this_process(paths.clone())
+        .with_builtins(SERVICES)
         .with_project(project)
         .with_config_file(args.config.clone())
         .with_flag("GOOSE_PROVIDER", args.provider.as_deref())

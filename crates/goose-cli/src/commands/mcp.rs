@@ -16,15 +16,16 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser},
 };
 use goose::{
-    builtins,
+    builtins::platform,
     config::Paths,
-    services::{BindingContext, builtin_settings},
+    services::{BindingContext, builtin_options},
 };
 use goose_extension::Extension;
 use goose_mcp_bridge::Serve;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    builtins::{self, SERVICES},
     choice, runtime,
     settings::{self, ConfigArgs},
     signals::Signals,
@@ -62,9 +63,9 @@ pub(crate) fn run(name: &str) -> anyhow::Result<ExitCode> {
 
 /// Accepts the names of all built-ins. Those that need a session are not offered, but refused with the reason.
 fn served() -> PossibleValuesParser {
-    let value =
-        |builtin: builtins::Builtin| PossibleValue::new(builtin.name).hide(builtin.needs_session.is_some());
-    PossibleValuesParser::new(builtins::all().map(value).chain([PossibleValue::new(AGENTS)]))
+    let services = SERVICES.iter().map(|builtin| PossibleValue::new(builtin.name));
+    let platform = platform().iter().map(|it| PossibleValue::new(it.name).hide(it.needs_session.is_some()));
+    PossibleValuesParser::new(services.chain(platform).chain([PossibleValue::new(AGENTS)]))
 }
 
 /// The agents of the folder, with the models that `goose run` would use there.
@@ -79,14 +80,14 @@ async fn agents(paths: &Paths, folder: &Path) -> anyhow::Result<Arc<dyn Extensio
 }
 
 fn extension(name: &str, paths: &Paths, folder: &Path) -> anyhow::Result<Arc<dyn Extension>> {
-    let builtin = builtins::all().find(|builtin| builtin.name == name);
-    let builtin = builtin.ok_or_else(|| anyhow!("There is no built-in `{name}`."))?;
-    if let Some(reason) = builtin.needs_session {
-        bail!("`{name}` works only in a session of goose: {reason}.");
+    if let Some(builtin) = builtins::find(name) {
+        let context = BindingContext::of_this_process(paths).with_working_dir(folder);
+        return Ok(builtin.build(&builtin_options(paths, &context)));
     }
-    let context = BindingContext::of_this_process(paths).with_working_dir(folder);
-    if let Some(service) = builtin.build(&builtin_settings(paths, &context)) {
-        return Ok(service);
+    let found = platform().iter().find(|extension| extension.name == name);
+    let found = found.ok_or_else(|| anyhow!("There is no built-in `{name}`."))?;
+    if let Some(reason) = found.needs_session {
+        bail!("`{name}` works only in a session of goose: {reason}.");
     }
     let settings = settings::look_in(paths, &ConfigArgs::default(), Some(folder)).settings?;
     let extension = runtime::agent_manager(settings).standalone(name, folder);

@@ -146,7 +146,7 @@ impl JsonView {
 
 impl View for JsonView {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        self.facts.note(event);
+        event.add_to(&mut self.facts);
         match event {
             Event::Answered(message) => self.message(message),
             Event::ToolFinished { id, output, .. } => {

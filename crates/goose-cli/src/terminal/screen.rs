@@ -315,7 +315,7 @@ impl Screen {
 
 impl View for Screen {
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        self.facts.note(event);
+        event.add_to(&mut self.facts);
         match event {
             Event::Routed { agent, mode, confidence, by, reason, is_switch } => {
                 let reason = format!("{reason} ({})", tier(*by, *confidence));

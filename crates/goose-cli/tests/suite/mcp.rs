@@ -92,7 +92,7 @@ async fn platform_extensions_are_served_where_they_need_no_session() -> anyhow::
 #[test]
 fn an_extension_that_needs_a_session_is_refused_with_the_reason() -> anyhow::Result<()> {
     let home = Home::new()?;
-    for builtin in builtins::all() {
+    for builtin in builtins::platform() {
         let Some(reason) = builtin.needs_session else { continue };
         let run = home.run(&["mcp", builtin.name])?;
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{run:?}");

@@ -55,4 +55,18 @@ impl Extension for Conditional {
     fn list(&self) {}
 }
 
+struct Unchecked;
+
+#[extension]
+impl Extension for Unchecked {
+    async fn call(
+        &self,
+        _tool_name: &str,
+        _arguments: goose_extension::JsonObject,
+        _context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        Ok(ToolOutput::text(""))
+    }
+}
+
 fn main() {}

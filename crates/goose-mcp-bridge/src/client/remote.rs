@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use goose_extension::{
-    AnyhowResult, CallContext, ChangeFeed, Extension, Features, JsonObject, Resource, ResourceContents, Tool,
-    ToolError, ToolOutput, ToolResult,
+    AnyhowResult, CallContext, ChangeFeed, CheckedArguments, Extension, Features, JsonObject, Resource,
+    ResourceContents, Tool, ToolError, ToolOutput, ToolResult,
     adapter::{check_caps, unknown_tool},
 };
 use rmcp::{
@@ -180,6 +180,7 @@ impl Extension for RemoteExtension {
         self.call(tool_name, parameters.into_iter().collect(), &CallContext::new()).await?.into_value()
     }
 
+    // The server checks the arguments of a direct call.
     async fn call(
         &self,
         tool_name: &str,
@@ -187,6 +188,15 @@ impl Extension for RemoteExtension {
         context: &CallContext,
     ) -> ToolResult<ToolOutput> {
         self.call_remote(tool_name, arguments, context).await.or_else(ToolOutput::from_error)
+    }
+
+    async fn call_checked(
+        &self,
+        tool_name: &str,
+        arguments: CheckedArguments,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        self.call(tool_name, arguments.into_object(), context).await
     }
 
     fn features(&self) -> Features {

@@ -24,12 +24,11 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use goose_extension::{Backend, JsonObject, ToolAction, ToolDef, prelude::*};
+use goose_extension::{Backend, CheckedArguments, ToolAction, ToolDef, prelude::*};
 use parking_lot::Mutex;
 
-pub use self::plan::checklist_progress;
 use self::{files::SeenFiles, plan::Plans, shell::Shell};
-use crate::{LocalBackend, Settings};
+use crate::{BuiltinOptions, LocalBackend};
 
 /// All tools, in the order in which the model sees them.
 static TOOLS: LazyLock<ToolRegistry> = LazyLock::new(|| {
@@ -66,16 +65,16 @@ pub struct Developer {
 }
 
 impl Developer {
-    /// As the program's settings say.
-    pub fn new(settings: &Settings) -> Self {
-        let home = settings.environment.get(std::ffi::OsStr::new("HOME"));
+    /// As the program's options say.
+    pub fn new(options: &BuiltinOptions) -> Self {
+        let home = options.environment.get(std::ffi::OsStr::new("HOME"));
         Self {
             plans: Plans::default(),
             seen: Arc::default(),
-            shell: Shell::new(settings),
+            shell: Shell::new(options),
             changes: Arc::default(),
             home: home.filter(|home| !home.is_empty()).map(PathBuf::from),
-            working_dir: settings.working_dir.clone(),
+            working_dir: options.working_dir.clone(),
             local: Arc::new(LocalBackend),
         }
     }
@@ -135,13 +134,13 @@ impl Extension for Developer {
         TOOLS.call_tool(self, tool_name, parameters).await
     }
 
-    async fn call(
+    async fn call_checked(
         &self,
         tool_name: &str,
-        arguments: JsonObject,
+        arguments: CheckedArguments,
         context: &CallContext,
     ) -> ToolResult<ToolOutput> {
-        TOOLS.call(self, tool_name, arguments, context).await
+        TOOLS.call_checked(self, tool_name, arguments, context).await
     }
 }
 

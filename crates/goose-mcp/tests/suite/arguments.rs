@@ -8,7 +8,7 @@ use std::{
 };
 
 use goose_extension::{CallContext, JsonObject, Tool, ToolError};
-use goose_mcp::{BUILTINS, Settings, builtin};
+use goose_mcp::{BUILTINS, BuiltinOptions, builtin};
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -110,10 +110,10 @@ fn arguments(tool: &Tool) -> impl Strategy<Value = JsonObject> + use<> {
 
 /// A call of any tool of any built-in.
 fn call() -> impl Strategy<Value = (&'static str, String, JsonObject)> {
-    let settings = Settings::new("/nowhere");
+    let options = BuiltinOptions::new("/nowhere");
     // What the developer is told to do to files and with commands, it does; its own tests are careful with that.
     let calls = BUILTINS.iter().filter(|known| known.name != "developer").flat_map(|known| {
-        let extension = known.build(&settings);
+        let extension = known.build(&options);
         let of_tool = |tool: &Tool| (Just(known.name), Just(tool.name().to_owned()), arguments(tool)).boxed();
         extension.tools().iter().map(of_tool).collect::<Vec<_>>()
     });
@@ -150,11 +150,11 @@ proptest! {
     #[test]
     fn nothing_panics_and_what_is_refused_changes_nothing(calls in vec(call(), 1..8)) {
         let home = furnished();
-        let settings = Settings::new(home.path().join("config")).with_working_dir(home.path().join("project"));
+        let options = BuiltinOptions::new(home.path().join("config")).with_working_dir(home.path().join("project"));
         let context = CallContext::new().with_working_dir(home.path().join("project"));
         for (name, tool, arguments) in calls {
             let before = files(home.path());
-            let extension = builtin(name, &settings).unwrap();
+            let extension = builtin(name, &options).unwrap();
             match RUNTIME.block_on(extension.call(&tool, arguments, &context)) {
                 Ok(output) => prop_assert!(!output.as_text().contains(PANICKED), "{tool}: {}", output.as_text()),
                 Err(error) => {

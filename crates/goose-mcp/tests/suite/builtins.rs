@@ -3,26 +3,26 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use goose_extension::Tool;
-use goose_mcp::{BUILTINS, Settings, builtin, paths};
+use goose_mcp::{BUILTINS, BuiltinOptions, builtin, paths};
 use serde_json::{Value, json};
 
 #[tokio::test]
 async fn every_builtin_is_made_by_its_name() {
-    let settings = Settings::new("/nowhere/config");
+    let options = BuiltinOptions::new("/nowhere/config");
     for known in BUILTINS {
-        let extension = builtin(known.name, &settings).unwrap();
+        let extension = builtin(known.name, &options).unwrap();
         assert_eq!(extension.name(), known.name);
         assert!(!extension.tools().is_empty() && !extension.description().is_empty());
     }
-    assert!(builtin("Memory", &settings).is_none());
-    assert!(builtin("", &settings).is_none());
+    assert!(builtin("Memory", &options).is_none());
+    assert!(builtin("", &options).is_none());
 }
 
 #[tokio::test]
 async fn settings_say_where_memories_are() {
     let dir = tempfile::tempdir().unwrap();
-    let settings = Settings::new(dir.path().join("config")).with_working_dir(dir.path().join("project"));
-    let memory = builtin("memory", &settings).unwrap();
+    let options = BuiltinOptions::new(dir.path().join("config")).with_working_dir(dir.path().join("project"));
+    let memory = builtin("memory", &options).unwrap();
     let status = memory.status().await.unwrap();
     assert_eq!(status["global"]["folder"], json!(dir.path().join("config/memory")));
     assert_eq!(status["project"]["folder"], json!(dir.path().join("project/.goose/memory")));
@@ -79,9 +79,9 @@ fn problems(tool: &Tool) -> Vec<String> {
 
 #[test]
 fn every_tool_has_a_description_a_group_and_hints_and_describes_each_parameter() {
-    let settings = Settings::new("/nowhere/config");
+    let options = BuiltinOptions::new("/nowhere/config");
     for known in BUILTINS {
-        for tool in builtin(known.name, &settings).unwrap().tools() {
+        for tool in builtin(known.name, &options).unwrap().tools() {
             let problems = problems(tool);
             assert!(problems.is_empty(), "{}: {} lacks {problems:?}", known.name, tool.name());
         }

@@ -15,7 +15,7 @@ use goose_extension::{
     Backend, CallContext, CommandSpec, Extension as _, FileError, FileRead, FileTarget, FileVersion,
     RunningCommand, StartedCommand, prelude::async_trait,
 };
-use goose_mcp::{Developer, Settings};
+use goose_mcp::{BuiltinOptions, Developer};
 use serde_json::{Value, json};
 
 /// Files in memory, and a shell that only repeats its command.
@@ -84,7 +84,7 @@ impl RunningCommand for Ended {
 
 #[tokio::test]
 async fn read_write_edit_and_shell_use_the_backend_of_the_call() {
-    let developer = Developer::new(&Settings::new("/nowhere").with_environment([("A", "b")]));
+    let developer = Developer::new(&BuiltinOptions::new("/nowhere").with_environment([("A", "b")]));
     let memory = Arc::new(Memory::default());
     let folder = tempfile::tempdir().unwrap();
     let backend: Arc<dyn Backend> = Arc::clone(&memory) as _;

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use goose_extension::{CallContext, Extension, ToolOutput};
-use goose_mcp::{Settings, builtin};
+use goose_mcp::{BuiltinOptions, builtin};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -42,7 +42,7 @@ impl Project {
 }
 
 fn developer() -> std::sync::Arc<dyn Extension> {
-    builtin("developer", &Settings::new(Path::new("/nowhere"))).unwrap()
+    builtin("developer", &BuiltinOptions::new(Path::new("/nowhere"))).unwrap()
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use std::{
 use goose_extension::{
     CallContext, Caller, Extension, Notifier, Progress, RichRenderable, ToolError, ToolOutput, ToolResult,
 };
-use goose_mcp::{Developer, Settings};
+use goose_mcp::{BuiltinOptions, Developer};
 pub(crate) use goose_test_support::is_alive;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -36,10 +36,10 @@ impl Desk {
         let path = std::env::var("PATH").unwrap();
         let home = dir.path().join("home").display().to_string();
         let variables = [("PATH", path.as_str()), ("HOME", home.as_str())];
-        let settings = Settings::new(dir.path().join("config"))
+        let options = BuiltinOptions::new(dir.path().join("config"))
             .with_environment(variables.iter().chain(more).map(|(name, value)| (*name, *value)))
             .with_scratch_dir(dir.path().join("scratch"));
-        Self { developer: Developer::new(&settings), dir, watcher: Arc::default() }
+        Self { developer: Developer::new(&options), dir, watcher: Arc::default() }
     }
 
     pub(crate) fn root(&self) -> &Path {

@@ -1,7 +1,7 @@
 //! The developer's tools as a model sees them, and its plan.
 
 use goose_extension::{Extension as _, RichRenderable, Tool, ToolGroup};
-use goose_mcp::{Developer, Settings};
+use goose_mcp::{BuiltinOptions, Developer};
 use goose_mcp_bridge::{ConnectOptions, Serve, connect};
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::developer_support::Desk;
 
 #[test]
 fn each_tool_declares_what_it_does() {
-    let developer = Developer::new(&Settings::new("/nowhere"));
+    let developer = Developer::new(&BuiltinOptions::new("/nowhere"));
     let expected = [
         ("plan", ToolGroup::Read),
         ("shell", ToolGroup::Command),
@@ -29,7 +29,7 @@ fn each_tool_declares_what_it_does() {
 /// The names and parameters that users' prompts and recipes rely on.
 #[test]
 fn known_parameters_keep_working() {
-    let developer = Developer::new(&Settings::new("/nowhere"));
+    let developer = Developer::new(&BuiltinOptions::new("/nowhere"));
     let known = [
         ("shell", json!({ "command": "true", "timeout_secs": 5 })),
         ("write", json!({ "path": "a", "content": "b" })),

@@ -27,7 +27,7 @@ impl Home {
     }
 
     pub(crate) fn options(&self) -> PoolOptions {
-        PoolOptions::new(&Paths::under(self.folder.path()))
+        PoolOptions::new(&Paths::under(self.folder.path()), goose_mcp::BUILTINS)
     }
 
     /// A new pool; what an earlier one left on disk is there.

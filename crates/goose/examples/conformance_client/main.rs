@@ -51,7 +51,10 @@ async fn main() -> anyhow::Result<()> {
     let manager = ExtensionManager::with_options(
         vec![ExtensionConfig::streamable_http("suite", url).with_timeout(CALL_TIMEOUT)],
         CancellationToken::new(),
-        ManagerOptions::in_pool(ServicePool::new(PoolOptions::new(&paths)), surroundings),
+        ManagerOptions::in_pool(
+            ServicePool::new(PoolOptions::new(&paths, goose_mcp::BUILTINS)),
+            surroundings,
+        ),
     )
     .await?;
     let calls = CallContext::new().with_caller(Arc::new(Person));

@@ -23,7 +23,7 @@ use crate::{
         manifest::{AgentManifest, AgentMode},
         service_binding::{ServiceBindings, UnresolvedReason, UnresolvedService},
     },
-    builtins::Builtin,
+    builtins::PlatformExtension,
     config::{ExtensionConfig, Profile, Settings},
     exchange::Delegates,
     permission::Permissions,
@@ -118,7 +118,7 @@ impl AgentMaker {
     fn add_platform(
         &self,
         agent: &Agent,
-        builtins: impl IntoIterator<Item = Builtin>,
+        builtins: impl IntoIterator<Item = &'static PlatformExtension>,
     ) -> Result<(), ManagerError> {
         let manager = &self.binder.manager;
         let context = PlatformContext {

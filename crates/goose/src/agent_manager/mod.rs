@@ -49,7 +49,7 @@ use crate::{
     exchange::Exchange,
     permission::{Mode, PermissionOptions, Permissions, UnknownMode},
     platform,
-    services::{BindingContext, PoolOptions, ServicePool, earlier_logins},
+    services::{BindingContext, PoolOptions, ServicePool, earlier_logins, registered_builtins},
     session::{Session, SessionStore, StoreError},
 };
 
@@ -65,7 +65,8 @@ pub async fn build_exchange(
     profile: Profile,
     notifier: impl Notifier + 'static,
 ) -> Result<Exchange, OpenError> {
-    let settings = Settings::load(SettingsSource::of_this_process(Paths::from_env()?))?;
+    let source = SettingsSource::of_this_process(Paths::from_env()?).with_builtins(registered_builtins());
+    let settings = Settings::load(source)?;
     AgentManager::new(settings).open(OpenOptions::new(profile).with_notifier(notifier)).await
 }
 
@@ -138,7 +139,7 @@ impl AgentManager {
         let paths = settings.paths();
         Self {
             store: SessionStore::at(SessionStore::file(paths)),
-            pool: ServicePool::new(PoolOptions::new(paths)),
+            pool: ServicePool::new(PoolOptions::new(paths, settings.builtins())),
             environment: OnceLock::new(),
             oauth: Arc::new(earlier_logins(paths)),
             connectors: Connectors::default(),
@@ -220,7 +221,7 @@ impl AgentManager {
     }
 
     /// Builds a platform extension for a program that has no session, such as `goose mcp`; none for one that
-    /// [needs it](crate::builtins::Builtin::needs_session).
+    /// [needs it](crate::builtins::PlatformExtension::needs_session).
     pub fn standalone(&self, name: &str, working_dir: &Path) -> Option<Arc<dyn Extension>> {
         let model = Arc::new(ConfiguredModel(self.settings.clone()));
         platform::standalone(name, &self.settings, &self.store, model, working_dir)

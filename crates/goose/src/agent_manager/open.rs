@@ -15,9 +15,11 @@ use super::{
     options::ChosenSession,
     working_dir,
 };
+use goose_session::ChosenBy;
+
 use crate::{
     agents::{
-        agent::{ActiveAgent, Agent, ChosenBy},
+        agent::{ActiveAgent, Agent},
         catalog::AgentCatalog,
         goose_agent,
         manifest::{AgentManifest, AgentMode},

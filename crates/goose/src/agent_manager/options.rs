@@ -10,9 +10,10 @@ use super::{
     OpenError, delegation::DelegateOrigin, host_extensions::HostExtension,
     session_extensions::SessionExtensions,
 };
+use goose_session::ChosenBy;
+
 use crate::{
     agents::{
-        agent::ChosenBy,
         catalog::AgentCatalog,
         manifest::{AgentManifest, AgentMode},
         orchestrator_agent::SplitSetting,

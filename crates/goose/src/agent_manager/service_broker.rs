@@ -12,7 +12,7 @@ use crate::{
         manifest::{AgentManifest, AgentMode},
         service_binding::{ServiceBindings, UnresolvedReason, UnresolvedService},
     },
-    builtins::{self, Builtin, ExtensionClass},
+    builtins::{self, ExtensionClass, PlatformExtension},
     config::{ConfigError, ConfiguredExtension, ExtensionConfig, Profile, Settings},
 };
 
@@ -44,7 +44,8 @@ impl ServiceBroker<'_> {
         let mut profile = self.profile.clone();
         profile.extensions.retain(|it| {
             let is_given = self.given.iter().any(|config| config.key() == it.name);
-            !is_given && platform(&it.name).is_none_or(|_| self.entry(&it.name).is_some_and(is_own_entry))
+            !is_given
+                && builtins::find(&it.name).is_none_or(|_| self.entry(&it.name).is_some_and(is_own_entry))
         });
         let mut services = self.settings.profile_extensions(&profile)?;
         services.extend(self.given.iter().cloned());
@@ -64,13 +65,13 @@ impl ServiceBroker<'_> {
     fn add_dependency(&self, name: &str, found: &mut ServiceBindings) {
         if found.has(name)
             || self.host.contains(&name)
-            || platform(name).is_some()
+            || builtins::find(name).is_some()
             || !self.profile.adds_dependencies
         {
             return;
         }
         let unresolved = |reason| UnresolvedService { name: name.to_owned(), reason };
-        match (self.entry(name), builtins::find(name)) {
+        match (self.entry(name), self.settings.builtin(name)) {
             (Some(entry), _) if !entry.enabled => {
                 found.unresolved.push(unresolved(UnresolvedReason::SwitchedOff));
             }
@@ -97,10 +98,10 @@ impl ServiceBroker<'_> {
     /// Adds the platform extensions that the mode can use and that are not switched off.
     fn add_platform(&self, mode: &AgentMode, found: &mut ServiceBindings) {
         for builtin in builtins::platform() {
-            if found.has(builtin.name) || self.host.contains(&builtin.name) || !may_use(mode, &builtin) {
+            if found.has(builtin.name) || self.host.contains(&builtin.name) || !may_use(mode, builtin) {
                 continue;
             }
-            match self.is_switched_on(&builtin) {
+            match self.is_switched_on(builtin) {
                 true => found.platform.push(builtin),
                 false if mode.depends_on(builtin.name) => found.unresolved.push(UnresolvedService {
                     name: builtin.name.to_owned(),
@@ -111,7 +112,7 @@ impl ServiceBroker<'_> {
         }
     }
 
-    fn is_switched_on(&self, builtin: &Builtin) -> bool {
+    fn is_switched_on(&self, builtin: &PlatformExtension) -> bool {
         let is_listed = self.profile.extensions.iter().any(|it| it.name == builtin.name);
         match self.entry(builtin.name) {
             Some(entry) => entry.enabled && (self.profile.adds_dependencies || is_listed),
@@ -129,11 +130,7 @@ fn is_own_entry(entry: &ConfiguredExtension) -> bool {
     !entry.is_switch()
 }
 
-fn platform(name: &str) -> Option<Builtin> {
-    builtins::platform().find(|builtin| builtin.name == name)
-}
-
-fn may_use(mode: &AgentMode, builtin: &Builtin) -> bool {
+fn may_use(mode: &AgentMode, builtin: &PlatformExtension) -> bool {
     let is_named = mode.has_group(builtin.name);
     match builtin.class {
         ExtensionClass::Meta => is_named || mode.can_run_commands(),

@@ -54,11 +54,11 @@ impl SessionExtensions {
             lost.remove(name);
             let entry =
                 settings.extensions().iter().find(|entry| !entry.is_switch() && entry.is_called(name));
-            let config = match (entry, builtins::find(name)) {
+            let config = match (entry, settings.builtin(name)) {
                 (Some(entry), _) => entry.checked().ok().filter(|_| entry.enabled).cloned(),
                 (None, builtin) => builtin.map(|builtin| ExtensionConfig::builtin(builtin.name)),
             };
-            let is_part = builtins::platform().any(|builtin| builtin.name == name);
+            let is_part = builtins::find(name).is_some();
             let switch = match (*enabled, config) {
                 (false, _) => Switch::Off,
                 (true, None) if !is_part => {

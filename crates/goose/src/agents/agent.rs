@@ -14,6 +14,8 @@ use super::{
     service_binding::UnresolvedService,
     toolset::Toolset,
 };
+use goose_session::ChosenBy;
+
 use crate::{config::ExtensionConfig, permission::Permissions};
 
 /// An agent in one of its modes, with its extensions and the tools of them that the mode may touch.
@@ -37,18 +39,6 @@ pub struct Agent {
     pub external: Option<Arc<ExternalAgent>>,
     /// The reason why it is the agent of its session.
     pub chosen_by: ChosenBy,
-}
-
-/// The reason why an agent is the agent of its session.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ChosenBy {
-    /// The session began with it.
-    #[default]
-    Default,
-    /// The user named it. It stays until they name another one.
-    User,
-    /// A request was routed to it.
-    Routing,
 }
 
 impl Agent {

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::manifest::AgentManifest;
-use crate::{builtins::Builtin, config::ExtensionConfig};
+use crate::{builtins::PlatformExtension, config::ExtensionConfig};
 
 /// A dependency of a mode that is not there. The mode works without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct ServiceBindings {
     /// Services of the pool, by their configuration.
     pub services: Vec<ExtensionConfig>,
     /// Platform extensions, to be built for the agent.
-    pub platform: Vec<Builtin>,
+    pub platform: Vec<&'static PlatformExtension>,
     /// Other agents, each to be offered as an extension with one tool.
     pub agents: Vec<Arc<AgentManifest>>,
     /// The dependencies that are not there.

@@ -14,9 +14,10 @@ use serde_json::json;
 use super::{
     bound_service::BoundService, manifest::FileRestriction, tool_names as names, trim_schema::trim_schema,
 };
+use goose_config::digest::json_digest;
+
 use crate::{
     builtins::{self, ExtensionClass},
-    digest::json_digest,
     permission::{CallToJudge, Origin},
 };
 

@@ -47,7 +47,7 @@ fn trim_value(key: &str, value: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use goose_extension::Extension as _;
-    use goose_mcp::{Developer, Memory, Settings};
+    use goose_mcp::{BuiltinOptions, Developer, Memory};
     use serde_json::json;
 
     use super::*;
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn the_default_tools_cost_little() {
         let (developer, memory) =
-            (Developer::new(&Settings::new("/nowhere")), Memory::new("/nowhere".into()));
+            (Developer::new(&BuiltinOptions::new("/nowhere")), Memory::new("/nowhere".into()));
         let sent: Vec<Value> = developer
             .tools()
             .iter()

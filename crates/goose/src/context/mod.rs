@@ -3,7 +3,7 @@
 //! - [`prompt`]: the system prompt; [`hints`]: files with the user's instructions for goose;
 //! - [`Meter`]: measures how full the context is, by the service's count plus an [estimate](tokens) of what came since;
 //!   [`Budget`]: says how full it may get;
-//! - [`moderate`]: makes room, as a [`Moderator`] says. The originals stay in the session's log.
+//! - [`moderate`]: makes room, as a [`Moderator`](crate::config::Moderator) says. The originals stay in the session's log.
 
 pub(crate) mod handover;
 pub mod hints;
@@ -16,4 +16,4 @@ pub mod tokens;
 pub(crate) use handover::Handover;
 pub use meter::{Budget, Meter};
 pub(crate) use moderate::current_plan;
-pub use moderate::{Moderator, NoRoom, Room};
+pub use moderate::{NoRoom, Room};

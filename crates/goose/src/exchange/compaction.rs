@@ -10,9 +10,11 @@ use super::{
     event::Event,
     loop_context::LoopContext,
 };
+use goose_config::Moderator;
+
 use crate::{
     context::{
-        Budget, Meter, Moderator,
+        Budget, Meter,
         moderate::{CompactionRequest, Pressure, Summarizer, make_room},
     },
     session::{Conversation, Step},

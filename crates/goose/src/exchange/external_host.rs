@@ -1,17 +1,19 @@
 //! [`ExternalHost`]: a loop as the host of an external agent, which does a task in the model's place. Whatever it wants from this machine
 //! passes the same toolset, permissions and approvals as a call of our own.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+use std::{
+    io::{self, Read as _},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
 };
 
 use async_trait::async_trait;
 use goose_extension::{
-    Answer as ToolAnswer, Caller as _, Elicitation, Elicited, FileRead, JsonObject, Message, Question,
-    RichRenderable, Tool, ToolCaller as _, ToolError, ToolOutput, ToolResult, visible,
+    Answer as ToolAnswer, Caller as _, Elicitation, Elicited, FileError, FileTarget, JsonObject, Message,
+    Question, RichRenderable, Tool, ToolCaller as _, ToolError, ToolOutput, ToolResult, visible,
 };
-use goose_mcp::LocalBackend;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -225,20 +227,33 @@ impl ExternalHost {
         let unreadable = |why: String| ToolError::execution(format!("The file cannot be read: {why}"));
         let judged = call.files.first().ok_or_else(|| unreadable("its place is not clear".to_owned()))?;
         let target = judged.target.clone().map_err(unreadable)?;
-        let path = &self.call.path;
-        let backend = path.context.backend().cloned().unwrap_or_else(|| Arc::new(LocalBackend));
-        let read = tokio::task::spawn_blocking(move || backend.read(&target, MAX_FILE_BYTES)).await;
-        match read.map_err(|error| unreadable(error.to_string()))? {
-            Ok(FileRead::Content { bytes, .. }) => {
-                String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text".to_owned()))
+        let read = tokio::task::spawn_blocking(move || read_target(&target)).await;
+        let bytes = read.map_err(|error| unreadable(error.to_string()))?.map_err(|error| match error {
+            FileError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                unreadable("there is no such file".to_owned())
             }
-            Ok(FileRead::Missing) => Err(unreadable("there is no such file".to_owned())),
-            Ok(FileRead::TooLarge { size, .. }) => {
-                Err(unreadable(format!("it has {size} bytes; at most {MAX_FILE_BYTES} are given")))
-            }
-            Err(error) => Err(unreadable(error.to_string())),
+            error => unreadable(error.to_string()),
+        })?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(unreadable(format!("it is larger than the {MAX_FILE_BYTES} bytes that are given")));
         }
+        String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text".to_owned()))
     }
+}
+
+/// Reads at most a byte more than the limit of a judged file, without following any link.
+fn read_target(target: &FileTarget) -> Result<Vec<u8>, FileError> {
+    let file = goose_fs::open_file(&target.path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file").into());
+    }
+    if !target.hard_links.permit(&metadata) {
+        return Err(FileError::HardLinked);
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// An action in the agent's own words, as arguments.

@@ -13,9 +13,11 @@ use super::{
     reply::Reply,
     responder::{Request, Responder, TaskStatus},
 };
+use goose_session::ChosenBy;
+
 use crate::{
     agents::{
-        agent::{Agent, ChosenBy},
+        agent::Agent,
         catalog::AgentCatalog,
         extension_manager::{ExtensionManager, ManagerError},
         manifest::{AgentManifest, AgentMode},

@@ -19,13 +19,15 @@ use super::{
     task_writes::TaskWriter,
     usage_ledger::{SessionModel, UsageLedger},
 };
+use goose_config::Moderator;
+use goose_session::clock;
+
 use crate::{
     agents::{
         agent::{ActiveAgent, Agent, AgentSource},
         extension_manager::Events,
     },
-    clock,
-    context::{Moderator, hints::Hints},
+    context::hints::Hints,
     permission::Permissions,
     session::{Conversation, Session, Step, StoredStep},
 };

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use goose_extension::{QuestionKind, Resource, ResourceContents, prelude::*, visible, visible_line};
+use goose_extension::{Builtin, QuestionKind, Resource, ResourceContents, prelude::*, visible, visible_line};
 use goose_fs::{truncate_chars, truncate_lines};
 
 use crate::{
@@ -167,11 +167,12 @@ impl ExtensionSwitches {
                 brief(&config.description)
             );
         }
-        for builtin in builtins::services().filter(|builtin| self.entry(builtin.name).is_none()) {
+        let builtins = self.binder.settings().builtins().iter();
+        for builtin in builtins.filter(|builtin| self.entry(builtin.name).is_none()) {
             let state = state(builtin.name, "available");
             let _ = writeln!(list, "- {} (builtin, {state}): {}", builtin.name, builtin.summary);
         }
-        let is_listed = |name: &str| self.entry(name).is_some() || builtins::find(name).is_some();
+        let is_listed = |name: &str| self.entry(name).is_some() || self.service(name).is_some();
         for name in enabled.iter().filter(|name| !is_listed(name)) {
             let _ = writeln!(list, "- {name} (enabled)");
         }
@@ -183,6 +184,14 @@ impl ExtensionSwitches {
         entries.find(|entry| !entry.is_switch() && entry.is_called(name))
     }
 
+    fn service(&self, name: &str) -> Option<&'static Builtin> {
+        self.binder.settings().builtin(name)
+    }
+
+    fn comes_with_goose(&self, name: &str) -> bool {
+        is_platform(name) || self.service(name).is_some()
+    }
+
     async fn enable(
         &self,
         extensions: &ExtensionManager,
@@ -190,7 +199,7 @@ impl ExtensionSwitches {
         context: &CallContext,
     ) -> ToolResult<String> {
         let switched = self.binder.switched();
-        let (config, is_switched_off) = match (self.entry(name), builtins::find(name)) {
+        let (config, is_switched_off) = match (self.entry(name), self.service(name)) {
             (Some(entry), _) => {
                 let config = entry.checked().map_err(|error| ToolError::execution(error.to_string()))?;
                 (config.clone(), !entry.enabled)
@@ -236,7 +245,7 @@ impl ExtensionSwitches {
         }
         let removed = extensions.remove(name).await;
         // Other agents may depend on one that comes with goose.
-        let is_known = self.binder.is_enabled(name) || builtins::all().any(|builtin| builtin.name == name);
+        let is_known = self.binder.is_enabled(name) || self.comes_with_goose(name);
         if !is_known {
             removed.map_err(|error| ToolError::execution(error.to_string()))?;
         }
@@ -248,7 +257,7 @@ impl ExtensionSwitches {
     fn usable(&self, extensions: &ExtensionManager, wanted: Option<&str>) -> ToolResult<Vec<String>> {
         let is_own = |name: &str| {
             self.entry(name).map_or_else(
-                || builtins::all().any(|builtin| builtin.name == name),
+                || self.comes_with_goose(name),
                 |entry| entry.config.as_ref().is_ok_and(ExtensionConfig::is_own),
             )
         };
@@ -302,7 +311,7 @@ async fn ask(key: &str, config: &ExtensionConfig, context: &CallContext) -> Tool
 }
 
 fn is_platform(name: &str) -> bool {
-    builtins::platform().any(|builtin| builtin.name == name)
+    builtins::find(name).is_some()
 }
 
 fn unknown(name: &str) -> ToolError {

@@ -6,8 +6,6 @@
 mod agent_tool;
 pub mod apps;
 pub mod chatrecall;
-#[cfg(feature = "code-execution")]
-pub mod code_execution;
 mod extension_manager;
 mod standalone;
 mod summon;
@@ -16,10 +14,12 @@ pub mod tom;
 
 use std::{path::Path, sync::Arc};
 
+#[cfg(feature = "code-execution")]
+pub use goose_code_execution as code_execution;
+#[cfg(feature = "code-execution")]
+use goose_code_execution::CodeExecution;
 use goose_extension::{Extension, Model};
 
-#[cfg(feature = "code-execution")]
-use self::code_execution::CodeExecution;
 pub use self::todo::Todo;
 pub(crate) use self::{agent_tool::AgentTool, apps::ProviderModel};
 use self::{apps::Apps, chatrecall::ChatRecall, extension_manager::ExtensionSwitches, summon::Summon};

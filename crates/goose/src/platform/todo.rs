@@ -3,8 +3,7 @@
 //! The list is the newest one in the conversation, so it is stored, resumed, forked and exported with it, and compaction
 //! carries it over. `developer`'s `plan` keeps the same list; a mode that has this extension is not offered that tool.
 
-use goose_extension::prelude::*;
-use goose_mcp::checklist_progress;
+use goose_extension::{checklist_progress, prelude::*};
 
 /// The most characters of a list.
 const MAX_CHARS: usize = 50_000;

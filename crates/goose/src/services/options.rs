@@ -3,15 +3,11 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use goose_extension::{Extension, ToolResult};
-use goose_mcp::Settings;
+use goose_extension::{Builtin, BuiltinOptions, Extension, ToolResult};
 use goose_mcp_bridge::{FileTokenStore, Interceptor, OAuth};
 
 use super::listing::ListingCache;
-use crate::{
-    builtins,
-    config::{BaseEnvironment, EnvSecrets, FileSecrets, Paths, SecretChain, Secrets},
-};
+use crate::config::{BaseEnvironment, EnvSecrets, FileSecrets, Paths, SecretChain, Secrets};
 
 /// The default time limit for the start of a service.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -25,16 +21,20 @@ pub trait BuildService: Send + Sync {
     fn names(&self) -> Vec<String>;
 }
 
-/// The built-in services of `goose-mcp`, with goose's folders.
-struct Builtins(Paths);
+/// The built-in services of a program, with goose's folders.
+struct Builtins {
+    services: &'static [Builtin],
+    paths: Paths,
+}
 
 impl BuildService for Builtins {
     fn build(&self, name: &str, context: &BindingContext) -> Option<Arc<dyn Extension>> {
-        builtins::find(name)?.build(&builtin_settings(&self.0, context))
+        let builtin = self.services.iter().find(|builtin| builtin.name == name)?;
+        Some(builtin.build(&builtin_options(&self.paths, context)))
     }
 
     fn names(&self) -> Vec<String> {
-        builtins::services().map(|builtin| builtin.name.to_owned()).collect()
+        self.services.iter().map(|builtin| builtin.name.to_owned()).collect()
     }
 }
 
@@ -115,13 +115,13 @@ pub struct PoolOptions {
 }
 
 impl PoolOptions {
-    /// Options that touch nothing outside of the given folders.
-    pub fn new(paths: &Paths) -> Self {
+    /// Options that touch nothing outside of the given folders, with the built-in services of the program.
+    pub fn new(paths: &Paths, services: &'static [Builtin]) -> Self {
         Self {
             cache: Some(ListingCache::new(paths.cache.join("tools"))),
             scratch_dir: paths.cache.join("scripts"),
             start_timeout: START_TIMEOUT,
-            builtins: Arc::new(Builtins(paths.clone())),
+            builtins: Arc::new(Builtins { services, paths: paths.clone() }),
             interceptors: None,
         }
     }
@@ -149,14 +149,14 @@ impl PoolOptions {
     }
 }
 
-/// The settings of built-ins for a binding: they get no more of the environment than child processes do.
-pub fn builtin_settings(paths: &Paths, context: &BindingContext) -> Settings {
-    let settings = Settings::new(&paths.config)
+/// Returns the options of built-ins for a binding: they get no more of the environment than child processes do.
+pub fn builtin_options(paths: &Paths, context: &BindingContext) -> BuiltinOptions {
+    let options = BuiltinOptions::new(&paths.config)
         .with_environment(context.environment.iter())
         .with_scratch_dir(paths.cache.join("outputs"));
     match &context.working_dir {
-        Some(dir) => settings.with_working_dir(dir),
-        None => settings,
+        Some(dir) => options.with_working_dir(dir),
+        None => options,
     }
 }
 

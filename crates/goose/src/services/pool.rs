@@ -11,6 +11,7 @@ use std::{
 };
 
 use futures::future::join_all;
+use goose_extension::Builtin;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
@@ -24,6 +25,21 @@ use crate::config::{ConfigError, ExtensionConfig, Paths};
 
 /// The number of events that a slow reader may fall behind.
 const EVENT_CAPACITY: usize = 1024;
+
+/// Built-in services of the process's own pool.
+static REGISTERED: Mutex<&'static [Builtin]> = Mutex::new(&[]);
+
+/// Registers the built-in services for [`ServicePool::shared`] and
+/// [`build_exchange`](crate::agent_manager::build_exchange), which have no other source of them. Programs call it once, at
+/// their start; everything else gets its services with its options.
+pub fn register_builtins(builtins: &'static [Builtin]) {
+    *REGISTERED.lock() = builtins;
+}
+
+/// Returns the services that were registered.
+pub(crate) fn registered_builtins() -> &'static [Builtin] {
+    *REGISTERED.lock()
+}
 
 /// All services of a process.
 pub struct ServicePool {
@@ -88,7 +104,10 @@ impl ServicePool {
             return Ok((Arc::clone(pool), context.clone()));
         }
         let paths = Paths::from_env()?;
-        let made = (Self::new(PoolOptions::new(&paths)), BindingContext::of_this_process(&paths));
+        let made = (
+            Self::new(PoolOptions::new(&paths, registered_builtins())),
+            BindingContext::of_this_process(&paths),
+        );
         Ok(shared.insert(made).clone())
     }
 

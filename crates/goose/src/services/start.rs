@@ -18,7 +18,7 @@ use super::{
     options::{BindingContext, BuildService},
     pool::Shared,
 };
-use crate::digest::sha256;
+use goose_config::digest::sha256;
 
 /// The program that runs Python code with its dependencies.
 const RUNNER: &str = "uvx";

@@ -230,7 +230,11 @@ async fn a_resumed_session_is_in_its_permission_mode_unless_another_one_is_stric
         let id = session.id().clone();
         let open = async |session: goose::agent_manager::SessionState| -> anyhow::Result<Exchange> {
             let variables = given.map(|mode| ("GOOSE_MODE", mode));
-            let settings = Settings::load(SettingsSource::new(world.paths()).with_environment(variables))?;
+            let settings = Settings::load(
+                SettingsSource::new(world.paths())
+                    .with_builtins(goose_mcp::BUILTINS)
+                    .with_environment(variables),
+            )?;
             let agents = AgentManager::new(settings).with_pool(Arc::clone(&world.pool));
             let options = OpenOptions::new(agents.settings().profile(None)?)
                 .with_provider(provider(&model, Wire::Chat)?)

@@ -10,7 +10,7 @@ use goose::{
 use goose_extension::{CallContext, Extension as _, Message, MessageContent, Role, ToolOutput};
 use serde_json::{Value, json};
 
-use super::store::{Shelf, search_all, user};
+use super::session_support::{Shelf, search_all, user};
 
 fn assistant(content: impl IntoIterator<Item = MessageContent>) -> Step {
     Step::Message { message: Message::new(Role::Assistant, content) }
@@ -206,7 +206,7 @@ async fn a_store_that_others_write_to_can_still_be_searched() -> anyhow::Result<
     shelf.session(&["a searchable walrus"]).await?;
     search_all(&shelf.store, "walrus", 1).await?;
     let (_, extension) = current(&shelf).await?;
-    let mut other = super::store_faults::raw(&shelf.file()).await?;
+    let mut other = super::session_support::raw(&shelf.file()).await?;
     other.execute("BEGIN IMMEDIATE").await?;
     let text = super::support::bounded(ask(&extension, json!({"query": "walrus"}))).await??;
     assert!(text.contains("a searchable walrus"), "{text}");

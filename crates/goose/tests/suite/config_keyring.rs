@@ -121,7 +121,8 @@ fn it_is_asked_last_and_not_at_all_where_that_is_not_wanted() -> Result<()> {
     let paths = Paths::under(machine.folder.path().join("goose"));
     fs::create_dir_all(&paths.config)?;
     fs::write(paths.secrets_file(), "IN_FILE: file\n")?;
-    let source = SettingsSource::new(paths).with_environment(machine.environment());
+    let source =
+        SettingsSource::new(paths).with_builtins(goose_mcp::BUILTINS).with_environment(machine.environment());
     let source = source.with_environment([("IN_ENV", "environment")]);
 
     let secrets = Settings::load(source.clone())?.secrets();
@@ -150,7 +151,9 @@ async fn it_can_be_asked_from_inside_of_a_runtime() -> Result<()> {
 async fn opening_a_session_does_not_hold_up_the_runtime() -> Result<()> {
     let machine = Machine::new(r#"sleep 1; echo '{"OPENAI_API_KEY": "hush"}'"#)?;
     let paths = Paths::under(machine.folder.path().join("goose"));
-    let settings = Settings::load(SettingsSource::new(paths).with_environment(machine.environment()))?;
+    let settings = Settings::load(
+        SettingsSource::new(paths).with_builtins(goose_mcp::BUILTINS).with_environment(machine.environment()),
+    )?;
     let mut profile = Profile::default();
     profile.processor = Some("openai:gpt-5".parse()?);
     let agents = AgentManager::new(settings);
@@ -166,7 +169,9 @@ async fn opening_a_session_does_not_hold_up_the_runtime() -> Result<()> {
 async fn switching_the_model_does_not_hold_up_the_runtime() -> Result<()> {
     let machine = Machine::new(r#"sleep 1; echo '{"OPENAI_API_KEY": "hush"}'"#)?;
     let paths = Paths::under(machine.folder.path().join("goose"));
-    let settings = Settings::load(SettingsSource::new(paths).with_environment(machine.environment()))?;
+    let settings = Settings::load(
+        SettingsSource::new(paths).with_builtins(goose_mcp::BUILTINS).with_environment(machine.environment()),
+    )?;
     let model = ModelServer::scripted([])?;
     let options = OpenOptions::new(Profile::default())
         .with_provider(provider(&model, Wire::Chat)?)
@@ -237,7 +242,8 @@ fn nothing_is_stored_where_it_is_not_certain_what_is_there() -> Result<()> {
 fn a_key_that_is_missing_says_that_the_keyring_did_not_answer() -> Result<()> {
     let machine = Machine::new("echo 'Cannot autolaunch D-Bus' >&2; exit 1")?;
     let paths = Paths::under(machine.folder.path().join("goose"));
-    let source = SettingsSource::new(paths).with_environment(machine.environment());
+    let source =
+        SettingsSource::new(paths).with_builtins(goose_mcp::BUILTINS).with_environment(machine.environment());
     let made = |source: SettingsSource| -> Result<_> {
         let settings = Settings::load(source)?;
         Ok(settings.registry().provider(&"openai:gpt-5".parse()?, &settings, &settings.model_overrides()?))

@@ -208,7 +208,9 @@ async fn a_server_is_answered_by_the_working_model() -> anyhow::Result<()> {
         // The fast model would be asked which agent is meant.
         ("GOOSE_ORCHESTRATOR_DISABLED", "true".to_owned()),
     ];
-    let settings = Settings::load(SettingsSource::new(world.paths()).with_environment(environment))?;
+    let settings = Settings::load(
+        SettingsSource::new(world.paths()).with_builtins(goose_mcp::BUILTINS).with_environment(environment),
+    )?;
     let manager = AgentManager::new(settings).with_pool(Arc::clone(&world.pool));
     let options = OpenOptions::new(manager.settings().profile(None)?)
         .with_session(Session::unsaved())

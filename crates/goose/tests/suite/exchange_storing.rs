@@ -17,7 +17,7 @@ use sqlx::Executor as _;
 
 use crate::{
     exchange_support::{Stage, done, lines, outcome, problem},
-    store_faults::raw,
+    session_support::raw,
 };
 
 /// A tool that says how often it has run.

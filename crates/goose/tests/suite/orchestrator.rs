@@ -5,7 +5,6 @@ use std::{fs, path::Path, sync::Arc};
 use goose::{
     agent_manager::{AgentManager, OpenOptions},
     agents::{
-        agent::ChosenBy,
         catalog::AgentCatalog,
         orchestrator_agent::{RouteSettings, RoutedBy, SplitSetting, route},
     },
@@ -16,6 +15,7 @@ use goose::{
 };
 use goose_extension::{Message, MessageContent};
 use goose_router::Means;
+use goose_session::ChosenBy;
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
 use serde_json::json;
 
@@ -161,6 +161,7 @@ async fn a_plan_is_written_after_a_look_around_with_tools_that_read() -> anyhow:
         Turn::text("Done."),
     ])?;
     let settings = SettingsSource::new(world.paths())
+        .with_builtins(goose_mcp::BUILTINS)
         .with_environment([("OPENAI_HOST", model.url()), ("OPENAI_API_KEY", "key".to_owned())]);
     let agents = AgentManager::new(Settings::load(settings)?).with_pool(Arc::clone(&world.pool));
     let exchange = agents.open(options(&agents, &model, &folder).await?).await?;

@@ -1,5 +1,4 @@
-//! The path that was judged is the path that is used: another program swaps files and folders for links while tools run, and files
-//! have other names. Calls take the whole path, from inside a call.
+//! The path that was judged is the path that is used: another program swaps files and folders for links while tools run. Calls take the whole path, from inside a call.
 #![cfg(target_os = "linux")]
 
 use std::{
@@ -17,16 +16,13 @@ use anyhow::{Context as _, ensure};
 use goose::{
     agents::extension::ExtensionConfig,
     exchange::{Approval, Decision},
-    permission::{Effect, Mode, PermissionOptions, Permissions, Rule, Verdict},
+    permission::{Effect, Mode, PermissionOptions, Permissions, Rule},
 };
-use goose_extension::{FileTarget, HardLinks, JsonObject, prelude::*};
+use goose_extension::{JsonObject, prelude::*};
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::{
-    exchange_support::{Stage, all_with, done, outcome},
-    permission::{Call, Desk, is_ask, is_deny, reasons},
-};
+use crate::exchange_support::{Stage, all_with, done, outcome};
 
 const TIMES: usize = 600;
 const SECRET: &str = "SECRET";
@@ -269,79 +265,4 @@ async fn no_walk_leaves_its_folder_through_a_link() -> anyhow::Result<()> {
     drop(attacker);
     fs::rename(scene.path(&format!("denied/{SECRET}")), scene.path("denied/secret_name"))?;
     scene.check("walks", &count)
-}
-
-/// The files of a judgement.
-fn files(desk: &Desk, mode: Mode, call: &Call) -> Vec<Result<FileTarget, String>> {
-    let judgement = desk.permissions(mode).judgement(&call.in_folder(&desk.work()));
-    judgement.files.into_iter().map(|file| file.target).collect()
-}
-
-#[test]
-fn every_judgement_names_the_real_files() -> anyhow::Result<()> {
-    let desk = Desk::new()?;
-    let work = desk.work().canonicalize()?;
-    fs::create_dir(work.join("real"))?;
-    symlink("real", work.join("alias"))?;
-    symlink("round", work.join("round"))?;
-    for mode in [Mode::Auto, Mode::SmartApprove, Mode::Approve] {
-        let (path, hard_links) = (work.join("real/a"), HardLinks::Refused);
-        ensure!(
-            files(&desk, mode, &Call::write("alias/a")) == [Ok(FileTarget { path, hard_links })],
-            "{mode}"
-        );
-        let (path, hard_links) = (work.join("real"), HardLinks::AllowedIfPublic);
-        ensure!(
-            files(&desk, mode, &Call::read("./alias")) == [Ok(FileTarget { path, hard_links })],
-            "{mode}"
-        );
-        ensure!(
-            matches!(&files(&desk, mode, &Call::read("round"))[..], [Err(why)] if why.contains("circles"))
-        );
-        ensure!(files(&desk, mode, &Call::shell("ls")).is_empty());
-    }
-    Ok(())
-}
-
-#[test]
-fn a_file_with_other_names_is_asked_about() -> anyhow::Result<()> {
-    let plain = Desk::new()?;
-    let strict = Desk::with_rules(&["deny: read ~/secret/**", "deny: write ~/secret/**"])?;
-    for desk in [&plain, &strict] {
-        fs::create_dir(desk.home().join("secret"))?;
-        fs::write(desk.home().join("secret/key"), "x")?;
-        fs::set_permissions(
-            desk.home().join("secret/key"),
-            std::os::unix::fs::PermissionsExt::from_mode(0o600),
-        )?;
-        fs::write(desk.home().join("secret/public"), "x")?;
-        for name in ["key", "public"] {
-            fs::hard_link(desk.home().join("secret").join(name), desk.work().join(name))?;
-        }
-        fs::write(desk.work().join("single"), "x")?;
-    }
-    let asks = |verdict: &Verdict| is_ask(verdict) && reasons(verdict).contains("other names");
-    // In every mode writing changes what the other names lead to.
-    for (desk, name) in [(&plain, "key"), (&plain, "public"), (&strict, "key"), (&strict, "public")] {
-        for mode in [Mode::Auto, Mode::SmartApprove, Mode::Approve] {
-            ensure!(asks(&desk.judge(mode, &Call::write(name))), "{name} in {mode}");
-            ensure!(crate::permission::always(&desk.judge(mode, &Call::write(name))).is_none(), "{name}");
-        }
-    }
-    // A public file is not a secret, unless a rule says what is.
-    ensure!(asks(&plain.judge(Mode::Auto, &Call::read("key"))));
-    ensure!(plain.judge(Mode::Auto, &Call::read("public")) == Verdict::Allow);
-    for name in ["key", "public"] {
-        ensure!(asks(&strict.judge(Mode::Auto, &Call::read(name))), "{name}");
-        ensure!(is_ask(&strict.shell(Mode::Auto, &format!("cat {name}"))), "cat {name}");
-        ensure!(is_ask(&strict.shell(Mode::Auto, &format!("echo x > {name}"))), "echo > {name}");
-        ensure!(is_ask(&strict.shell(Mode::Auto, &format!("cp single {name}"))), "cp {name}");
-    }
-    ensure!(is_deny(&strict.judge(Mode::Auto, &Call::read("../secret/key"))));
-    for desk in [&plain, &strict] {
-        ensure!(desk.judge(Mode::Auto, &Call::write("single")) == Verdict::Allow);
-        ensure!(desk.judge(Mode::Auto, &Call::read("single")) == Verdict::Allow);
-        ensure!(desk.shell(Mode::Auto, "cat single") == Verdict::Allow);
-    }
-    Ok(())
 }

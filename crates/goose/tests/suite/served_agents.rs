@@ -56,7 +56,9 @@ fn manager(world: &World, model: &ModelServer) -> anyhow::Result<AgentManager> {
         ("GOOSE_MODE", "approve".to_owned()),
         ("PATH", std::env::var("PATH")?),
     ];
-    let settings = Settings::load(SettingsSource::new(world.paths()).with_environment(environment))?;
+    let settings = Settings::load(
+        SettingsSource::new(world.paths()).with_builtins(goose_mcp::BUILTINS).with_environment(environment),
+    )?;
     Ok(AgentManager::new(settings).with_pool(Arc::clone(&world.pool)))
 }
 

@@ -68,7 +68,9 @@ impl Office {
         fs::write(world.paths().config.join("agents/boss.yaml"), BOSS)?;
         let path = [("PATH", std::env::var("PATH")?)];
         let variables = path.into_iter().chain(environment.iter().cloned());
-        let settings = Settings::load(SettingsSource::new(world.paths()).with_environment(variables))?;
+        let settings = Settings::load(
+            SettingsSource::new(world.paths()).with_builtins(goose_mcp::BUILTINS).with_environment(variables),
+        )?;
         let manager = AgentManager::new(settings).with_pool(Arc::clone(&world.pool));
         let folder = world.file("").canonicalize()?;
         let (manifest, mode) = AgentCatalog::load(&world.paths(), &folder).find("boss")?;

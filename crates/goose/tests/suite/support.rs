@@ -45,7 +45,7 @@ impl World {
     pub(crate) fn with(change: impl FnOnce(PoolOptions) -> PoolOptions) -> anyhow::Result<Self> {
         let home = tempfile::tempdir()?;
         let paths = Paths::under(home.path());
-        let pool = ServicePool::new(change(PoolOptions::new(&paths)));
+        let pool = ServicePool::new(change(PoolOptions::new(&paths, goose_mcp::BUILTINS)));
         let context = BindingContext::new(&paths, [("PATH".to_owned(), search_path()?)]);
         Ok(Self { home, pool, context })
     }
@@ -59,7 +59,7 @@ impl World {
 
     /// The same folder after a restart of the program.
     pub(crate) fn restarted(self) -> anyhow::Result<Self> {
-        let pool = ServicePool::new(PoolOptions::new(&self.paths()));
+        let pool = ServicePool::new(PoolOptions::new(&self.paths(), goose_mcp::BUILTINS));
         Ok(Self { pool, ..self })
     }
 
@@ -105,7 +105,9 @@ impl World {
 
     /// The settings of the folder.
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
-        let source = SettingsSource::new(self.paths()).with_environment([("PATH", search_path()?)]);
+        let source = SettingsSource::new(self.paths())
+            .with_builtins(goose_mcp::BUILTINS)
+            .with_environment([("PATH", search_path()?)]);
         Ok(Settings::load(source)?)
     }
 

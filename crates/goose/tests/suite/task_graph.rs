@@ -66,7 +66,11 @@ impl Crew {
         fs::write(world.paths().config.join("config.yaml"), config)?;
         let host = ("OPENAI_HOST", model.url());
         let environment = [("PATH", std::env::var("PATH")?), host, ("OPENAI_API_KEY", "key".to_owned())];
-        let settings = Settings::load(SettingsSource::new(world.paths()).with_environment(environment))?;
+        let settings = Settings::load(
+            SettingsSource::new(world.paths())
+                .with_builtins(goose_mcp::BUILTINS)
+                .with_environment(environment),
+        )?;
         let manager = AgentManager::new(settings).with_pool(Arc::clone(&world.pool));
         let session = session(&world, &manager, steps).await?;
         let exchange = open(&world, &manager, &model, permissions, session).await?;
@@ -506,7 +510,7 @@ async fn what_tasks_did_is_known_without_their_words() -> anyhow::Result<()> {
     let mut crew = Crew::with(model, permissions, "").await?;
     let records = crew.run(&[("Write", &[]), ("Run", &[])]).await?;
     let mut facts = Facts::default();
-    records.iter().for_each(|record| facts.note(&record.event));
+    records.iter().for_each(|record| record.event.add_to(&mut facts));
     assert_eq!((facts.exit_code, facts.calls_refused), (Some(3), 1), "{facts:?}");
     ensure!(facts.files_changed.len() == 1 && facts.files_changed[0].ends_with("a.txt"), "{facts:?}");
     crew.exchange.close().await;

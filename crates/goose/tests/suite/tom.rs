@@ -23,8 +23,9 @@ impl Home {
     }
 
     fn top_of_mind(&self, environment: &[(&str, &str)]) -> anyhow::Result<TopOfMind> {
-        let source =
-            SettingsSource::new(Paths::under(self.0.path())).with_environment(environment.iter().copied());
+        let source = SettingsSource::new(Paths::under(self.0.path()))
+            .with_builtins(goose_mcp::BUILTINS)
+            .with_environment(environment.iter().copied());
         let settings = Settings::load(source)?;
         Ok(TopOfMind::new(&settings, Some(self.0.path()), self.0.path())?)
     }

@@ -15,6 +15,7 @@ use super::{
     choices::{find_mode, find_provider},
     keys,
 };
+use crate::builtins;
 
 /// The longest key that is read.
 const MAX_KEY_BYTES: u64 = 64 * 1024;
@@ -55,7 +56,8 @@ pub(super) fn apply(
         (&changes.extension_disable, Switch::Off, "disabled"),
     ] {
         for name in names {
-            editor.switch_extension(name, switch)?;
+            let missing = builtins::find(name).map(|builtin| ExtensionConfig::builtin(builtin.name));
+            editor.switch_extension(name, switch, missing.as_ref())?;
             done.push(format!("The extension {name} is {what}."));
         }
     }
@@ -99,7 +101,7 @@ fn plan(changes: &Changes, settings: &Settings, registry: &Registry) -> anyhow::
 fn known_extension(name: &str, settings: &Settings, added: &[ExtensionConfig]) -> anyhow::Result<()> {
     let is_known = settings.user_file().extensions().iter().any(|entry| entry.key == name)
         || added.iter().any(|config| config.key() == name)
-        || goose::builtins::find(name).is_some();
+        || builtins::find(name).is_some();
     if !is_known {
         bail!("There is no extension '{name}'. Add it with --extension-add. Nothing was changed.");
     }

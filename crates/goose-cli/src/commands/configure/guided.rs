@@ -4,8 +4,8 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use goose::config::{
-    ConfigEditor, ConfigError, Paths, Secret, Secrets as _, Settings, SettingsSource, Switch, looks_secret,
-    shown_value,
+    ConfigEditor, ConfigError, ExtensionConfig, Paths, Secret, Secrets as _, Settings, SettingsSource,
+    Switch, looks_secret, shown_value,
 };
 use goose_extension::Message;
 use goose_providers::{
@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     args::Consent,
+    builtins::{self, SERVICES},
     choice::Verbosity,
     escape,
     local::{self, Fetching},
@@ -248,7 +249,9 @@ fn extensions(with: &Terminal, editor: &ConfigEditor, settings: &Settings) -> an
         match chosen {
             Some((_, toggle)) => {
                 let other = if toggle.switch == Switch::On { Switch::Off } else { Switch::On };
-                editor.switch_extension(&toggle.key, other)?;
+                let missing =
+                    builtins::find(&toggle.key).map(|builtin| ExtensionConfig::builtin(builtin.name));
+                editor.switch_extension(&toggle.key, other, missing.as_ref())?;
                 toggle.switch = other;
             }
             None => with.tell("  There is no such extension."),
@@ -263,8 +266,8 @@ fn toggles(settings: &Settings) -> Vec<Toggle> {
         switch: if entry.enabled { Switch::On } else { Switch::Off },
         about: entry.config.as_ref().map(|config| config.description().to_owned()).unwrap_or_default(),
     });
-    let others = goose::builtins::services()
-        .filter(|builtin| !settings.extensions().iter().any(|it| it.key == builtin.name));
+    let others =
+        SERVICES.iter().filter(|builtin| !settings.extensions().iter().any(|it| it.key == builtin.name));
     let others = others.map(|builtin| Toggle {
         key: builtin.name.to_owned(),
         switch: if settings.is_default(builtin.name) { Switch::On } else { Switch::Off },
@@ -294,6 +297,7 @@ fn test_model(file: &Path) -> anyhow::Result<String> {
     let consent = Consent::new(false, local::YES);
     let fetching = Fetching { consent, verbosity: Verbosity::Normal, input: Arc::new(Input::new(None)) };
     let source = SettingsSource::of_this_process(paths.clone())
+        .with_builtins(SERVICES)
         .with_config_file(Some(file.to_owned()))
         .with_factory(local::factory(&paths, Some(fetching)));
     let settings = Settings::load(source)?;

@@ -2,14 +2,11 @@
 
 use std::{cell::RefCell, process::ExitCode};
 
-use goose::{
-    builtins,
-    config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Settings, shown_address},
-};
+use goose::config::{ConfiguredExtension, ExtensionConfig, ExtensionKind, Settings, shown_address};
 use tokio::task::JoinSet;
 
 use super::{Check, machine::in_path};
-use crate::runtime::with_extensions;
+use crate::{builtins, runtime::with_extensions};
 
 pub(super) fn check(settings: &Settings) -> Vec<Check> {
     // Switches of other versions are understood and need no check; only unknown ones are worth a line.
@@ -33,9 +30,8 @@ fn one(entry: &ConfiguredExtension, settings: &Settings) -> Check {
         ExtensionKind::Stdio { cmd, .. } => program(name, cmd),
         ExtensionKind::InlinePython { .. } => program(name, "uvx"),
         ExtensionKind::Builtin if builtins::find(&config.key()).is_none() => {
-            let known: Vec<&str> = builtins::services().map(|builtin| builtin.name).collect();
             let says = format!("goose has no built-in '{}'", config.name());
-            Check::warning(name, says, format!("remove or rename it; built-ins are: {}", known.join(", ")))
+            Check::warning(name, says, format!("remove or rename it; built-ins are: {}", builtins::names()))
         }
         ExtensionKind::Platform => {
             let says = format!("goose has no platform extension '{}'; the entry is ignored", config.name());

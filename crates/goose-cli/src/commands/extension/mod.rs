@@ -13,6 +13,7 @@ use goose::config::{Paths, Settings, SettingsSource, Trust};
 use self::args::ExtensionCommand;
 use crate::{
     args::ExtensionArgs,
+    builtins::SERVICES,
     escape,
     output::WARNING,
     selection::Selection,
@@ -47,7 +48,7 @@ pub(crate) fn run(command: ExtensionCommand, config: &ConfigArgs) -> anyhow::Res
 /// only the flags are to be used.
 fn configured(paths: &Paths, args: &ConfigArgs, which: &ExtensionArgs) -> anyhow::Result<Settings> {
     if which.no_profile {
-        let source = SettingsSource::of_this_process(paths.clone());
+        let source = SettingsSource::of_this_process(paths.clone()).with_builtins(SERVICES);
         return Ok(Settings::load(source.with_config_file(Some(NO_FILE.into())))?);
     }
     let Here { settings, project } = settings::look(paths, args);

@@ -8,15 +8,19 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use goose::permission::{ExplainedSegment, Explanation, Mode, ModeVerdict};
+use goose_extension::Tool;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Place, style};
 use crate::{
     args::JsonArgs,
-    escape,
+    builtins, escape,
     output::{FAINT, GOOD, NAME, Output, WARNING, print},
 };
+
+/// The tool that runs commands, by its name in a session.
+const SHELL: &str = "developer__shell";
 
 /// The largest command on standard input.
 const MAX_COMMAND_BYTES: u64 = 1024 * 1024;
@@ -58,7 +62,7 @@ pub(super) fn test(
     mode: Option<Mode>,
     form: &JsonArgs,
 ) -> anyhow::Result<ExitCode> {
-    let explanation = place.permissions.explain(&text(command)?, &place.folder);
+    let explanation = place.permissions.explain(&shell()?, &text(command)?, &place.folder);
     print(
         form,
         || document(place, mode, &explanation),
@@ -71,9 +75,15 @@ pub(super) fn test(
     )
 }
 
+/// Returns the tool that runs commands.
+fn shell() -> anyhow::Result<Tool> {
+    let tool = builtins::tools().into_iter().find(|tool| tool.name() == SHELL);
+    tool.with_context(|| format!("this build of goose has no tool `{SHELL}`"))
+}
+
 /// Prints the verdicts, the parts of the command and the reasons.
 pub(super) fn explain(place: &Place, command: &str, mode: Option<Mode>) -> anyhow::Result<ExitCode> {
-    let explanation = place.permissions.explain(&text(command)?, &place.folder);
+    let explanation = place.permissions.explain(&shell()?, &text(command)?, &place.folder);
     let mut out = Output::new();
     for verdict in verdicts(&explanation, mode) {
         print_verdict(&mut out, verdict)?;

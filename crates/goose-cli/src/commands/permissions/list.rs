@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Place, style};
 use crate::{
     args::JsonArgs,
-    escape,
+    builtins, escape,
     output::{self, BAD, FAINT, NAME, Output, WARNING},
 };
 
@@ -73,7 +73,8 @@ pub(super) fn run(place: &Place, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     rules.sort_by_key(|rule| std::cmp::Reverse(rule.effect()));
     let extensions: Vec<&str> = place.settings.extensions().iter().map(|entry| entry.key.as_str()).collect();
     let protected: Vec<Protected<'_>> = permissions.protected_files().map(Protected::new).collect();
-    let unknown = permissions.rules_without_tool(&extensions).unwrap_or_default();
+    let own: Vec<String> = builtins::tools().iter().map(|tool| tool.name().to_owned()).collect();
+    let unknown = permissions.rules_without_tool(&extensions, &own).unwrap_or_default();
     let document = || Document {
         mode: place.mode().as_str(),
         from: place.mode_from.as_deref(),

@@ -8,9 +8,9 @@ use std::{
 };
 
 use goose::{
-    agents::agent::ChosenBy,
     config::Paths,
     exchange::{Exchange, Outcome, Reply, TaskState},
+    session::ChosenBy,
 };
 use tokio::time::interval;
 

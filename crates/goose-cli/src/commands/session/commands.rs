@@ -3,11 +3,10 @@
 use std::{process::ExitCode, sync::Arc};
 
 use goose::{
-    agents::agent::ChosenBy,
-    builtins,
     config::ExtensionConfig,
     exchange::{TaskState, TaskStatus},
     permission::Mode,
+    session::ChosenBy,
     session::export,
 };
 use goose_extension::{CallContext, JsonObject, Message, MessageContent, Role};
@@ -18,6 +17,7 @@ use super::{
     slash::{self, Slash},
 };
 use crate::{
+    builtins,
     commands::explained,
     escape,
     output::{FAINT, NAME},
@@ -241,8 +241,7 @@ impl Chat {
         if builtins::find(&name).is_some() {
             return self.add(Ok(ExtensionConfig::builtin(name)));
         }
-        let known: Vec<&str> = builtins::services().map(|builtin| builtin.name).collect();
-        stderr::error(&format!("There is no built-in extension '{name}'. Built-ins: {}.", known.join(", ")));
+        stderr::error(&format!("There is no built-in extension '{name}'. Built-ins: {}.", builtins::names()));
     }
 
     fn add(&self, config: Result<ExtensionConfig, goose::config::ConfigError>) {

@@ -1,7 +1,8 @@
 //! `#[extension] impl Extension for Type { … }`.
 
 use goose_extension::{
-    CompleteRequestParams, CompletionInfo, Features, JsonObject, Prompt, Resource, prelude::*,
+    CheckedArguments, CompleteRequestParams, CompletionInfo, Features, JsonObject, Prompt, Resource,
+    prelude::*,
 };
 
 use super::call;
@@ -96,13 +97,13 @@ struct OwnCall;
 
 #[extension]
 impl Extension for OwnCall {
-    async fn call(
+    async fn call_checked(
         &self,
         tool_name: &str,
-        arguments: JsonObject,
+        arguments: CheckedArguments,
         context: &CallContext,
     ) -> ToolResult<ToolOutput> {
-        let output = Self::tool_registry().call(self, tool_name, arguments, context).await?;
+        let output = Self::tool_registry().call_checked(self, tool_name, arguments, context).await?;
         Ok(ToolOutput::text(format!("<{}>", output.as_text())))
     }
 

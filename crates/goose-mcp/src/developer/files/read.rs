@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use goose_extension::{Backend, ContentBlock, prelude::*};
+use goose_extension::{Backend, ContentBlock, FIRST_LINE, LAST_LINE, TOTAL_LINES, prelude::*};
 use serde_json::json;
 
 use super::{
@@ -75,7 +75,7 @@ fn show(backend: &dyn Backend, place: &ResolvedPath, first: usize, limit: usize)
     }
     let mut output = ToolOutput::text(shown);
     let total = text.lines().count();
-    output.structured = Some(json!({ "first_line": first, "last_line": last, "total_lines": total }));
+    output.structured = Some(json!({ FIRST_LINE: first, LAST_LINE: last, TOTAL_LINES: total }));
     Ok(output)
 }
 

@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 
 use self::{program::Program, run::Run, spill::Scratch};
 use super::Developer;
-use crate::Settings;
+use crate::BuiltinOptions;
 
 /// Default and longest time limit of a command.
 const DEFAULT_SECONDS: u64 = 300;
@@ -75,10 +75,10 @@ impl Drop for Registered {
 }
 
 impl Shell {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(options: &BuiltinOptions) -> Self {
         Self {
-            program: Program::new(&settings.environment),
-            scratch: settings.scratch_dir.clone().map(Scratch::new),
+            program: Program::new(&options.environment),
+            scratch: options.scratch_dir.clone().map(Scratch::new),
             running: Arc::default(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{io, os::unix::process::ExitStatusExt as _, process::ExitStatus, time::Duration};
 
-use goose_extension::{ToolError, ToolOutput, ToolResult};
+use goose_extension::{EXIT_CODE, ToolError, ToolOutput, ToolResult};
 use serde_json::json;
 
 use super::{
@@ -29,9 +29,6 @@ const SIGNALS: [(i32, &str); 11] = [
 /// The exit codes of a shell that found a command but could not execute it, and that found none.
 const NOT_EXECUTABLE: i32 = 126;
 const NOT_FOUND: i32 = 127;
-
-/// The field with the exit code in the result of a command that failed. One that succeeded has none: its value is its text.
-const EXIT_CODE: &str = "exit_code";
 
 /// The end of a command.
 pub(super) enum Ending {

@@ -16,9 +16,11 @@ use super::{
     NextStep, OneReplyAgent, OrchestratorAgent, RequestHandler,
     route::{Route, RouteSettings, SessionAgent, SplitSetting, means, route},
 };
+use goose_session::ChosenBy;
+
 use crate::{
     agents::{
-        agent::{Agent, ChosenBy},
+        agent::Agent,
         builtin_mode::ORCHESTRATOR,
         catalog::{AgentCatalog, UnknownAgent},
         goose_agent,

@@ -69,7 +69,7 @@ pub(crate) async fn relay(
             Some(()) = questions.next(), if !questions.is_empty() => {}
             record = reply.next_record() => {
                 let Some(record) = record else { return (Outcome::Failed(lost()), facts) };
-                facts.note(&record.event);
+                record.event.add_to(&mut facts);
                 match &record.event {
                     Event::Finished(outcome) => return (outcome.clone(), facts),
                     _ if is_cancelled => {}

@@ -7,8 +7,10 @@ use goose_providers::PromptStyle;
 use serde_json::json;
 
 use super::{RequestHandler, route::Route};
+use goose_session::ChosenBy;
+
 use crate::{
-    agents::{agent::ChosenBy, catalog::AgentCatalog},
+    agents::catalog::AgentCatalog,
     exchange::{Event, LoopFunction, RoutedBy, StepResult},
 };
 

@@ -9,9 +9,11 @@ use goose_extension::Message;
 use goose_providers::Provider;
 
 use super::RequestHandler;
+use goose_config::Moderator;
+
 use crate::{
     context::{
-        Handover, Moderator,
+        Handover,
         handover::{Part, cut_to},
         moderate::{Summarizer, summarize},
         tokens,

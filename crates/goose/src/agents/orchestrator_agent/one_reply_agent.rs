@@ -5,9 +5,11 @@ use std::sync::Arc;
 use goose_providers::Provider;
 
 use super::RequestHandler;
+use goose_session::ChosenBy;
+
 use crate::{
     agents::{
-        agent::{Agent, ChosenBy},
+        agent::Agent,
         catalog::AgentCatalog,
         goose_agent,
         manifest::{AgentManifest, AgentMode},

@@ -16,38 +16,15 @@ mod units;
 
 pub(crate) use summary_message::current_plan;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
+use goose_config::Moderator;
 use goose_extension::Message;
 use goose_providers::{Provider, RetryPolicy, Usage};
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{Budget, Meter};
 use units::{Units, truncate};
-
-/// The way in which a profile wants room to be made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Moderator {
-    /// Not at all: a full context is an error.
-    Passive,
-    /// The oldest messages are left out.
-    Truncate,
-    /// The oldest messages are summarized by a model.
-    #[default]
-    Summarize,
-}
-
-impl fmt::Display for Moderator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Passive => "passive",
-            Self::Truncate => "truncate",
-            Self::Summarize => "summarize",
-        })
-    }
-}
 
 /// A shortened conversation.
 #[derive(Debug, Clone)]

@@ -1,0 +1,208 @@
+//! Secrets by name: from the environment, `secrets.yaml`, `config.yaml` and the keyring, in that order.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::{
+    ConfigError, ConfigFile, KeyringSecrets, Place, SettingsSource,
+    environment::text_variables,
+    file::read_capped,
+    keyring::Keyring,
+    settings::is_no,
+    yaml::{self, Pick},
+};
+
+/// A value that never prints. Its only way out is [`expose`](Self::expose).
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps a value.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value, for the one place that needs it: a child's environment, a request's header.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// The sources of secrets.
+pub trait Secrets: Send + Sync {
+    /// The secret of that name, `None` if there is none. An error if the place cannot be read.
+    fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError>;
+
+    /// Returns true if the next lookup may take seconds, because another program has to be asked.
+    fn may_wait(&self) -> bool {
+        false
+    }
+}
+
+/// Secrets in environment variables. A variable that is empty counts as not set.
+#[derive(Debug, Clone, Default)]
+pub struct EnvSecrets(BTreeMap<String, Secret>);
+
+impl EnvSecrets {
+    /// The variables of this process, as they are now. For programs; everything else is told.
+    pub fn from_process() -> Self {
+        text_variables().collect()
+    }
+}
+
+impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for EnvSecrets {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), Secret::new(value)));
+        Self(variables.filter(|(_, value)| !value.expose().is_empty()).collect())
+    }
+}
+
+impl Secrets for EnvSecrets {
+    fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
+        Ok(self.0.get(name).cloned())
+    }
+}
+
+/// Several places, asked one after another; the first that knows the name answers. A place that cannot be read
+/// ends the search, because a later one might have an older value.
+///
+/// ```
+/// # use goose_config::{EnvSecrets, FileSecrets, SecretChain};
+/// let secrets = SecretChain::default().then(EnvSecrets::from_process()).then(FileSecrets::new("secrets.yaml"));
+/// ```
+#[derive(Default)]
+pub struct SecretChain {
+    places: Vec<Box<dyn Secrets>>,
+}
+
+impl SecretChain {
+    /// Asks this place after the others.
+    pub fn then(mut self, place: impl Secrets + 'static) -> Self {
+        self.places.push(Box::new(place));
+        self
+    }
+}
+
+impl fmt::Debug for SecretChain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretChain({} places)", self.places.len())
+    }
+}
+
+impl Secrets for SecretChain {
+    fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
+        for place in &self.places {
+            if let Some(secret) = place.get(name)? {
+                return Ok(Some(secret));
+            }
+        }
+        Ok(None)
+    }
+
+    fn may_wait(&self) -> bool {
+        self.places.iter().any(|place| place.may_wait())
+    }
+}
+
+/// The largest `secrets.yaml` that is read.
+pub const MAX_SECRETS_BYTES: u64 = 1024 * 1024;
+
+/// Secrets in a file. It is read each time, so that a changed secret counts from the next start on, and never
+/// written. Messages about it show names and lines, never values.
+#[derive(Debug)]
+pub struct FileSecrets {
+    path: PathBuf,
+    warned: AtomicBool,
+}
+
+impl FileSecrets {
+    /// The secrets in a file, which need not exist.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), warned: AtomicBool::new(false) }
+    }
+
+    /// Returns whether others on this machine may read the file.
+    pub fn is_readable_by_others(&self) -> bool {
+        readable_by_others(&self.path)
+    }
+
+    fn warn_once(&self) {
+        if self.is_readable_by_others() && !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                path = %self.path.display(),
+                "others on this machine can read the secrets in this file; run 'chmod 600' on it"
+            );
+        }
+    }
+
+    fn malformed(&self, name: &str, error: &serde_saphyr::Error) -> ConfigError {
+        let message = format!(
+            "cannot look up '{name}': expected 'NAME: value' lines, each with a text; fix this line, goose leaves the \
+             file as it is"
+        );
+        ConfigError::malformed(Place::new(&self.path, yaml::position(error)), message)
+    }
+}
+
+impl Secrets for FileSecrets {
+    fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
+        let Some(text) = read_capped(&self.path, MAX_SECRETS_BYTES)? else { return Ok(None) };
+        self.warn_once();
+        let found: Option<Option<String>> =
+            yaml::read(&text, Pick::value(name)).map_err(|error| self.malformed(name, &error))?;
+        Ok(found.flatten().map(Secret::new))
+    }
+}
+
+fn readable_by_others(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+
+    const GROUP_AND_OTHERS: u32 = 0o077;
+    path.metadata().is_ok_and(|found| found.permissions().mode() & GROUP_AND_OTHERS != 0)
+}
+
+/// The key that switches the keyring off.
+const DISABLE_KEYRING: &str = "GOOSE_DISABLE_KEYRING";
+
+/// The environment, `secrets.yaml`, `config.yaml`, the keyring. Nothing is read yet.
+pub(super) fn secret_chain(source: &SettingsSource, user: &Arc<ConfigFile>) -> SecretChain {
+    let variables = source.environment.iter().chain(&source.flags);
+    let chain = SecretChain::default()
+        .then(variables.map(|(name, value)| (name.as_str(), value.as_str())).collect::<EnvSecrets>())
+        .then(FileSecrets::new(source.paths.secrets_file()))
+        .then(InConfig(Arc::clone(user)));
+    if is_keyring_disabled(source, user) {
+        return chain;
+    }
+    chain.then(KeyringSecrets::new(Keyring::of_system(&source.environment)))
+}
+
+/// `true`, `1` and everything else that is not a clear no: naming it means that the keyring is not wanted.
+pub(super) fn is_keyring_disabled(source: &SettingsSource, user: &ConfigFile) -> bool {
+    let written = source.variable(DISABLE_KEYRING).map(str::to_owned);
+    let in_file = || user.get::<String>(DISABLE_KEYRING).unwrap_or_else(|error| Some(error.to_string()));
+    let written = written.or_else(in_file);
+    written.is_some_and(|text| !is_no(&text))
+}
+
+/// People do write keys into `config.yaml`.
+struct InConfig(Arc<ConfigFile>);
+
+impl Secrets for InConfig {
+    fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
+        Ok(self.0.get::<String>(name)?.map(Secret::new))
+    }
+}

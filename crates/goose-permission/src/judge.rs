@@ -1,0 +1,388 @@
+//! [`Judge`]: checks one call against the mode and the rules.
+//!
+//! deny wins over ask, and ask over allow. Where no rule applies, the mode decides.
+
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use goose_extension::{FileTarget, HardLinks, JsonObject, JudgedPath};
+use serde_json::Value;
+
+use super::{
+    Mode,
+    call::{Action, CallToJudge, Origin},
+    glob::Glob,
+    inspector::{self, Objection},
+    matching::Certainty,
+    paths::Bases,
+    permissions::Permissions,
+    rule::{Effect, Rule},
+    secrets_below::{MAX_ENTRIES, Names},
+    shell::Access,
+    suggest,
+    tool_fingerprint::ToolFingerprint,
+    verdict::{Judgement, Verdict, VerdictBuilder},
+};
+
+/// The largest number of partly unknown words that are compared with the list of protected files.
+const MAX_HINTS: usize = 2000;
+
+/// The calls that run if no rule applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DefaultPolicy {
+    Everything,
+    Reading,
+    Nothing,
+}
+
+/// The state of judging one call.
+pub(super) struct Judge<'a> {
+    pub(super) permissions: &'a Permissions,
+    pub(super) call: &'a CallToJudge<'a>,
+    pub(super) bases: Bases<'a>,
+    pub(super) rules: Vec<Rule>,
+    pub(super) default_policy: DefaultPolicy,
+    pub(super) opinions: VerdictBuilder,
+    /// The files of the call, resolved once: the tool uses the same paths that are judged here.
+    files: Vec<JudgedPath>,
+    /// The files that it is known to write.
+    pub(super) writes: Vec<PathBuf>,
+    /// The hard links that are permitted for a file that is read.
+    readable_links: HardLinks,
+    /// The reason why git may run programs in the working folder, computed on first use.
+    pub(super) repository: OnceCell<Option<String>>,
+    /// Cache of resolved folders.
+    pub(super) real_folders: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
+    /// The remaining directory entries for the search for secrets.
+    pub(super) entries_left: usize,
+    /// The remaining partly unknown words to compare with the list of protected files.
+    pub(super) hints_left: usize,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(permissions: &'a Permissions, call: &'a CallToJudge<'a>) -> Self {
+        let bases = Bases { working: call.working_dir, home: permissions.home() };
+        Self {
+            permissions,
+            call,
+            bases,
+            rules: Vec::new(),
+            default_policy: DefaultPolicy::Nothing,
+            opinions: VerdictBuilder::default(),
+            files: Vec::new(),
+            writes: Vec::new(),
+            readable_links: HardLinks::Refused,
+            repository: OnceCell::new(),
+            real_folders: RefCell::default(),
+            entries_left: MAX_ENTRIES,
+            hints_left: MAX_HINTS,
+        }
+    }
+
+    pub(super) fn judgement(mut self) -> Judgement {
+        let mode = self.permissions.mode();
+        if mode == Mode::Chat {
+            let reason = "in the mode `chat` there are no tools".to_owned();
+            let verdict = Verdict::Deny { reason };
+            return Judgement { verdict, files: Vec::new(), writes: Vec::new() };
+        }
+        self.gather_rules();
+        self.look_up_files();
+        self.ask_inspectors();
+        self.default_policy = match mode {
+            Mode::Auto => DefaultPolicy::Everything,
+            Mode::SmartApprove => DefaultPolicy::Reading,
+            Mode::Approve | Mode::Chat => DefaultPolicy::Nothing,
+        };
+        self.whole_tool();
+        self.parts();
+        let (permissions, call) = (self.permissions, self.call);
+        let verdict = self.opinions.verdict(|| permissions.shown(call));
+        Judgement { verdict, files: self.files, writes: self.writes }
+    }
+
+    /// Collects the rules. If the file cannot be read, the call needs approval.
+    fn gather_rules(&mut self) {
+        match self.permissions.rules() {
+            Ok(rules) => self.rules.extend(rules.iter().cloned()),
+            Err(error) => {
+                self.rules.extend(self.permissions.given().iter().cloned());
+                self.opinions.ask(format!("the rules cannot be read: {error}"));
+            }
+        }
+        self.drop_void_rules();
+    }
+
+    /// Drops allow rules for tools whose definition has changed, and shows the difference.
+    fn drop_void_rules(&mut self) {
+        let call = self.call;
+        let concerned = |rule: &Rule| {
+            !rule.restricts()
+                && rule.is_about(call)
+                && (call.origin == Origin::Foreign || rule.tool_fingerprint().is_some())
+        };
+        if !self.rules.iter().any(concerned) {
+            return;
+        }
+        let now = Arc::new(ToolFingerprint::new(call.tool));
+        let first = self.permissions.first_seen(call.name(), &now);
+        let before = |rule: &Rule| rule.tool_fingerprint().cloned().unwrap_or_else(|| Arc::clone(&first));
+        let is_void = |rule: &Rule| concerned(rule) && before(rule).digest() != now.digest();
+        let is_still_allowed = self.rules.iter().any(|rule| concerned(rule) && !is_void(rule));
+        if let Some(rule) = self.rules.iter().rfind(|rule| !is_still_allowed && is_void(rule)) {
+            let difference = before(rule).difference(&now, self.permissions.approved_tools());
+            self.opinions.ask_unless(
+                format!(
+                    "the definition of `{}` has changed since it was allowed:\n{difference}",
+                    call.name()
+                ),
+                suggest::tool(call),
+            );
+        }
+        self.rules.retain(|rule| !is_void(rule));
+    }
+
+    fn ask_inspectors(&mut self) {
+        for inspector in self.permissions.inspectors() {
+            match inspector::ask(inspector.as_ref(), self.call) {
+                Objection::None => {}
+                Objection::Ask(reason) => self.opinions.ask(reason),
+                Objection::Deny(reason) => self.opinions.deny(reason),
+            }
+        }
+    }
+
+    /// Applies the rules about all calls of the tool.
+    fn whole_tool(&mut self) {
+        for rule in self.rules.iter().filter(|rule| rule.is_whole() && rule.is_about(self.call)) {
+            match rule.effect() {
+                Effect::Deny => self.opinions.deny(format!("the rule `{rule}` forbids it")),
+                Effect::Ask => self.opinions.ask(format!("the rule `{rule}` requires approval")),
+                Effect::Allow => self.default_policy = DefaultPolicy::Everything,
+            }
+        }
+    }
+
+    fn parts(&mut self) {
+        match self.call.action() {
+            Action::Shell(Some(command)) => self.shell(command),
+            Action::Shell(None) => self.opinions.ask("the command that it runs cannot be determined"),
+            Action::Files(access) => self.files(access),
+            Action::Other => self.other(),
+        }
+    }
+
+    /// Resolves the paths of a call to one of goose's own file tools.
+    fn look_up_files(&mut self) {
+        // Package managers hard-link files from their stores into many projects, and these are world-readable. A secret is
+        // readable by its owner only, under each of its names.
+        let is_restricted =
+            self.rules.iter().any(|rule| rule.restricts() && rule.is_about_access(Access::Read));
+        self.readable_links = if is_restricted { HardLinks::Refused } else { HardLinks::AllowedIfPublic };
+        let (Action::Files(access), Some(paths)) = (self.call.action(), self.call.paths()) else { return };
+        // Without a path, the tool uses the whole working folder.
+        let paths = if paths.is_empty() { vec!["."] } else { paths };
+        for given in paths {
+            let target = self.bases.resolve(given).map(|path| {
+                let hard_links = self.hard_links(access, given, &path);
+                FileTarget { path, hard_links }
+            });
+            self.files.push(JudgedPath { given: given.to_owned(), target });
+        }
+    }
+
+    /// Returns the hard links that are permitted for a file. Another name of the file may be protected, so a file with
+    /// several names needs approval, and the approval is for this file.
+    fn hard_links(&mut self, access: Access, given: &str, path: &Path) -> HardLinks {
+        // Writing to such a file changes it under all of its names.
+        let permitted = if access == Access::Write { HardLinks::Refused } else { self.readable_links };
+        match fs::symlink_metadata(path) {
+            Ok(metadata) if !permitted.permit(&metadata) => {
+                let given = shown(given);
+                self.opinions
+                    .ask(format!("`{given}` has other names (hard links), and may be a protected file"));
+                HardLinks::of_file(&metadata)
+            }
+            _ => permitted,
+        }
+    }
+
+    /// Judges a call to one of goose's own file tools.
+    fn files(&mut self, access: Access) {
+        if self.call.paths().is_none() {
+            return self.opinions.ask("the files that it uses cannot be determined");
+        }
+        for file in self.files.clone() {
+            match &file.target {
+                Ok(target) => self.judge_path(access, &file.given, &target.path, Means::Tool),
+                Err(reason) => self.opinions.ask(reason),
+            }
+        }
+    }
+
+    /// Judges the use of a path that is not resolved yet.
+    pub(super) fn path(&mut self, access: Access, path: &str, means: Means) {
+        match self.bases.resolve(path) {
+            Ok(resolved) => {
+                self.hard_links(access, path, &resolved);
+                self.judge_path(access, path, &resolved, means);
+            }
+            Err(reason) => self.opinions.ask(reason),
+        }
+    }
+
+    /// Judges the use of a file by a tool or by the shell.
+    fn judge_path(&mut self, access: Access, path: &str, resolved: &Path, means: Means) {
+        let written = match self.bases.absolute(path) {
+            Ok(written) => written,
+            Err(reason) => return self.opinions.ask(reason),
+        };
+        if access == Access::Write {
+            self.writes.push(resolved.to_owned());
+        }
+        // The tools that edit a file also show parts of it.
+        let shows = access == Access::Write && means == Means::Tool;
+        let about = |rule: &&Rule| {
+            rule.is_about_access(access)
+                || (means == Means::Tool && rule.is_about(self.call))
+                || (shows && rule.restricts() && rule.is_about_access(Access::Read))
+        };
+        let mut is_allowed = false;
+        let mut found = Vec::new();
+        for rule in self.rules.iter().filter(about) {
+            let certainty = match (rule.is_whole(), rule.path()) {
+                (true, _) => Certainty::Yes,
+                (false, None) => Certainty::Maybe,
+                (_, Some(pattern)) if rule.restricts() => pattern.restricts(&written, resolved, self.bases),
+                (_, Some(pattern)) if pattern.allows(resolved, self.bases) => Certainty::Yes,
+                _ => Certainty::No,
+            };
+            match (rule.effect(), certainty) {
+                (Effect::Allow, certainty) => is_allowed |= certainty == Certainty::Yes,
+                _ => found.push((rule.clone(), certainty)),
+            }
+        }
+        for (rule, certainty) in found {
+            self.restriction(&rule, certainty, path);
+        }
+        if let Some(rule) = self.permissions.protected().find(access, &written, resolved) {
+            self.protects(rule, access, resolved, path);
+        } else if means == Means::Tool && access == Access::Read {
+            // Tools that walk folders skip hidden files.
+            self.protect_below(resolved, Names::NotHidden, path);
+        }
+        let runs = match self.default_policy {
+            DefaultPolicy::Everything => true,
+            DefaultPolicy::Reading => access == Access::Read,
+            DefaultPolicy::Nothing => access == Access::Read && means == Means::Shell,
+        };
+        if !is_allowed && !runs {
+            let verb = if access == Access::Read { "reads" } else { "writes" };
+            let reason = format!("it {verb} `{}`", resolved.display());
+            self.opinions.ask_unless(reason, suggest::path(access, resolved, self.bases));
+        }
+    }
+
+    /// Applies a restricting rule to a part of the call.
+    pub(super) fn restriction(&mut self, rule: &Rule, certainty: Certainty, what: &str) {
+        match (rule.effect(), certainty) {
+            (_, Certainty::No) | (Effect::Allow, _) => {}
+            (Effect::Deny, Certainty::Yes) => {
+                self.opinions.deny(format!("the rule `{rule}` forbids `{}`", shown(what)));
+            }
+            (Effect::Ask, Certainty::Yes) => {
+                self.opinions.ask(format!("the rule `{rule}` requires approval for `{}`", shown(what)));
+            }
+            (_, Certainty::Maybe) => {
+                self.opinions.ask(format!("the rule `{rule}` may apply to `{}`", shown(what)));
+            }
+        }
+    }
+
+    /// Judges a call to any other tool.
+    fn other(&mut self) {
+        let mut is_allowed = false;
+        let about: Vec<Rule> =
+            self.rules.iter().filter(|rule| !rule.is_whole() && rule.is_about(self.call)).cloned().collect();
+        for rule in about {
+            let certainty = self.named(&rule);
+            match rule.effect() {
+                Effect::Allow => is_allowed |= certainty == Certainty::Yes,
+                _ => self.restriction(&rule, certainty, self.call.name()),
+            }
+        }
+        let runs = match self.default_policy {
+            DefaultPolicy::Everything => true,
+            _ if self.call.concern.is_some() => false,
+            // A program in code mode, or a delegate, has no effect by itself, and each of its calls is judged. Asking about
+            // both would teach users to approve what they cannot judge, and then its calls.
+            _ if self.call.only_calls_tools() => true,
+            DefaultPolicy::Reading => self.call.is_read_only(),
+            DefaultPolicy::Nothing => false,
+        };
+        if !is_allowed && !runs {
+            let reason = match (self.call.concern, self.default_policy, self.call.origin) {
+                (Some(concern), ..) => concern,
+                (None, DefaultPolicy::Reading, Origin::Own) => "it may change something",
+                (None, DefaultPolicy::Reading, Origin::Foreign) => {
+                    "it is not part of goose, so its effects are unknown"
+                }
+                _ => "every call needs approval",
+            };
+            // A rule for all calls would also allow those that others are concerned about.
+            let rule = suggest::tool(self.call).filter(|_| self.call.concern.is_none());
+            self.opinions.ask_unless(reason, rule);
+        }
+    }
+
+    /// Matches a rule's pattern against the arguments of this call.
+    fn named(&self, rule: &Rule) -> Certainty {
+        if let Some(named) = rule.named() {
+            return named
+                .iter()
+                .map(|(name, glob)| argument(self.call.arguments, name, glob))
+                .min()
+                .unwrap_or(Certainty::No);
+        }
+        let (Some(pattern), Some(paths)) = (rule.path(), self.call.paths()) else { return Certainty::Maybe };
+        let certainty = |path: &str| match (self.bases.absolute(path), self.bases.resolve(path)) {
+            (Ok(written), Ok(resolved)) => pattern.restricts(&written, &resolved, self.bases),
+            _ => Certainty::Maybe,
+        };
+        // An allow rule matches with certainty only by named arguments.
+        let found = paths.into_iter().map(certainty).max().unwrap_or(Certainty::Maybe);
+        if rule.restricts() { found } else { Certainty::No }
+    }
+}
+
+/// The way in which a file is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Means {
+    Tool,
+    Shell,
+}
+
+fn argument(arguments: &JsonObject, name: &str, glob: &Glob) -> Certainty {
+    let matches = |text: &str| if glob.matches(text) { Certainty::Yes } else { Certainty::No };
+    match arguments.get(name) {
+        None | Some(Value::Null) => Certainty::No,
+        Some(Value::String(text)) => matches(text),
+        Some(value @ (Value::Number(_) | Value::Bool(_))) => matches(&value.to_string()),
+        Some(_) => Certainty::Maybe,
+    }
+}
+
+/// Shortens a text for a reason.
+pub(super) fn shown(text: &str) -> String {
+    const MAX_CHARS: usize = 120;
+    let mut shown: String = text.chars().take(MAX_CHARS).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,328 @@
+//! [`Permissions`]: the mode and the rules of a session and its subtasks.
+
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use parking_lot::{Mutex, RwLock};
+
+use super::{
+    Mode,
+    approval_snapshot::{ApprovalSnapshot, StaleApproval},
+    call::CallToJudge,
+    inspector::Inspector,
+    judge::Judge,
+    protected::Protected,
+    rule::Rule,
+    rules_file::{RulesFile, Stamp},
+    shell,
+    tool_fingerprint::ToolFingerprint,
+    verdict::{Judgement, Verdict},
+};
+use goose_config::{ConfigError, Paths};
+
+/// The name of the file of rules.
+const FILE_NAME: &str = "permission.yaml";
+
+/// The largest number of external tools that are checked for changes while goose runs.
+const MAX_SEEN: usize = 4096;
+
+/// Options for [`Permissions::new`].
+#[derive(Default)]
+pub struct PermissionOptions {
+    mode: Mode,
+    paths: Option<Paths>,
+    home: Option<PathBuf>,
+    rules: Vec<Rule>,
+    inspectors: Vec<Arc<dyn Inspector>>,
+    shell: Option<String>,
+}
+
+impl PermissionOptions {
+    /// Creates options with a mode and no rules.
+    pub fn new(mode: Mode) -> Self {
+        Self { mode, ..Self::default() }
+    }
+
+    /// Loads and stores rules in goose's config folder.
+    pub fn with_paths(mut self, paths: &Paths) -> Self {
+        self.paths = Some(paths.clone());
+        self
+    }
+
+    /// Sets the folder that `~` stands for.
+    pub fn with_home(mut self, home: impl Into<PathBuf>) -> Self {
+        self.home = Some(home.into());
+        self
+    }
+
+    /// Adds rules to those in the file.
+    pub fn with_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        self.rules.extend(rules);
+        self
+    }
+
+    /// Sets the shell that runs commands, by name or path. The default is `sh`. Only `sh` and `bash` are supported: commands for
+    /// other shells need approval.
+    pub fn with_shell(mut self, shell: impl Into<String>) -> Self {
+        self.shell = Some(shell.into());
+        self
+    }
+
+    /// Adds an additional check of every call.
+    pub fn with_inspector(mut self, inspector: Arc<dyn Inspector>) -> Self {
+        self.inspectors.push(inspector);
+        self
+    }
+}
+
+/// The mode and the rules. Subtasks get [`narrowed`](Self::narrowed) permissions, which follow every change of these and are
+/// never more permissive.
+pub struct Permissions {
+    mode: RwLock<Mode>,
+    parent: Option<Arc<Self>>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    file: Option<RulesFile>,
+    approved_tools: PathBuf,
+    home: Option<PathBuf>,
+    given: Vec<Rule>,
+    paths: Option<Paths>,
+    /// Made when the first call is judged.
+    protected: OnceLock<Protected>,
+    inspectors: Vec<Arc<dyn Inspector>>,
+    /// The shell, if its language is not supported.
+    unsupported_shell: Option<String>,
+    cached: RwLock<Option<CachedRules>>,
+    has_reported_problem: AtomicBool,
+    has_checked_tools: AtomicBool,
+    /// The external tools as they were when first seen.
+    seen: Mutex<HashMap<String, Arc<ToolFingerprint>>>,
+}
+
+/// The rules as of the last read.
+#[derive(Clone)]
+struct CachedRules {
+    stamp: Stamp,
+    rules: Result<Arc<[Rule]>, ConfigError>,
+}
+
+impl Permissions {
+    /// Creates permissions. If the file of rules cannot be read, every call needs approval, and
+    /// [`problem`](Self::problem) reports it.
+    pub fn new(options: PermissionOptions) -> Arc<Self> {
+        let paths = options.paths.as_ref();
+        let shared = Shared {
+            file: paths.map(|paths| RulesFile::new(paths.config.join(FILE_NAME))),
+            approved_tools: paths.map(|paths| paths.data.join("approved_tools")).unwrap_or_default(),
+            protected: OnceLock::new(),
+            home: options.home,
+            given: options.rules,
+            inspectors: options.inspectors,
+            unsupported_shell: options.shell.filter(|shell| !shell.is_empty() && !shell::is_supported(shell)),
+            cached: RwLock::default(),
+            has_reported_problem: AtomicBool::new(false),
+            has_checked_tools: AtomicBool::new(false),
+            seen: Mutex::default(),
+            paths: options.paths,
+        };
+        Arc::new(Self { mode: RwLock::new(options.mode), parent: None, shared: Arc::new(shared) })
+    }
+
+    /// Returns the effective mode: the strictest of these permissions and their parents.
+    pub fn mode(&self) -> Mode {
+        let own = *self.mode.read();
+        self.parent.as_ref().map_or(own, |parent| own.stricter(parent.mode()))
+    }
+
+    /// Changes the mode of these permissions. The modes of the parents still apply.
+    pub fn set_mode(&self, mode: Mode) {
+        *self.mode.write() = mode;
+    }
+
+    /// Creates permissions for a subtask: the same rules, and this mode if it is stricter.
+    pub fn narrowed(self: &Arc<Self>, mode: Mode) -> Arc<Self> {
+        let (parent, shared) = (Some(Arc::clone(self)), Arc::clone(&self.shared));
+        Arc::new(Self { mode: RwLock::new(mode), parent, shared })
+    }
+
+    /// Returns the same rules in another mode, which may be more permissive. Only for explanations.
+    pub(super) fn in_mode(&self, mode: Mode) -> Self {
+        Self { mode: RwLock::new(mode), parent: None, shared: Arc::clone(&self.shared) }
+    }
+
+    /// Decides about a call. If the check itself fails, the call needs approval.
+    pub fn judge(&self, call: &CallToJudge<'_>) -> Verdict {
+        self.judgement(call).verdict
+    }
+
+    /// Decides about a call, and returns the files that it may use.
+    pub fn judgement(&self, call: &CallToJudge<'_>) -> Judgement {
+        let judged = catch_unwind(AssertUnwindSafe(|| Judge::new(self, call).judgement()));
+        judged.unwrap_or_else(|_| {
+            let reason = "the rules could not be applied to this call because of a bug in goose".to_owned();
+            let verdict = Verdict::Ask { reasons: vec![reason], always: None, shown: self.shown(call) };
+            Judgement { verdict, files: Vec::new(), writes: Vec::new() }
+        })
+    }
+
+    /// Records a call that the user approves or has edited.
+    pub fn shown(&self, call: &CallToJudge<'_>) -> ApprovalSnapshot {
+        ApprovalSnapshot::new(call, self.home())
+    }
+
+    /// Checks right before a call that its approval is still valid.
+    ///
+    /// # Errors
+    ///
+    /// Describes the change. The call must not run then.
+    pub fn still_holds(
+        &self,
+        snapshot: &ApprovalSnapshot,
+        call: &CallToJudge<'_>,
+    ) -> Result<(), StaleApproval> {
+        snapshot.check(call, self.home())?;
+        match self.judge(call) {
+            Verdict::Deny { reason } => Err(StaleApproval::Denied(reason)),
+            Verdict::Allow | Verdict::Ask { .. } => Ok(()),
+        }
+    }
+
+    /// Stores a rule in the file, for this and all later sessions.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, or the rule cannot be added without changing other text. The file is left unchanged.
+    pub fn remember(&self, rule: &Rule) -> Result<(), ConfigError> {
+        let Some(file) = &self.shared.file else { return Err(ConfigError::NoHome) };
+        file.add(rule)?;
+        if let Some(tool) = rule.tool_fingerprint() {
+            tool.save(&self.shared.approved_tools);
+        }
+        *self.shared.cached.write() = None;
+        Ok(())
+    }
+
+    /// Returns the error in the file of rules, once.
+    pub fn problem(&self) -> Option<String> {
+        let error = self.rules().err()?;
+        let is_first = !self.shared.has_reported_problem.swap(true, Ordering::Relaxed);
+        is_first.then(|| format!("{error}. Until this is fixed, every tool call needs approval."))
+    }
+
+    /// Returns the restricting rules that match none of these tools, given by the names that the model sees. A misspelt
+    /// rule protects nothing.
+    pub fn rules_about_no_tool<'n>(&self, tools: impl Iterator<Item = &'n str> + Clone) -> Vec<Rule> {
+        let rules = self.rules().unwrap_or_default();
+        let is_unmatched = |rule: &&Rule| rule.restricts() && !rule.is_about_any(tools.clone());
+        rules.iter().filter(is_unmatched).cloned().collect()
+    }
+
+    /// Returns a warning about [rules that match no tool](Self::rules_about_no_tool), once.
+    pub fn unmatched_rules_warning<'n>(
+        &self,
+        tools: impl Iterator<Item = &'n str> + Clone,
+    ) -> Option<String> {
+        let has_tools = tools.clone().next().is_some();
+        if !has_tools || self.shared.has_checked_tools.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let rules: Vec<String> =
+            self.rules_about_no_tool(tools).iter().map(|rule| format!("`{rule}`")).collect();
+        (!rules.is_empty()).then(|| {
+            let rules = rules.join(", ");
+            format!(
+                "These rules match no tool of this session, so they have no effect: {rules}. Check the names."
+            )
+        })
+    }
+
+    /// Returns the current rules of the file and those of the options.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read.
+    pub fn rules(&self) -> Result<Arc<[Rule]>, ConfigError> {
+        let shared = &self.shared;
+        let Some(file) = &shared.file else { return Ok(shared.given.clone().into()) };
+        let stamp = file.stamp();
+        let cached = shared.cached.read().clone();
+        if let Some(cached) = cached.filter(|cached| cached.stamp == stamp) {
+            return cached.rules;
+        }
+        let rules = file.read().map(|rules| rules.into_iter().chain(shared.given.iter().cloned()).collect());
+        *shared.cached.write() = Some(CachedRules { stamp, rules: rules.clone() });
+        rules
+    }
+
+    /// Returns the path of the file of rules.
+    pub fn file(&self) -> Option<&Path> {
+        self.shared.file.as_ref().map(RulesFile::path)
+    }
+
+    /// Returns the rules of the options, which apply even if the file cannot be read.
+    pub(super) fn given(&self) -> &[Rule] {
+        &self.shared.given
+    }
+
+    /// The built-in rules about protected files. They hold in every mode, besides those of people.
+    pub fn protected_files(&self) -> impl Iterator<Item = &Rule> {
+        self.protected().rules()
+    }
+
+    /// Makes the list of protected files, which the first judgement would otherwise wait for.
+    pub fn prepare(&self) {
+        self.protected();
+    }
+
+    pub(super) fn protected(&self) -> &Protected {
+        let Shared { protected, paths, home, .. } = &*self.shared;
+        protected.get_or_init(|| Protected::new(paths.as_ref(), home.as_deref()))
+    }
+
+    pub(super) fn home(&self) -> Option<&Path> {
+        self.shared.home.as_deref()
+    }
+
+    pub(super) fn inspectors(&self) -> &[Arc<dyn Inspector>] {
+        &self.shared.inspectors
+    }
+
+    /// Returns the shell that runs commands, if its language is not supported.
+    pub(super) fn unsupported_shell(&self) -> Option<&str> {
+        self.shared.unsupported_shell.as_deref()
+    }
+
+    pub(super) fn approved_tools(&self) -> &Path {
+        &self.shared.approved_tools
+    }
+
+    /// Returns the tool as it was when first seen.
+    pub(super) fn first_seen(&self, name: &str, now: &Arc<ToolFingerprint>) -> Arc<ToolFingerprint> {
+        let mut seen = self.shared.seen.lock();
+        if let Some(first) = seen.get(name) {
+            return Arc::clone(first);
+        }
+        if seen.len() < MAX_SEEN {
+            seen.insert(name.to_owned(), Arc::clone(now));
+        }
+        Arc::clone(now)
+    }
+}
+
+impl std::fmt::Debug for Permissions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Permissions")
+            .field("mode", &self.mode())
+            .field("file", &self.file())
+            .finish_non_exhaustive()
+    }
+}

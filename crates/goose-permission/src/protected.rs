@@ -1,0 +1,323 @@
+//! The built-in list of protected files: files that make programs run later, and secrets.
+//!
+//! Each entry is an ordinary ask rule that applies in every mode, in addition to the user's rules. They are separate from the
+//! user's rules because they do not make goose ask about commands that it cannot analyse: in `auto`, it asks only about
+//! paths that are on the list or look like one.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
+
+use super::{
+    glob::Glob,
+    paths::{Bases, PatternPart, parts_match},
+    protected_paths::{KEY_SUFFIXES, PROJECT_SECRETS, SECRETS, WRITES},
+    rule::{Effect, Rule},
+    shell::{Access, Word},
+};
+use goose_config::Paths;
+
+/// Common names, which alone do not make a partly unknown path a protected one.
+const COMMON_NAMES: [&str; 6] = ["bin", "config", "etc", "fd", "repo", "share"];
+
+/// Placeholder for the unknown parts of a word.
+const UNKNOWN: char = '\0';
+
+/// The entries that do not depend on the home folder.
+static EVERYWHERE: LazyLock<List> = LazyLock::new(|| List::load(|text| !text.starts_with('~'), None));
+
+/// The built-in list.
+#[derive(Debug)]
+pub(super) struct Protected {
+    /// The part that depends on the places of goose's folders and the home.
+    here: List,
+    /// goose's own folders.
+    own: Vec<PathBuf>,
+}
+
+/// Rules, indexed for fast lookup.
+#[derive(Debug, Default)]
+struct List {
+    entries: Vec<Entry>,
+    /// The entries by the last literal name of their paths.
+    by_name: HashMap<String, Vec<usize>>,
+    /// The entries without a literal name, by their patterns, which contain a dot.
+    by_glob: Vec<(Glob, usize)>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    rule: Rule,
+    access: Access,
+    kind: Kind,
+    /// The components from the root, in lower case; several if links lead to the place.
+    places: Vec<Vec<PatternPart>>,
+    /// The last components.
+    tail: Vec<PatternPart>,
+}
+
+/// The kind of a protected file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A file or folder of the user.
+    Personal,
+    /// A file of a project.
+    Project,
+    /// A file with the suffix of a key. Many are not secret.
+    KeySuffix,
+}
+
+/// The secrets to search for in folders that a command walks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SecretScope {
+    Personal,
+    PersonalAndProject,
+}
+
+impl List {
+    /// Creates a list from the patterns that satisfy `is_included`.
+    fn load(is_included: impl Fn(&str) -> bool, home: Option<&Path>) -> Self {
+        let mut list = Self::default();
+        for (access, kind, texts) in [
+            (Access::Write, Kind::Personal, WRITES),
+            (Access::Write, Kind::Personal, SECRETS),
+            (Access::Write, Kind::KeySuffix, KEY_SUFFIXES),
+            (Access::Read, Kind::Personal, SECRETS),
+            (Access::Read, Kind::KeySuffix, KEY_SUFFIXES),
+            (Access::Read, Kind::Project, PROJECT_SECRETS),
+        ] {
+            texts.iter().filter(|text| is_included(text)).for_each(|text| list.add(access, kind, text, home));
+        }
+        list
+    }
+
+    fn add(&mut self, access: Access, kind: Kind, pattern: &str, home: Option<&Path>) {
+        let verb = if access == Access::Read { "read" } else { "write" };
+        let Ok(rule) = Rule::parse(Effect::Ask, &format!("{verb} {pattern}")) else { return };
+        let bases = Bases { working: Path::new("/"), home };
+        let Some(places) = rule.path().and_then(|path| path.places_from_root(bases)) else { return };
+        let index = self.entries.len();
+        for place in &places {
+            match place.iter().filter_map(PatternPart::literal).next_back() {
+                Some(name) => self.by_name.entry(name.to_owned()).or_default().push(index),
+                None => self
+                    .by_glob
+                    .extend(place.iter().filter_map(PatternPart::glob).cloned().map(|glob| (glob, index))),
+            }
+        }
+        let tail = tail(places.first().map_or(&[], Vec::as_slice));
+        self.entries.push(Entry { rule, access, kind, places, tail });
+    }
+
+    /// Adds goose's own folders. The state folder as a whole stays readable: it contains outputs of commands for the model.
+    fn add_own(&mut self, paths: &Paths) {
+        let read = ["history.txt", "logs", "trusted.yaml"].map(|name| paths.state.join(name));
+        let logins = paths.logins();
+        let written = own_folders(paths).map(|path| (Access::Write, path));
+        let read = read.iter().chain([&paths.config, &paths.data, &logins]).map(|path| (Access::Read, path));
+        for (access, path) in written.into_iter().chain(read) {
+            if let Some(path) = path.to_str().filter(|path| !path.contains('*')) {
+                self.add(access, Kind::Personal, &format!("{path}/**"), None);
+            }
+        }
+    }
+
+    fn find(&self, access: Access, names: &[&str]) -> Option<&Entry> {
+        let named = names.iter().filter_map(|name| self.by_name.get(*name)).flatten();
+        let dotted: Vec<&str> = names.iter().filter(|name| name.contains('.')).copied().collect();
+        let has_match = |(glob, _): &&(Glob, usize)| dotted.iter().any(|name| glob.matches(name));
+        let by_glob = self.by_glob.iter().filter(has_match).map(|(_, index)| index);
+        let is_meant = |entry: &&Entry| {
+            let mut places = entry.places.iter();
+            entry.access == access
+                && places.any(|place| parts_match(place, names, |glob, name| glob.matches(name), |_| true))
+        };
+        named.chain(by_glob).map(|index| &self.entries[*index]).find(is_meant)
+    }
+}
+
+fn own_folders(paths: &Paths) -> [&PathBuf; 4] {
+    [&paths.config, &paths.data, &paths.state, &paths.cache]
+}
+
+impl Protected {
+    pub(super) fn new(paths: Option<&Paths>, home: Option<&Path>) -> Self {
+        let mut here = List::load(|text| text.starts_with('~'), home);
+        let mut own = Vec::new();
+        if let Some(paths) = paths {
+            here.add_own(paths);
+            for folder in own_folders(paths) {
+                own.extend(super::paths::resolve(folder).ok());
+                own.push(folder.clone());
+            }
+        }
+        Self { here, own }
+    }
+
+    /// The rules, for people to see.
+    pub(super) fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.lists().into_iter().flat_map(|list| &list.entries).map(|entry| &entry.rule)
+    }
+
+    /// Returns the rule that protects a file.
+    pub(super) fn find(&self, access: Access, written: &Path, resolved: &Path) -> Option<&Rule> {
+        self.entry(access, written, resolved).map(|entry| &entry.rule)
+    }
+
+    fn entry(&self, access: Access, written: &Path, resolved: &Path) -> Option<&Entry> {
+        let find = |path: &Path| {
+            let path = path.to_string_lossy().to_lowercase();
+            // Some file systems ignore case.
+            let names: Vec<&str> = names_of(&path).collect();
+            self.lists().into_iter().find_map(|list| list.find(access, &names))
+        };
+        find(resolved).or_else(|| if written == resolved { None } else { find(written) })
+    }
+
+    fn lists(&self) -> [&List; 2] {
+        [&self.here, &EVERYWHERE]
+    }
+
+    /// Like [`find`](Self::find), for a word of a command. A name without a folder, such as `.env` or `.data.key`, is often not a
+    /// file, so it counts only if the file exists.
+    pub(super) fn find_word(
+        &self,
+        access: Access,
+        text: &str,
+        written: &Path,
+        resolved: &Path,
+    ) -> Option<&Rule> {
+        let entry = self.entry(access, written, resolved)?;
+        let needs_file = !text.contains('/') && (access == Access::Read || entry.kind == Kind::KeySuffix);
+        (!needs_file || resolved.symlink_metadata().is_ok()).then_some(&entry.rule)
+    }
+
+    /// Returns the rule that protects a secret found in a folder.
+    pub(super) fn find_met(&self, path: &Path, within: SecretScope) -> Option<&Rule> {
+        let entry = self.entry(Access::Read, path, path)?;
+        let is_meant = match entry.kind {
+            Kind::Personal => true,
+            Kind::Project => within == SecretScope::PersonalAndProject,
+            Kind::KeySuffix => false,
+        };
+        is_meant.then_some(&entry.rule)
+    }
+
+    /// Returns true if an entry of the list has this name. Fast, for folders with many files.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        let is_lower = name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+        let name = if is_lower { Cow::Borrowed(name) } else { Cow::Owned(name.to_lowercase()) };
+        self.lists().iter().any(|list| list.by_name.contains_key(&*name))
+    }
+
+    /// Returns true if this folder is, or contains, one of goose's own folders.
+    pub(super) fn has_own_below(&self, folder: &Path) -> bool {
+        self.own.iter().any(|own| own.starts_with(folder))
+    }
+
+    /// Returns the rule that protects a file which a partly unknown word may name.
+    pub(super) fn hinted(&self, access: Access, word: &Word, home: Option<&Path>) -> Option<&Rule> {
+        if word.text.is_some() {
+            return None;
+        }
+        let known = known_parts(word).join("\0").to_lowercase();
+        let known = match (known.strip_prefix("~/"), home.and_then(Path::to_str)) {
+            (Some(rest), Some(home)) => format!("{}/{rest}", home.to_lowercase()),
+            _ => known,
+        };
+        let names: Vec<HalfKnown<'_>> = names_of(&known).map(HalfKnown::new).collect();
+        let telling: Vec<&HalfKnown<'_>> = names.iter().filter(|name| name.is_telling()).collect();
+        if telling.is_empty() {
+            return None;
+        }
+        let is_hinted = |entry: &&Entry| {
+            let parts = || entry.tail.iter().filter_map(PatternPart::glob);
+            entry.access == access
+                && parts().any(|glob| !glob.is_any() && telling.iter().any(|name| name.fits(glob)))
+                && parts_match(&entry.tail_anywhere(), &names, |glob, name| name.fits(glob), |_| true)
+        };
+        let mut entries = self.lists().into_iter().flat_map(|list| &list.entries);
+        entries.find(is_hinted).map(|entry| &entry.rule)
+    }
+}
+
+impl Entry {
+    /// Returns a pattern for the last components at any place in a path.
+    fn tail_anywhere(&self) -> Vec<PatternPart> {
+        let mut pattern = vec![PatternPart::AnyDepth];
+        pattern.extend(self.tail.iter().cloned());
+        pattern.push(PatternPart::AnyDepth);
+        pattern
+    }
+}
+
+/// Returns the known parts of a word, without the letters of choices such as `[ab]`.
+pub(super) fn known_parts(word: &Word) -> Vec<&str> {
+    let behind_choice = |piece: &'_ String| piece.rfind(']').map_or(0, |end| end + 1);
+    let parts = word.pieces().iter().enumerate();
+    parts.map(|(index, piece)| if index == 0 { piece } else { &piece[behind_choice(piece)..] }).collect()
+}
+
+/// Returns the components of a path.
+fn names_of(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|name| !matches!(*name, "" | "." | ".."))
+}
+
+/// A name that may be partly unknown.
+struct HalfKnown<'n> {
+    name: &'n str,
+    /// The known part.
+    known: String,
+    /// The possible names, if a part is unknown.
+    glob: Option<Glob>,
+}
+
+impl<'n> HalfKnown<'n> {
+    fn new(name: &'n str) -> Self {
+        let glob = || Glob::from_pieces(name.split(UNKNOWN).map(str::to_owned).collect());
+        Self { name, known: name.replace(UNKNOWN, ""), glob: name.contains(UNKNOWN).then(glob) }
+    }
+
+    /// Returns true if the known part is specific enough to identify a file.
+    fn is_telling(&self) -> bool {
+        self.name.contains(|c: char| c.is_alphanumeric())
+            && !COMMON_NAMES.contains(&self.name.trim_matches(UNKNOWN))
+    }
+
+    /// Returns true if the name may match a pattern. A name with a known suffix, such as `$x.json`, does not match `.mcp.json`.
+    fn fits(&self, pattern: &Glob) -> bool {
+        match (&self.glob, pattern.literal()) {
+            (Some(glob), Some(literal)) => {
+                let is_other =
+                    self.name.starts_with("\0.") && literal.starts_with('.') && self.name[1..] != *literal;
+                !is_other && glob.matches(literal)
+            }
+            // The name is completely unknown.
+            (Some(_), None) if self.known.is_empty() => true,
+            _ => pattern.matches(&self.known),
+        }
+    }
+}
+
+/// Returns the last two components of a pattern before a final `**`.
+fn tail(place: &[PatternPart]) -> Vec<PatternPart> {
+    let end = place.iter().rposition(|part| *part != PatternPart::AnyDepth).map_or(0, |at| at + 1);
+    place[end.saturating_sub(2)..end].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_without_a_known_name_have_a_dot() {
+        assert!(EVERYWHERE.by_glob.len() > KEY_SUFFIXES.len());
+        for (glob, index) in &EVERYWHERE.by_glob {
+            let rule = &EVERYWHERE.entries[*index].rule;
+            assert!(!glob.is_any() && !glob.matches(".") && rule.text().contains('.'), "{rule}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The folders that a command uses: those that it names or walks, and the default one if it names none.
+
+use super::{
+    read_only::is_read_only,
+    word::{Reach, Word},
+};
+use crate::{glob::Glob, protected::known_parts, secrets_below::Names};
+
+/// Programs that walk folders.
+const WALKERS: [&str; 16] = [
+    "ack", "ag", "cp", "du", "fd", "fdfind", "find", "mv", "rg", "rsync", "scp", "tar", "tree", "zip", "7z",
+    "git",
+];
+
+/// Letters of options that take no value in any search program.
+const PLAIN_LETTERS: &str = "rRniIlLcHhosvwxEFPaqb";
+
+/// Returns true if a command uses everything below a folder.
+pub(crate) fn looks_below(words: &[Word]) -> bool {
+    let Some(program) = words.first().and_then(Word::program) else { return true };
+    match program {
+        "grep" | "egrep" | "fgrep" => {
+            has_letter(words, "rRd") || has_long(words, &["--rec", "--der", "--dir"])
+        }
+        "ls" => has_letter(words, "R") || has_long(words, &["--rec"]),
+        _ => WALKERS.contains(&program),
+    }
+}
+
+/// Returns true if a command shows names, sizes and other metadata of files but not their content.
+pub(crate) fn shows_names_only(words: &[Word]) -> bool {
+    const PROGRAMS: [&str; 8] = ["du", "file", "find", "ls", "readlink", "realpath", "stat", "tree"];
+    let reads_names =
+        |text: &str| text.starts_with("--fi") || text.starts_with("--fr") || text.starts_with("-files0");
+    words.first().and_then(Word::program).is_some_and(|program| PROGRAMS.contains(&program))
+        && is_read_only(words)
+        && words
+            .iter()
+            .all(|word| word.text.as_deref().is_none_or(|text| !reads_names(text) && !text.starts_with("-f")))
+}
+
+/// Returns the names in a folder that a command walks to show the content of files; `None` if it shows none.
+pub(crate) fn shows_below(words: &[Word]) -> Option<Names> {
+    let program = words.first().and_then(Word::program)?;
+    if !matches!(program, "grep" | "egrep" | "fgrep" | "diff" | "git" | "rg") {
+        return None;
+    }
+    // Files that `xargs` adds are not options.
+    let known: Vec<Word> = words.iter().filter(|word| word.text.is_some()).cloned().collect();
+    let shows_all = match program {
+        "diff" => has_letter(&known, "r") || has_long(&known, &["--rec"]),
+        "git" => has_long(&known, &["--no-index", "--unt"]),
+        "rg" if has_letter(&known, "u.") || has_long(&known, &["--hid", "--unr", "--no-ig"]) => true,
+        // Files that match a glob are read even if they are hidden.
+        "rg" if !globs_of_rg(words).is_empty() => true,
+        "rg" => return Some(Names::NotHidden),
+        _ => looks_below(&known),
+    };
+    shows_all.then_some(Names::All)
+}
+
+/// Returns the names that a command shows when it lists files.
+pub(crate) fn listed_names(words: &[Word]) -> Names {
+    let shows_hidden = match words.first().and_then(Word::program) {
+        Some("ls") => has_letter(words, "aAf") || has_long(words, &["--a"]),
+        Some("fd" | "fdfind") => has_letter(words, "HuI") || has_long(words, &["--hid", "--unr", "--no-ig"]),
+        _ => true,
+    };
+    if shows_hidden { Names::All } else { Names::NotHidden }
+}
+
+/// Returns the names of the files that `grep --include=…` reads; none if it may read others.
+pub(crate) fn included_names(words: &[Word]) -> Vec<Glob> {
+    let program = words.first().and_then(Word::program);
+    if program == Some("rg") {
+        let globs = globs_of_rg(words);
+        let is_name = |glob: &String| !glob.contains(['/', '?', '[', '{', '\\']);
+        return if globs.iter().all(is_name) {
+            globs.iter().map(|glob| Glob::new(glob)).collect()
+        } else {
+            Vec::new()
+        };
+    }
+    let is_grep = program.is_some_and(|program| program.ends_with("grep"));
+    let mut names = Vec::new();
+    for word in words.iter().skip(1).filter(|word| is_grep && word.may_be_option()) {
+        let text = match word.reach() {
+            Reach::Exactly(text) => text.to_owned(),
+            // The names of all files that it may stand for match it.
+            Reach::SecretScope(_) => known_parts(word).join("*"),
+            Reach::Anywhere => return Vec::new(),
+        };
+        match text.strip_prefix("--include=") {
+            Some(name) if !name.contains(['?', '[', '\\']) => names.push(Glob::new(name)),
+            // Other forms of these options, and files with such names, add more.
+            _ if text.starts_with('*') || text.starts_with("--in") => return Vec::new(),
+            _ if text.starts_with("--ex") && !text.starts_with("--exclude-dir=") => return Vec::new(),
+            _ => {}
+        }
+    }
+    names
+}
+
+/// Returns the globs of the files that `rg` reads.
+fn globs_of_rg(words: &[Word]) -> Vec<String> {
+    let mut globs = Vec::new();
+    for (index, word) in words.iter().enumerate() {
+        let text = known_parts(word).join("*");
+        let value = match text.strip_prefix("-g") {
+            None if !text.starts_with("--gl") && !text.starts_with("--igl") => continue,
+            None => text.split_once('=').map(|(_, value)| value.to_owned()),
+            Some(value) => Some(value.trim_start_matches('=').to_owned()).filter(|value| !value.is_empty()),
+        };
+        let next = || words.get(index + 1).map(|word| known_parts(word).join("*")).unwrap_or_default();
+        globs.push(value.unwrap_or_else(next));
+    }
+    globs.retain(|glob| !glob.starts_with('!'));
+    globs
+}
+
+/// Returns true if a command moves, replaces or removes whole folders, or writes into them.
+pub(crate) fn handles_folders(words: &[Word]) -> bool {
+    const HANDLERS: [&str; 18] = [
+        "chattr", "chgrp", "chmod", "chown", "cp", "docker", "find", "install", "ln", "mount", "mv",
+        "podman", "rm", "rmdir", "rsync", "setfacl", "tar", "unzip",
+    ];
+    words.first().and_then(Word::program).is_none_or(|program| HANDLERS.contains(&program))
+}
+
+/// Returns the folder that a command uses by default, if it names none.
+pub(crate) fn unnamed(words: &[Word]) -> Option<&'static str> {
+    let (program, rest) = (words.first().and_then(Word::program)?, &words[1..]);
+    let is_meant = match program {
+        "find" => rest.first().is_none_or(Word::may_be_option),
+        "rg" | "ag" | "ack" => !names_where(rest),
+        "grep" | "egrep" | "fgrep" => looks_below(words) && !names_where(rest),
+        "ls" => looks_below(words) && !has_operand(rest),
+        "tree" | "du" | "fd" | "fdfind" => !has_operand(rest),
+        "git" => git_means_all(rest),
+        _ => false,
+    };
+    is_meant.then_some(".")
+}
+
+/// Returns true unless the words of a program are never files.
+pub(crate) fn takes_files(words: &[Word]) -> bool {
+    const OTHERS: [&str; 25] = [
+        ":", "[", "basename", "break", "cd", "continue", "declare", "dirname", "echo", "exit", "export",
+        "expr", "false", "kill", "local", "printf", "pwd", "read", "readonly", "return", "seq", "sleep",
+        "test", "true", "unset",
+    ];
+    !words.first().and_then(Word::program).is_some_and(|program| OTHERS.contains(&program))
+}
+
+/// Returns the folders that options select: `git -C x`, `tar --directory=x`. `None` stands for an unknown one.
+pub(crate) fn chosen(words: &[Word]) -> Vec<Option<String>> {
+    const LONG: [&str; 8] =
+        ["--directory", "--chdir", "--cwd", "--prefix", "--work-tree", "--git-dir", "--root", "--project"];
+    let mut chosen = Vec::new();
+    let mut rest = words.iter().skip(1);
+    while let Some(word) = rest.next() {
+        let Some(text) = word.text.as_deref() else { continue };
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        if LONG.contains(&name) || matches!(text, "-C" | "-D") {
+            match value {
+                Some(value) => chosen.push(Some(value.to_owned())),
+                None => chosen.extend(rest.clone().next().map(|word| word.text.clone())),
+            }
+        } else if let Some(value) = text.strip_prefix("-C").filter(|_| !text.starts_with("--")) {
+            chosen.push(Some(value.to_owned()));
+        } else if text.starts_with('-') && !text.starts_with("--") && text.ends_with('C') {
+            chosen.extend(rest.clone().next().map(|word| word.text.clone()));
+        }
+    }
+    chosen
+}
+
+/// Returns true if a search names both a pattern and a place, without options that may take one of them as a value.
+fn names_where(rest: &[Word]) -> bool {
+    let is_plain = |word: &Word| {
+        word.text.as_deref().is_some_and(|text| match text.strip_prefix("--") {
+            Some(long) => long.contains('='),
+            None => text[1..].chars().all(|letter| PLAIN_LETTERS.contains(letter)),
+        })
+    };
+    let (options, operands): (Vec<&Word>, Vec<&Word>) = rest.iter().partition(|word| word.may_be_option());
+    options.into_iter().all(is_plain) && operands.len() >= 2
+}
+
+/// Returns true if a word is neither an option nor possibly the value of one.
+fn has_operand(rest: &[Word]) -> bool {
+    let mut after_option = false;
+    rest.iter().any(|word| {
+        let is_operand = !word.may_be_option() && !after_option;
+        after_option = word.may_be_option();
+        is_operand
+    })
+}
+
+/// Returns true for `git grep` and `git diff` without paths, which show the content of all files.
+fn git_means_all(rest: &[Word]) -> bool {
+    let text = |word: &Word| word.text.clone().unwrap_or_default();
+    let searches = rest.iter().any(|word| matches!(text(word).as_str(), "grep" | "diff"));
+    let names = rest.iter().position(|word| text(word) == "--").is_some_and(|at| at + 1 < rest.len());
+    searches && !names
+}
+
+fn has_letter(words: &[Word], letters: &str) -> bool {
+    words[1..].iter().filter(|word| word.may_be_option()).any(|word| match word.text.as_deref() {
+        Some(text) => !text.starts_with("--") && text.contains(|c| letters.contains(c)),
+        None => true,
+    })
+}
+
+fn has_long(words: &[Word], starts: &[&str]) -> bool {
+    let texts = words[1..].iter().filter_map(|word| word.text.as_deref());
+    texts.filter(|text| text.starts_with("--")).any(|text| starts.iter().any(|start| text.starts_with(start)))
+}

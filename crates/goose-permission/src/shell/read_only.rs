@@ -1,0 +1,291 @@
+//! Commands that are known to change nothing: programs, without the options that write or run something.
+//!
+//! Before adding a program, read all of its options. Programs that are not listed need approval.
+
+use super::{awk, builtins, git, sed, variables, word::Word};
+
+/// The check of a program's arguments.
+enum Check {
+    /// No option writes a file or starts a program.
+    Anything,
+    /// None of these options may be present: short letters, and long names, also abbreviated.
+    Without { short: &'static str, long: &'static [&'static str] },
+    /// A function checks the arguments.
+    Own(fn(&[Word]) -> bool),
+}
+
+use Check::{Anything, Own, Without};
+
+const NO_OUTPUT_FILE: Check = Without { short: "o", long: &["--output"] };
+
+fn check_of(program: &str) -> Option<Check> {
+    Some(match program {
+        "b2sum" | "basename" | "cal" | "cat" | "cksum" | "cmp" | "column" | "comm" | "cut" | "df"
+        | "dirname" | "du" | "echo" | "egrep" | "expand" | "expr" | "false" | "fgrep" | "fmt" | "fold"
+        | "free" | "getconf" | "grep" | "groups" | "hd" | "head" | "hexdump" | "id" | "join" | "logname"
+        | "lsb_release" | "ls" | "lsblk" | "lscpu" | "md5sum" | "netstat" | "nl" | "nproc" | "numfmt"
+        | "od" | "paste" | "pgrep" | "printenv" | "pwd" | "readlink" | "realpath" | "rev" | "seq"
+        | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum" | "sha512sum" | "sleep" | "stat"
+        | "strings" | "sum" | "tac" | "tail" | "tr" | "true" | "tsort" | "tty" | "type" | "uname"
+        | "unexpand" | "uptime" | "wc" | "which" | "whoami" | ":" => Anything,
+        "base32" | "base64" | "diff" | "shuf" => NO_OUTPUT_FILE,
+        "jq" => Own(filters_json),
+        "tree" => Without { short: "oR", long: &["--output"] },
+        "sort" => Without {
+            short: "oT",
+            long: &["--output", "--compress-program", "--temporary-directory", "--files0-from"],
+        },
+        "rg" => Without { short: "z", long: &["--pre", "--pre-glob", "--hostname-bin", "--search-zip"] },
+        "fd" | "fdfind" => Without { short: "xX", long: &["--exec", "--exec-batch"] },
+        "date" => Own(shows_date),
+        "file" => Without { short: "Cmz", long: &["--compile", "--magic-file", "--uncompress"] },
+        "printf" => Own(builtins::is_plain_printf),
+        "read" => Own(builtins::is_plain_read),
+        "set" => Own(builtins::is_plain_set),
+        "break" | "continue" | "exit" | "return" | "shift" => Own(is_number_or_none),
+        "docker" => Own(lists_containers),
+        "kubectl" => Own(lists_resources),
+        "man" => Own(searches_titles),
+        "top" => Own(shows_processes_once),
+        "find" => Own(is_plain_find),
+        "hostname" | "wait" | "env" => Own(<[Word]>::is_empty),
+        "ps" => Own(shows_no_environment),
+        "awk" | "gawk" | "mawk" | "nawk" => Own(awk::prints_only),
+        "lsof" => Without { short: "D", long: &[] },
+        "ss" => Without { short: "DFK", long: &["--diag", "--filter", "--kill"] },
+        "sed" => Own(sed::prints_only),
+        "uniq" => Own(has_one_operand),
+        "xxd" => Own(dumps),
+        "command" => {
+            Own(|rest| matches!(rest.first().and_then(|word| word.text.as_deref()), Some("-v" | "-V")))
+        }
+        "git" => Own(git::is_read_only),
+        _ => return None,
+    })
+}
+
+/// Returns true if a command is known to change nothing.
+pub(crate) fn is_read_only(words: &[Word]) -> bool {
+    let Some((program, rest)) = words.split_first() else { return false };
+    // Only by its bare name: a program with a path may be anything.
+    let Some(program) = program.text.as_deref() else { return false };
+    if is_version(rest) && ["bash", "clang", "docker", "gcc", "git", "make"].contains(&program) {
+        return true;
+    }
+    if matches!(program, "test" | "[") {
+        return builtins::is_plain_test(words);
+    }
+    match check_of(program) {
+        Some(Anything) => true,
+        Some(Without { short, long }) => {
+            rest.iter().all(|word| !word.may_be_option() || avoids(word, short, long))
+        }
+        Some(Own(check)) => check(rest),
+        None => false,
+    }
+}
+
+/// Returns the first of these variables that may change the effect of a command as an error.
+pub(crate) fn has_harmless_variables(words: &[Word], variables: &[String]) -> Result<(), String> {
+    // `IFS` only tells `read` where to split a line.
+    let is_read = words.first().and_then(|word| word.text.as_deref()) == Some("read");
+    let is_fine = |name: &&String| variables::is_harmless(name) || (is_read && *name == "IFS");
+    variables.iter().find(|name| !is_fine(name)).map_or(Ok(()), |name| Err(name.clone()))
+}
+
+/// Returns true if a program changes nothing with any arguments, so that a rule may allow all of them.
+pub(crate) fn is_always_read_only(program: &str) -> bool {
+    matches!(check_of(program), Some(Anything))
+}
+
+/// Returns true if an option is known and is none of these.
+pub(super) fn avoids(word: &Word, short: &str, long: &[&str]) -> bool {
+    let Some(text) = word.text.as_deref() else { return false };
+    if text.starts_with("--") {
+        let name = text.split('=').next().unwrap_or(text);
+        return name == "--" || !long.iter().any(|bad| bad.starts_with(name));
+    }
+    !text[1..].chars().any(|letter| short.contains(letter))
+}
+
+fn is_version(rest: &[Word]) -> bool {
+    matches!(rest, [one] if one.text.as_deref() == Some("--version"))
+}
+
+/// Returns true for `node --version`, `pip list`. They change nothing, unless a file in the folder selects another program, as
+/// with rustup or pyenv.
+pub(crate) fn asks_version(words: &[Word]) -> bool {
+    const PROGRAMS: [&str; 8] = ["cargo", "java", "node", "npm", "python", "python3", "ruby", "rustc"];
+    let program = words.first().and_then(|word| word.text.as_deref());
+    let is_short = matches!(words, [_, one] if one.text.as_deref() == Some("-v"))
+        && matches!(program, Some("node" | "npm"));
+    let rest: Option<Vec<&str>> = words.iter().skip(1).map(|word| word.text.as_deref()).collect();
+    let lists_packages = matches!(program, Some("pip" | "pip3"))
+        && match rest.as_deref() {
+            Some(["list" | "freeze"]) => true,
+            Some(["show", name]) => !name.starts_with('-'),
+            _ => false,
+        };
+    let is_one = program.is_some_and(|program| PROGRAMS.contains(&program));
+    lists_packages || (is_one && (is_short || is_version(&words[1..])))
+}
+
+/// Returns true for a search that does nothing but run other commands, which are judged separately.
+pub(crate) fn only_carries(words: &[Word]) -> bool {
+    let is_find = words.first().and_then(|word| word.text.as_deref()) == Some("find");
+    is_find && find_without(&words[1..], &[])
+}
+
+fn is_plain_find(rest: &[Word]) -> bool {
+    find_without(rest, &["-exec", "-execdir"])
+}
+
+/// Returns true for a search without these options, without options that change something, and without a list of files.
+fn find_without(rest: &[Word], others: &[&str]) -> bool {
+    const BAD: [&str; 8] =
+        ["-ok", "-okdir", "-delete", "-files0-from", "-fprint", "-fprint0", "-fprintf", "-fls"];
+    rest.iter().all(|word| match word.text.as_deref() {
+        Some(text) => !BAD.contains(&text) && !others.contains(&text),
+        None => !word.may_be_option(),
+    })
+}
+
+/// Returns true for `jq '.a' x.json` with a known filter that reads no other files.
+fn filters_json(rest: &[Word]) -> bool {
+    let is_plain = |word: &Word| match word.text.as_deref() {
+        Some(text) if text.starts_with('-') => avoids(word, "fL", &["--from-file", "--library-path"]),
+        Some(text) => !text.contains("import") && !text.contains("include"),
+        None => !word.may_be_option(),
+    };
+    let filter = rest.iter().find(|word| !word.may_be_option());
+    let gives_values = |word: &Word| word.text.as_deref().is_some_and(|text| text.starts_with("--"));
+    let is_known = match rest.iter().any(gives_values) {
+        true => rest.iter().all(|word| word.text.is_some()),
+        false => filter.is_some_and(|filter| filter.text.is_some()),
+    };
+    is_known && rest.iter().all(is_plain)
+}
+
+/// Returns true for the arguments of `exit`, `exit 1`, `exit $?`.
+fn is_number_or_none(rest: &[Word]) -> bool {
+    match rest {
+        [] => true,
+        [one] => match one.text.as_deref() {
+            Some(text) => !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()),
+            None => !one.splits() && one.pieces().iter().all(String::is_empty),
+        },
+        _ => false,
+    }
+}
+
+/// Returns true for docker commands that list containers, images and logs of the local service.
+fn lists_containers(rest: &[Word]) -> bool {
+    let Some((command, options)) = rest.split_first() else { return false };
+    matches!(command.text.as_deref(), Some("ps" | "images" | "logs" | "version"))
+        && options.iter().all(|word| word.text.is_some())
+}
+
+/// Returns true for `man -k socket`, which lists pages and starts no pager.
+fn searches_titles(rest: &[Word]) -> bool {
+    let Some((option, titles)) = rest.split_first() else { return false };
+    option.text.as_deref() == Some("-k") && titles.iter().all(|word| !word.may_be_option())
+}
+
+/// Returns true for kubectl commands that list resources by name and state. Full descriptions may contain secrets.
+fn lists_resources(rest: &[Word]) -> bool {
+    const KINDS: [&str; 12] = [
+        "deploy",
+        "deployment",
+        "deployments",
+        "events",
+        "ingress",
+        "namespaces",
+        "nodes",
+        "ns",
+        "pod",
+        "pods",
+        "services",
+        "svc",
+    ];
+    let words: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
+    let Some(["get", kind, options @ ..]) = words.as_deref() else { return false };
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        let is_known = match *option {
+            "-A" | "--all-namespaces" | "-owide" | "--output=wide" => true,
+            "-n" | "--namespace" | "-l" | "--selector" => options.next().is_some(),
+            "-o" | "--output" => options.next() == Some(&"wide"),
+            option => !option.starts_with('-'),
+        };
+        if !is_known {
+            return false;
+        }
+    }
+    KINDS.contains(kind)
+}
+
+/// Returns true for `top -b -n 1`, which accepts no commands.
+fn shows_processes_once(rest: &[Word]) -> bool {
+    let words: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
+    matches!(words.as_deref(), Some(["-b", "-n", "1"] | ["-bn1"] | ["-b", "-n1"] | ["-bn", "1"]))
+}
+
+/// Returns false for `ps e`, which shows the variables of all processes.
+fn shows_no_environment(rest: &[Word]) -> bool {
+    rest.iter().all(|word| {
+        word.text.as_deref().is_some_and(|text| match text.strip_prefix('-') {
+            // Combined with BSD letters, `e` is the BSD option.
+            Some(letters) => {
+                let is_mixed = letters.contains('e') && letters.contains(['a', 'u', 'x']);
+                !is_mixed && !letters.contains('E') && !text.contains("env")
+            }
+            None => !text.contains('e') || text.contains(['=', ',', '%']) && !text.contains("env"),
+        })
+    })
+}
+
+/// Returns true if `xxd` has at most one file: the second one is written.
+fn dumps(rest: &[Word]) -> bool {
+    let (mut words, mut files) = (rest.iter(), 0);
+    while let Some(word) = words.next() {
+        match word.text.as_deref() {
+            Some("-p" | "-ps" | "-u" | "-b" | "-e" | "-i") => {}
+            Some("-l" | "-s" | "-c" | "-g" | "-o") => {
+                if !words.next().is_some_and(|value| value.text.as_deref().is_some_and(is_offset)) {
+                    return false;
+                }
+            }
+            Some(text) if !text.starts_with('-') => files += 1,
+            None if !word.splits() && !word.may_be_option() => files += 1,
+            _ => return false,
+        }
+    }
+    files <= 1
+}
+
+fn is_offset(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit() || b"x+-".contains(&byte))
+}
+
+/// Returns true if `uniq` has at most one file: the second one is written.
+fn has_one_operand(rest: &[Word]) -> bool {
+    let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
+    let is_flag = |text: &&str| {
+        text.len() > 1 && text.starts_with('-') && text[1..].bytes().all(|byte| b"cdiuz".contains(&byte))
+    };
+    let Some(words) = known else { return false };
+    let others: Vec<&str> = words.into_iter().filter(|text| !is_flag(text)).collect();
+    others.len() <= 1 && others.iter().all(|text| !text.starts_with('-'))
+}
+
+/// Returns true if `date` shows a date. An argument without an option sets it.
+fn shows_date(rest: &[Word]) -> bool {
+    rest.iter().all(|word| {
+        word.text.as_deref().is_some_and(|text| {
+            text.starts_with('+')
+                || matches!(text, "-u" | "--utc" | "-R" | "-I" | "-Is" | "-Iseconds")
+                || text.starts_with("--date=")
+                || text.starts_with("--iso-8601")
+        })
+    })
+}

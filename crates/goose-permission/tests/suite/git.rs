@@ -1,0 +1,271 @@
+//! git commands that only read: no program of a repository runs unasked. Every attack is first shown to work with the real
+//! git, then judged.
+#![cfg(unix)]
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context as _, ensure};
+use goose_permission::{Mode, Verdict};
+
+use crate::support::{Desk, is_ask, reasons};
+
+/// Commands that only read, as people use them.
+const READING: [&str; 24] = [
+    "git status",
+    "git status -sb",
+    "git --no-pager status --porcelain",
+    "git diff",
+    "git diff --stat",
+    "git diff --cached",
+    "git diff HEAD",
+    "git log --oneline -5",
+    "git log -p -1",
+    "git log --show-signature -1",
+    "git log '--format=%G?' -1",
+    "git show",
+    "git show HEAD:f",
+    "git show --stat HEAD",
+    "git blame f",
+    "git grep a",
+    "git ls-files",
+    "git ls-files -m",
+    "git describe --always --dirty",
+    "git for-each-ref",
+    "git branch -a",
+    "git stash list",
+    "git rev-parse HEAD",
+    "git cat-file -p HEAD",
+];
+
+/// A repository in the working folder, and a program that leaves a mark.
+struct Attack {
+    desk: Desk,
+}
+
+impl Attack {
+    fn new() -> anyhow::Result<Self> {
+        let attack = Self { desk: Desk::new()? };
+        fs::write(attack.program(), format!("#!/bin/sh\ntouch {}\ncat\n", attack.mark().display()))?;
+        fs::set_permissions(attack.program(), fs::Permissions::from_mode(0o755))?;
+        attack.run(
+            "git init -q -b main . && git config user.name a && git config user.email a@example.com && echo a > f \
+             && git add f && git commit -qm one && echo b >> f",
+        )?;
+        Ok(attack)
+    }
+
+    fn program(&self) -> PathBuf {
+        self.desk.home().join("program")
+    }
+
+    fn mark(&self) -> PathBuf {
+        self.desk.home().join("mark")
+    }
+
+    fn has_run(&self) -> bool {
+        fs::remove_file(self.mark()).is_ok()
+    }
+
+    /// Runs a command in the working folder. `$P` is the program.
+    fn run(&self, script: &str) -> anyhow::Result<bool> {
+        let status = Command::new("sh")
+            .args(["-c", script])
+            .current_dir(self.desk.work())
+            .env("HOME", self.desk.home())
+            .env("P", self.program())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .envs(["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|name| (name, "a")))
+            .envs(["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|name| (name, "a@example.com")))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()?;
+        Ok(status.success())
+    }
+
+    /// Runs what is allowed of the commands that only read, and says which of them ran the program.
+    fn reads(&self) -> anyhow::Result<()> {
+        for command in READING {
+            let verdict = self.desk.shell(Mode::SmartApprove, command);
+            // So that git has to compare the file again.
+            fs::write(self.desk.work().join("f"), "a\nb\nc\n")?;
+            if verdict == Verdict::Allow {
+                self.run(command)?;
+                ensure!(!self.has_run(), "`{command}` ran a program unasked");
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn reading_an_ordinary_repository_is_allowed() -> anyhow::Result<()> {
+    let attack = Attack::new()?;
+    attack.run(
+        "git remote add origin https://example.com/x.git && git config branch.main.remote origin \
+         && git config branch.main.merge refs/heads/main && git config core.hooksPath .husky/_ && git config pull.rebase true \
+         && git config --add remote.origin.fetch +refs/heads/*:refs/remotes/origin/* && git tag v1",
+    )?;
+    for command in READING {
+        let verdict = attack.desk.shell(Mode::SmartApprove, command);
+        ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
+    }
+    fs::create_dir_all(attack.desk.work().join("src"))?;
+    attack.run("git worktree add -q ../tree && rm -rf src && git worktree add -q src")?;
+    let verdict = attack.desk.shell(Mode::SmartApprove, "git status");
+    ensure!(verdict == Verdict::Allow, "a worktree below: {verdict:?}");
+    Ok(())
+}
+
+#[test]
+fn no_program_of_a_repository_runs_unasked() -> anyhow::Result<()> {
+    // What prepares the attack, and a command that then runs the program.
+    for (setup, trigger) in [
+        ("git config core.fsmonitor $P", "git status"),
+        ("git config CORE.FSMonitor $P", "git status"),
+        ("printf '[core]fsmonitor = %s\\n' $P >> .git/config", "git status"),
+        ("printf '[core]\\n\\tfsmonitor = \\\\\\n%s\\n' $P >> .git/config", "git status"),
+        ("printf '; x\\r\\n[core] # y\\r\\n fsmonitor=\"%s\"\\r\\n' $P >> .git/config", "git status"),
+        ("git config diff.external $P", "git diff"),
+        ("echo '* diff=x' > .gitattributes; git config diff.x.textconv $P", "git diff"),
+        ("echo '* diff=x' > .git/info/attributes; git config diff.x.command $P", "git diff"),
+        ("echo '* filter=x' > .gitattributes; git config filter.x.clean $P", "git diff"),
+        ("echo '* filter=x' > .gitattributes; git config filter.x.process $P", "git diff"),
+        ("echo '* filter=a.b' > .gitattributes; git config filter.a.b.clean $P", "git diff"),
+        (
+            "git config gpg.program $P; git config log.showSignature true; \
+          git cat-file commit HEAD | sed 's/^$/gpgsig -----BEGIN PGP SIGNATURE-----\\n \\n x\\n -----END PGP SIGNATURE-----\\n/;t;' \
+          | git hash-object -t commit -w --stdin | xargs git update-ref HEAD",
+            "git log",
+        ),
+        ("cp $P .git/hooks/post-index-change", "git status"),
+        ("mkdir h; cp $P h/post-index-change; git config core.hooksPath h", "git status"),
+        ("printf '[core]\\nfsmonitor = %s\\n' $P > x.conf; git config include.path ../x.conf", "git status"),
+        (
+            "printf '[core]\\nfsmonitor = %s\\n' $P > x.conf; git config includeIf.gitdir:**.path ../x.conf",
+            "git status",
+        ),
+        ("git config extensions.worktreeConfig true; git config --worktree core.fsmonitor $P", "git status"),
+        (
+            "mv .git ../real; echo 'gitdir: ../real' > .git; git --git-dir=../real config core.fsmonitor $P",
+            "git status",
+        ),
+        ("mv .git ../real; ln -s ../real .git; git config core.fsmonitor $P", "git status"),
+        (
+            "mv .git ../real; mv * ..; git --git-dir=../real config core.fsmonitor $P; mv ../real ../.git",
+            "git status",
+        ),
+        // A repository as plain files: the working folder is one itself.
+        (
+            "git clone -q --bare . b && mv b/* . && rm -rf .git && git config core.bare false && git config core.worktree . \
+          && git config core.fsmonitor $P",
+            "git status",
+        ),
+        // A repository within, which counts as a submodule.
+        (
+            "git init -q s && git -C s commit -q --allow-empty -m x && git add s && git -C s config core.fsmonitor $P",
+            "git status",
+        ),
+        (
+            "git init -q s && git -C s commit -q --allow-empty -m x && git add s && git commit -qm y && echo > s/f && git -C s add f \
+          && git -C s config core.fsmonitor $P",
+            "git diff",
+        ),
+        (
+            "git init -q s && git init -q s/t && git -C s/t commit -q --allow-empty -m x && git -C s add t && git -C s commit -qm x \
+          && git add s && git -C s/t config core.fsmonitor $P",
+            "git status",
+        ),
+        (
+            "git init -q s && git -C s commit -q --allow-empty -m x && git add s && mv s/.git .git/s && echo 'gitdir: ../.git/s' > s/.git \
+          && git --git-dir=.git/s config core.fsmonitor $P",
+            "git status",
+        ),
+        (
+            "git worktree add -q ../tree; git config core.fsmonitor $P; mv .git ../real; echo \"gitdir: $PWD/../real\" > .git",
+            "git status",
+        ),
+    ] {
+        let attack = Attack::new()?;
+        attack.run(setup)?;
+        attack.has_run();
+        fs::write(attack.desk.work().join("f"), "a\nb\nc\n")?;
+        attack.run(trigger)?;
+        ensure!(attack.has_run(), "the attack does not work, so it shows nothing: {setup}");
+        let verdict = attack.desk.shell(Mode::SmartApprove, trigger);
+        ensure!(is_ask(&verdict), "{setup}: {verdict:?}");
+        attack.reads().with_context(|| setup.to_owned())?;
+    }
+    Ok(())
+}
+
+/// Settings that do not run a program today but still ask: only settings that are known to be harmless are listed.
+#[test]
+fn settings_that_are_not_known_ask_and_are_named() -> anyhow::Result<()> {
+    for (key, value) in [
+        ("alias.x", "!true"),
+        ("core.pager", "cat"),
+        ("core.sshCommand", "ssh"),
+        ("core.worktree", "/"),
+        ("core.attributesFile", "/x"),
+        ("diff.x.textconv", "true"),
+        ("log.showSignature", "true"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.uploadpack", "true"),
+        ("url.x.insteadOf", "y"),
+        ("status.submoduleSummary", "true"),
+        ("gpg.ssh.program", "true"),
+        ("interactive.diffFilter", "true"),
+    ] {
+        let attack = Attack::new()?;
+        let file = attack.desk.work().join(".git/config");
+        attack.run(&format!("git config --file '{}' '{key}' '{value}'", file.display()))?;
+        let verdict = attack.desk.shell(Mode::SmartApprove, "git status");
+        let named = reasons(&verdict).to_lowercase().contains(&key.to_lowercase());
+        ensure!(is_ask(&verdict) && named, "{key}: {verdict:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn files_of_a_repository_that_are_odd_ask() -> anyhow::Result<()> {
+    let make = |setup: &str| -> anyhow::Result<Verdict> {
+        let attack = Attack::new()?;
+        ensure!(attack.run(setup)?, "{setup}");
+        Ok(attack.desk.shell(Mode::SmartApprove, "git status"))
+    };
+    for setup in [
+        "rm .git/config && mkfifo .git/config",
+        "rm .git/config && mkdir .git/config",
+        "head -c 300000 /dev/zero | tr '\\0' '#' >> .git/config",
+        "printf '\\0' >> .git/config",
+        "printf '\\377' >> .git/config",
+        "mv .git x && mkfifo .git",
+        "git update-index --split-index",
+        "git init -q s && git -C s commit -q --allow-empty -m x && git add s && git update-index --index-version 4",
+        "echo '[core' >> .git/config",
+        "echo '[remote \"a\\\"b\"]' >> .git/config",
+    ] {
+        let verdict = make(setup)?;
+        ensure!(is_ask(&verdict), "{setup}: {verdict:?}");
+    }
+    let plain = make("git init -q s && git -C s commit -q --allow-empty -m x && git add s")?;
+    ensure!(plain == Verdict::Allow, "a submodule with an ordinary configuration: {plain:?}");
+    Ok(())
+}
+
+/// In `approve` nothing changes, and in `auto` everything runs.
+#[test]
+fn other_modes_do_not_look_at_repositories() -> anyhow::Result<()> {
+    let attack = Attack::new()?;
+    attack.run("git config core.fsmonitor $P")?;
+    ensure!(attack.desk.shell(Mode::Auto, "git status") == Verdict::Allow);
+    ensure!(is_ask(&attack.desk.shell(Mode::Approve, "git status")));
+    ensure!(Path::new(&attack.program()).exists());
+    Ok(())
+}

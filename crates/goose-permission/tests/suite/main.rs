@@ -1,0 +1,17 @@
+//! Permissions, through their public interface.
+
+#![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
+
+mod attacks;
+mod bypasses;
+mod changes;
+mod file;
+mod git;
+mod modes;
+mod paths;
+mod properties;
+mod protected;
+mod reader;
+mod real_files;
+mod shell;
+mod support;

@@ -1,0 +1,232 @@
+//! Properties of how shell commands are judged: however a denied command is wrapped it is found, and what is allowed runs
+//! nothing else in a real shell.
+#![cfg(unix)]
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
+
+use goose_permission::{Mode, Verdict};
+use proptest::prelude::*;
+
+use crate::support::{Desk, is_deny};
+
+/// A desk with rules, made once.
+fn desk() -> Result<&'static Desk, TestCaseError> {
+    static DESK: OnceLock<Desk> = OnceLock::new();
+    if let Some(desk) = DESK.get() {
+        return Ok(desk);
+    }
+    let desk = Desk::with_rules(&["deny: shell rm *", "allow: shell ok *"]);
+    let desk = desk.map_err(|error| TestCaseError::fail(error.to_string()))?;
+    Ok(DESK.get_or_init(|| desk))
+}
+
+/// Puts a script into something that runs it.
+fn wrapped(script: &str, how: usize) -> String {
+    match how {
+        0 => format!("ok && {script}"),
+        1 => format!("ok; {script}"),
+        2 => format!("ok || {script}"),
+        3 => format!("ok | {script}"),
+        4 => format!("ok\n{script}"),
+        5 => format!("( {script} )"),
+        6 => format!("{{ {script}; }}"),
+        7 => format!("ok $( {script} )"),
+        8 => format!("ok \"a $( {script} ) b\""),
+        9 => format!("if ok; then {script}; fi"),
+        10 => format!("for f in a b; do {script}; done"),
+        11 => format!("while ok; do {script}; done"),
+        12 => format!("case x in x) {script};; esac"),
+        13 => format!("f() {{ {script}; }}; f"),
+        14 => format!("bash -c {}", quoted(script)),
+        15 => format!("eval {}", quoted(script)),
+        16 => format!("ok <( {script} )"),
+        17 => format!("x=$( {script} )"),
+        18 => format!("{script} && ok"),
+        19 => format!("{script} | ok 2>&1"),
+        20 => format!("timeout 5 sh -c {}", quoted(script)),
+        _ => format!("! ( {script} )"),
+    }
+}
+
+fn quoted(script: &str) -> String {
+    format!("'{}'", script.replace('\'', r"'\''"))
+}
+
+fn nested(core: &'static [&'static str]) -> impl Strategy<Value = String> {
+    (prop::sample::select(core), prop::collection::vec(0_usize..22, 0..6))
+        .prop_map(|(core, hows)| hows.into_iter().fold(core.to_owned(), |script, how| wrapped(&script, how)))
+}
+
+/// Pieces that shells and parsers disagree about most easily.
+const PIECES: &[&str] = &[
+    "ok",
+    "bad",
+    "ok a",
+    "bad",
+    " ",
+    " ",
+    "\n",
+    ";",
+    "&&",
+    "||",
+    "|",
+    "&",
+    "(",
+    ")",
+    "{ ",
+    " }",
+    "; }",
+    "$(",
+    "`",
+    "\"",
+    "'",
+    "\\",
+    "#",
+    "<<E",
+    "<<-E",
+    "<<'E'",
+    "\nE\n",
+    "\n\tE\n",
+    "[[",
+    "]]",
+    "[",
+    "]",
+    "((",
+    "))",
+    "if ",
+    "then ",
+    "fi",
+    "do ",
+    "done",
+    "for x in ",
+    "while ",
+    "case x in x) ",
+    ";;",
+    "esac",
+    "!",
+    "=",
+    "x=",
+    "$x",
+    "${x:-",
+    "}",
+    "$((",
+    "<(",
+    ">(",
+    "<",
+    "> out",
+    "2>&1",
+    "eval ",
+    "bash -c ",
+    "sh -c ",
+    "xargs ",
+    "env ",
+    "exec ",
+    "command ",
+    "time ",
+    "function f",
+    "f() ",
+    "$'",
+    "\\\n",
+    "\t",
+    "*",
+    "~",
+    "alias ok=bad\n",
+    "trap bad EXIT",
+    "1",
+    ",",
+    "..",
+    "{ok,bad}",
+    "coproc ",
+    "select x in ",
+    "<<<",
+    "&>",
+    "|&",
+    "@",
+    "-",
+];
+
+/// A folder with two programs: one that does nothing, and one that leaves a mark.
+fn programs(folder: &Path) -> std::io::Result<()> {
+    let bin = folder.join("bin");
+    fs::create_dir_all(&bin)?;
+    for (name, text) in [("ok", "#!/bin/sh\n"), ("bad", "#!/bin/sh\n: >\"$MARK\"\n")] {
+        fs::write(bin.join(name), text)?;
+        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755))?;
+    }
+    for name in ["sh", "bash", "xargs", "env"] {
+        if let Some(place) = place(name) {
+            std::os::unix::fs::symlink(place, bin.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the path of a system program.
+fn place(name: &str) -> Option<PathBuf> {
+    let places = ["/bin", "/usr/bin"].map(|folder| Path::new(folder).join(name));
+    places.into_iter().find(|place| place.exists())
+}
+
+/// Returns true if `bad` was run.
+fn runs_bad(shell: &str, script: &str) -> std::io::Result<bool> {
+    let folder = tempfile::tempdir()?;
+    programs(folder.path())?;
+    let (work, mark) = (folder.path().join("work"), folder.path().join("mark"));
+    fs::create_dir(&work)?;
+    // What loops is ended.
+    Command::new(place("timeout").ok_or(std::io::ErrorKind::NotFound)?)
+        .args(["-s", "KILL", "2", shell, "-c", script])
+        .env_clear()
+        .env("PATH", folder.path().join("bin"))
+        .env("MARK", &mark)
+        .current_dir(&work)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .status()?;
+    Ok(mark.exists())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn row_40_a_denied_command_is_found_however_it_is_wrapped(script in nested(&["rm x", "rm -rf /", "sudo rm x"])) {
+        for mode in [Mode::Auto, Mode::SmartApprove, Mode::Approve] {
+            let verdict = desk()?.shell(mode, &script);
+            prop_assert!(is_deny(&verdict), "{script:?}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn row_40_what_no_rule_allows_is_never_allowed_by_being_wrapped(script in nested(&["bad", "touch x", "ok > out"])) {
+        prop_assert_ne!(desk()?.shell(Mode::Approve, &script), Verdict::Allow, "{:?}", script);
+    }
+
+    #[test]
+    fn what_is_allowed_is_not_denied_by_being_wrapped(script in nested(&["ok", "ok a 'b c'"])) {
+        prop_assert!(!is_deny(&desk()?.shell(Mode::Approve, &script)), "{:?}", script);
+    }
+
+    #[test]
+    fn no_text_is_too_strange_to_be_judged(script in "\\PC{0,200}", bytes in prop::collection::vec(any::<char>(), 0..100)) {
+        desk()?.shell(Mode::SmartApprove, &script);
+        desk()?.shell(Mode::SmartApprove, &bytes.into_iter().collect::<String>());
+    }
+
+    /// Against real shells: whatever the parser makes of a heap of pieces, an allowed one runs nothing that was not allowed.
+    #[test]
+    fn row_40_what_is_allowed_runs_only_what_is_allowed(pieces in prop::collection::vec(prop::sample::select(PIECES), 1..9)) {
+        let script = pieces.concat();
+        if script.contains("bad") && desk()?.shell(Mode::Approve, &script) == Verdict::Allow {
+            for shell in ["sh", "bash"] {
+                prop_assert!(!runs_bad(shell, &script).map_err(|error| TestCaseError::fail(error.to_string()))?, "{shell}: {script:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! The sessions of goose 1.x: `sessions.db`, and before that one `.jsonl` file for each session. The files are only read.
+
+use std::path::{Path, PathBuf};
+
+use goose_extension::{ContentBlock, Message, MessageContent, Reasoning, Role, StoredOutput, ToolOutput};
+use goose_providers::Usage;
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+use serde::Deserialize;
+use serde_json::Value;
+use sqlx::{
+    ConnectOptions as _, Executor as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions,
+    sqlite::SqliteRow,
+};
+
+use crate::{
+    NewSession, SessionId, SessionStore, Step, StoreError, clock,
+    store::{ImportedSession, StepRow},
+};
+
+/// The database's name.
+const DATABASE: &str = "sessions.db";
+
+/// The largest `.jsonl` file that is read.
+const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Kinds of sessions that are not the user's.
+const OTHERS: [&str; 2] = ["hidden", "sub_agent"];
+
+const SESSIONS: &str = "SELECT * FROM sessions ORDER BY created_at, id";
+
+const MESSAGES: &str = "SELECT * FROM messages WHERE session_id = $1 ORDER BY created_timestamp, id";
+
+/// The name for a tool whose call could not be parsed.
+const UNKNOWN_TOOL: &str = "unknown";
+
+/// The result of an import.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Imported {
+    /// The sessions that were added.
+    pub sessions: Vec<SessionId>,
+    /// The number of sessions that had been imported before.
+    pub already_here: usize,
+    /// The sessions or files that could not be read.
+    pub failed: Vec<NotImported>,
+}
+
+/// A session or file that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotImported {
+    /// The session or file.
+    pub what: String,
+    /// The reason.
+    pub reason: String,
+}
+
+/// A session of goose 1.x.
+#[derive(Debug)]
+struct OldSession {
+    id: String,
+    new: NewSession,
+    created_at: Timestamp,
+    messages: Vec<OldMessage>,
+    /// All that it has cost.
+    cost: Option<Step>,
+}
+
+/// A message of goose 1.x.
+#[derive(Debug)]
+struct OldMessage {
+    at: Timestamp,
+    role: Role,
+    content: Value,
+    /// Flags that say who sees it.
+    metadata: Value,
+}
+
+/// Imports all sessions of a `sessions.db`, of a `.jsonl` file, or of a folder that has such files. Sessions without
+/// messages are left out; what was imported before is not imported again.
+///
+/// # Errors
+///
+/// [`StoreError::NotImportable`] if nothing can be read at all, and errors of the store.
+pub async fn legacy(store: &SessionStore, path: &Path) -> Result<Imported, StoreError> {
+    let mut imported = Imported::default();
+    let files = files(path).map_err(|error| StoreError::not_importable(path.display().to_string(), error))?;
+    for file in files {
+        if file.extension().is_some_and(|extension| extension == "jsonl") {
+            match read_lines(&file) {
+                Ok(session) => keep(store, session, &mut imported).await?,
+                Err(reason) => imported.failed.push(NotImported { what: file.display().to_string(), reason }),
+            }
+        } else {
+            import_database(store, &file, &mut imported).await?;
+        }
+    }
+    Ok(imported)
+}
+
+/// Returns the files to read, the database first: a session that is in both comes from there.
+fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        path.metadata()?;
+        return Ok(vec![path.to_owned()]);
+    }
+    let database = path.join(DATABASE);
+    let mut files: Vec<PathBuf> = database.is_file().then_some(database).into_iter().collect();
+    let entries = std::fs::read_dir(path)?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut lines: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")).collect();
+    lines.sort();
+    files.append(&mut lines);
+    Ok(files)
+}
+
+async fn import_database(
+    store: &SessionStore,
+    file: &Path,
+    imported: &mut Imported,
+) -> Result<(), StoreError> {
+    let failed = |error: sqlx::Error| StoreError::not_importable(file.display().to_string(), error);
+    let mut database = OldDatabase::open(file).await.map_err(failed)?;
+    for found in database.sessions().await.map_err(failed)? {
+        let id = found.id.clone();
+        match database.with_messages(found).await {
+            Ok(session) => keep(store, session, imported).await?,
+            Err(error) => imported.failed.push(NotImported { what: id, reason: error.to_string() }),
+        }
+    }
+    Ok(())
+}
+
+async fn keep(store: &SessionStore, session: OldSession, imported: &mut Imported) -> Result<(), StoreError> {
+    let origin = format!("legacy:{}", session.id);
+    if store.has_origin(&origin).await? {
+        imported.already_here += 1;
+        return Ok(());
+    }
+    let steps = steps(&session);
+    if steps.is_empty() {
+        return Ok(());
+    }
+    let rows = steps.iter().map(|(at, step)| StepRow::new(step, *at)).collect::<Result<_, _>>();
+    let imported_session = match rows {
+        Ok(steps) => ImportedSession {
+            id: session.id.parse().ok(),
+            new: session.new,
+            created_at: session.created_at,
+            origin,
+            steps,
+        },
+        Err(error) => {
+            imported.failed.push(NotImported { what: session.id, reason: error.to_string() });
+            return Ok(());
+        }
+    };
+    imported.sessions.push(store.insert_imported(imported_session).await?);
+    Ok(())
+}
+
+/// Returns the log that the messages would have made.
+fn steps(session: &OldSession) -> Vec<(Timestamp, Step)> {
+    let mut steps = Vec::new();
+    let mut seen_by_model = Vec::new();
+    let mut is_the_same = true;
+    let flag = |message: &OldMessage, name: &str| message.metadata[name].as_bool();
+    for message in session.messages.iter().filter(|message| flag(message, "turnContext") != Some(true)) {
+        let for_person = flag(message, "userVisible").unwrap_or(true);
+        let for_model = flag(message, "agentVisible").unwrap_or(true);
+        is_the_same &= for_person == for_model;
+        let parts = parts(&message.content);
+        if for_model && !parts.is_empty() {
+            seen_by_model.push(whole_message(message, &parts));
+        }
+        if for_person {
+            steps.extend(message_steps(message, parts).map(|step| (message.at, step)));
+        }
+    }
+    let Some(end) = steps.last().map(|(at, _)| *at) else { return steps };
+    if !is_the_same {
+        steps.push((end, Step::Compacted { messages: seen_by_model }));
+    }
+    steps.extend(session.cost.clone().map(|cost| (end, cost)));
+    steps.push((end, Step::ReplyEnded { outcome: "imported".to_owned() }));
+    steps
+}
+
+fn whole_message(message: &OldMessage, parts: &[Part]) -> Message {
+    let content = parts.iter().cloned().map(|part| match part {
+        Part::Said(content) => content,
+        Part::Result { id, output } => MessageContent::tool_result(id, output),
+    });
+    Message::new(message.role.clone(), content)
+}
+
+/// Returns the results of a message as steps, then the rest as a message.
+fn message_steps(message: &OldMessage, parts: Vec<Part>) -> impl Iterator<Item = Step> {
+    let mut said = Vec::new();
+    let mut results = Vec::new();
+    for part in parts {
+        match part {
+            Part::Said(content) => said.push(content),
+            Part::Result { id, output } => results.push(Step::ToolResult { id, output }),
+        }
+    }
+    let message =
+        (!said.is_empty()).then(|| Step::Message { message: Message::new(message.role.clone(), said) });
+    results.into_iter().chain(message)
+}
+
+/// `sessions.db`, through a connection that cannot write. Its columns were added over time, so all but the first few are
+/// optional.
+struct OldDatabase(SqliteConnection);
+
+impl OldDatabase {
+    async fn open(file: &Path) -> Result<Self, sqlx::Error> {
+        let options = SqliteConnectOptions::new().filename(file).read_only(true).disable_statement_logging();
+        Ok(Self(options.connect().await?))
+    }
+
+    /// Returns all sessions of the user, without their messages.
+    async fn sessions(&mut self) -> Result<Vec<OldSession>, sqlx::Error> {
+        let rows = self.0.fetch_all(sqlx::query(SESSIONS)).await?;
+        let is_wanted =
+            |row: &&SqliteRow| !OTHERS.contains(&text(row, "session_type").unwrap_or_default().as_str());
+        rows.iter().filter(is_wanted).map(row_session).collect()
+    }
+
+    /// Adds the messages of a session.
+    async fn with_messages(&mut self, mut session: OldSession) -> Result<OldSession, sqlx::Error> {
+        let query = sqlx::query(MESSAGES).bind(session.id.clone());
+        let rows = self.0.fetch_all(query).await?;
+        session.messages = rows.iter().map(row_message).collect::<Result<_, _>>()?;
+        Ok(session)
+    }
+}
+
+fn row_session(row: &SqliteRow) -> Result<OldSession, sqlx::Error> {
+    let is_named = number(row, "user_set_name").is_some_and(|set| set != 0);
+    // Names that a model gave are better than first words.
+    let name = text(row, "name").or_else(|| text(row, "description"));
+    let name = name.filter(|name| is_named || name != "CLI Session");
+    Ok(OldSession {
+        id: row.try_get("id")?,
+        new: NewSession { name, ..NewSession::in_folder(text(row, "working_dir").unwrap_or_default()) },
+        created_at: text(row, "created_at").and_then(|at| moment(&at)).unwrap_or_else(clock::now),
+        messages: Vec::new(),
+        cost: cost(row),
+    })
+}
+
+fn row_message(row: &SqliteRow) -> Result<OldMessage, sqlx::Error> {
+    let role: String = row.try_get("role")?;
+    let seconds = number(row, "created_timestamp").unwrap_or(0);
+    let json = |column: &str| {
+        text(row, column).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or(Value::Null)
+    };
+    Ok(OldMessage {
+        at: Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH),
+        role: if role == "assistant" { Role::Assistant } else { Role::User },
+        content: json("content_json"),
+        metadata: json("metadata_json"),
+    })
+}
+
+/// Returns all that was spent, as one step.
+fn cost(row: &SqliteRow) -> Option<Step> {
+    let tokens = |name: &str| number(row, name).and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
+    let usage = Usage {
+        input: tokens("accumulated_input_tokens"),
+        output: tokens("accumulated_output_tokens"),
+        cached_input: tokens("accumulated_cache_read_tokens"),
+        cache_write: tokens("accumulated_cache_write_tokens"),
+    };
+    let config: Value =
+        text(row, "model_config_json").and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    (usage != Usage::default()).then(|| Step::Cost {
+        provider: text(row, "provider_name").unwrap_or_default(),
+        model: config["model_name"].as_str().unwrap_or_default().to_owned(),
+        usage,
+        dollars: row.try_get_unchecked("accumulated_cost").ok().flatten(),
+    })
+}
+
+/// Reads a column that may be missing or empty.
+fn text(row: &SqliteRow, column: &str) -> Option<String> {
+    let text: Option<String> = row.try_get_unchecked(column).ok()?;
+    text.filter(|text| !text.is_empty())
+}
+
+fn number(row: &SqliteRow, column: &str) -> Option<i64> {
+    row.try_get_unchecked::<Option<i64>, _>(column).ok()?
+}
+
+/// Parses `2026-11-15 08:49:47`, which is UTC.
+fn moment(text: &str) -> Option<Timestamp> {
+    let at: DateTime = text.parse().ok()?;
+    Some(at.to_zoned(TimeZone::UTC).ok()?.timestamp())
+}
+
+/// Reads a `.jsonl` file: one line about the session, then one line for each message. Other lines, such as an incomplete
+/// last one, are left out.
+fn read_lines(file: &Path) -> Result<OldSession, String> {
+    let size = file.metadata().map_err(|error| error.to_string())?.len();
+    if size > MAX_FILE_BYTES {
+        return Err(format!("it has {size} bytes; the limit is {MAX_FILE_BYTES}"));
+    }
+    let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).peekable();
+    let about = lines.next_if(|line| line.get("role").is_none()).unwrap_or_default();
+    let messages: Vec<OldMessage> = lines.filter_map(line_message).collect();
+    let created_at = messages.first().ok_or("there are no messages in it")?.at;
+    let said = |name: &str| about[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let folder = said("working_dir").unwrap_or_default();
+    let new = NewSession { name: said("description"), ..NewSession::in_folder(folder) };
+    let id = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(OldSession { id, new, created_at, messages, cost: None })
+}
+
+fn line_message(mut line: Value) -> Option<OldMessage> {
+    let role = if line["role"].as_str()? == "assistant" { Role::Assistant } else { Role::User };
+    let at = line["created"].as_i64().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    Some(OldMessage {
+        at: at.unwrap_or(Timestamp::UNIX_EPOCH),
+        role,
+        content: line["content"].take(),
+        metadata: line["metadata"].take(),
+    })
+}
+
+/// A part of a message. Results of tools become steps of their own.
+#[derive(Debug, Clone, PartialEq)]
+enum Part {
+    Said(MessageContent),
+    Result { id: String, output: ToolOutput },
+}
+
+/// Returns the parts of a message's content. Kinds that have no equivalent are left out.
+fn parts(content: &Value) -> Vec<Part> {
+    content.as_array().map(|parts| parts.iter().filter_map(part).collect()).unwrap_or_default()
+}
+
+fn part(part: &Value) -> Option<Part> {
+    match part["type"].as_str()? {
+        "text" | "image" => {
+            serde_json::from_value(part.clone()).ok().map(|block| Part::Said(MessageContent::Block(block)))
+        }
+        "thinking" => {
+            let text = part["thinking"].as_str()?.to_owned();
+            Some(Part::Said(MessageContent::Reasoning(Reasoning { text, opaque: None })))
+        }
+        "toolRequest" | "frontendToolRequest" => Some(Part::Said(call(part)?)),
+        "toolResponse" => {
+            Some(Part::Result { id: part["id"].as_str()?.to_owned(), output: output(&part["toolResult"]) })
+        }
+        _ => None,
+    }
+}
+
+fn call(part: &Value) -> Option<MessageContent> {
+    let called = &part["toolCall"]["value"];
+    let name = called["name"].as_str().unwrap_or(UNKNOWN_TOOL);
+    // Newer versions keep the extension beside the name.
+    let name = match part["_meta"]["goose_extension"].as_str() {
+        Some(extension) if !name.contains("__") => format!("{extension}__{name}"),
+        _ => name.to_owned(),
+    };
+    let arguments = match &called["arguments"] {
+        Value::Null => Value::Object(serde_json::Map::new()),
+        arguments => arguments.clone(),
+    };
+    Some(MessageContent::ToolCall { id: part["id"].as_str()?.to_owned(), name, arguments, opaque: None })
+}
+
+fn output(result: &Value) -> ToolOutput {
+    #[derive(Deserialize)]
+    struct Stored(#[serde(with = "StoredOutput")] ToolOutput);
+
+    let value = &result["value"];
+    if let Some(error) = result["error"].as_str() {
+        return ToolOutput::error(error);
+    }
+    // Older versions have the content alone.
+    if let Some(blocks) = value.as_array() {
+        return ToolOutput::content(blocks.iter().filter_map(block));
+    }
+    match serde_json::from_value(value.clone()) {
+        Ok(Stored(output)) => output,
+        Err(_) => ToolOutput::content(value["content"].as_array().into_iter().flatten().filter_map(block)),
+    }
+}
+
+fn block(value: &Value) -> Option<ContentBlock> {
+    serde_json::from_value(value.clone()).ok()
+}

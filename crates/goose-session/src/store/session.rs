@@ -1,0 +1,226 @@
+//! [`Session`]: appends to one session's log. An append is one trip to the database.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use tokio::sync::Mutex;
+
+use super::{
+    SessionStore, StoreError,
+    database::{Database, Lease},
+    detach_on_drop::DetachOnDrop,
+    dialect::Statement,
+    row::{CounterDelta, StepRow, stored_count},
+};
+use crate::{NewSession, SessionId, Step, clock};
+
+const INSERT_SESSION: &str = "INSERT INTO sessions \
+     (id, given_name, working_dir, origin, created_at, updated_at, last_seq, indexed_seq, messages, input_tokens, \
+      output_tokens, cached_tokens, cache_write_tokens, dollars, kind, parent, agent) \
+     VALUES ($1, $2, $3, $4, $5, $5, 0, 0, 0, 0, 0, 0, 0, 0, $6, $7, $8)";
+
+const INSERT_STEP: &str = "INSERT INTO steps (session_id, seq, at, kind, body) VALUES ($1, $2, $3, $4, $5)";
+
+const UPDATE_COUNTERS: &str = "UPDATE sessions SET last_seq = $2, updated_at = $3, messages = messages + $4, \
+     input_tokens = input_tokens + $5, output_tokens = output_tokens + $6, cached_tokens = cached_tokens + $7, \
+     cache_write_tokens = cache_write_tokens + $8, dollars = dollars + $9, title = COALESCE(title, $10), \
+     agent = COALESCE($11, agent) WHERE id = $1";
+
+/// Appends to a session. Clones append to the same log, one after the other.
+#[derive(Debug, Clone)]
+pub struct Session {
+    id: SessionId,
+    log: Log,
+}
+
+#[derive(Debug, Clone)]
+enum Log {
+    Stored {
+        store: SessionStore,
+        position: Arc<Mutex<Position>>,
+    },
+    /// Only counted.
+    Unsaved(Arc<AtomicU64>),
+}
+
+#[derive(Debug)]
+struct Position {
+    /// The session that the first write has to insert.
+    new: Option<SessionRow>,
+    next: u64,
+}
+
+/// A session to be inserted.
+#[derive(Debug, Clone)]
+pub(super) struct SessionRow {
+    pub(super) new: NewSession,
+    pub(super) origin: Option<String>,
+    pub(super) created_at: Timestamp,
+}
+
+impl Session {
+    pub(super) fn new(store: SessionStore, id: SessionId, new: SessionRow) -> Self {
+        Self::at(store, id, Position { new: Some(new), next: 1 })
+    }
+
+    pub(super) fn existing(store: SessionStore, id: SessionId, last_seq: u64) -> Self {
+        Self::at(store, id, Position { new: None, next: last_seq + 1 })
+    }
+
+    fn at(store: SessionStore, id: SessionId, position: Position) -> Self {
+        Self { id, log: Log::Stored { store, position: Arc::new(Mutex::new(position)) } }
+    }
+
+    /// Returns a session that is not saved: its steps are numbered and dropped.
+    pub fn unsaved() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = SessionId::numbered("unsaved", i64::try_from(number).unwrap_or(i64::MAX));
+        Self { id, log: Log::Unsaved(Arc::default()) }
+    }
+
+    /// Returns its id.
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Returns true if its steps are stored.
+    pub fn is_saved(&self) -> bool {
+        matches!(self.log, Log::Stored { .. })
+    }
+
+    /// Appends a step and returns its number. The step is committed when this returns: it survives the end of the
+    /// process. A future that is dropped before does not take the step back; it is stored or not, as a whole, and the
+    /// steps that follow come after it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::SessionBusy`] if another writer has appended since this session was opened, and errors of the disk.
+    /// The step is then not stored, and may be appended again.
+    pub async fn append(&self, step: &Step) -> Result<u64, StoreError> {
+        self.append_all(std::slice::from_ref(step)).await
+    }
+
+    /// Appends several steps, all or none, and returns the number of the last.
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](Self::append).
+    pub async fn append_all(&self, steps: &[Step]) -> Result<u64, StoreError> {
+        let (store, position) = match &self.log {
+            Log::Stored { store, position } => (store.clone(), Arc::clone(position)),
+            Log::Unsaved(last) => {
+                let more = steps.len() as u64;
+                return Ok(last.fetch_add(more, Ordering::Relaxed) + more);
+            }
+        };
+        let now = clock::now();
+        let rows: Vec<StepRow> =
+            steps.iter().map(|step| StepRow::new(step, now)).collect::<Result<_, _>>()?;
+        let id = self.id.clone();
+        DetachOnDrop::new(write(position, store, id, rows)).await
+    }
+
+    /// Brings everything that was appended onto the disk, which takes as long as the disk needs, and makes it
+    /// searchable. For the end of a reply; the next reply need not wait for it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the disk does.
+    pub async fn sync(&self) -> Result<(), StoreError> {
+        let Log::Stored { store, .. } = &self.log else { return Ok(()) };
+        store.sync().await?;
+        store.index(&self.id).await?;
+        // Sessions that were imported, or not indexed because goose was ended, follow little by little.
+        if let Err(error) = store.index_newest(Duration::ZERO).await {
+            tracing::debug!(%error, "earlier sessions could not be indexed");
+        }
+        Ok(())
+    }
+}
+
+async fn write(
+    position: Arc<Mutex<Position>>,
+    store: SessionStore,
+    id: SessionId,
+    rows: Vec<StepRow>,
+) -> Result<u64, StoreError> {
+    let mut position = position.lock().await;
+    let more = rows.len() as u64;
+    if more > 0 {
+        append(store.database(), &id, position.new.as_ref(), position.next, rows).await?;
+        position.new = None;
+        position.next += more;
+    }
+    Ok(position.next - 1)
+}
+
+/// Appends rows, the first of them with the number `first`. All or nothing.
+async fn append(
+    database: &Database,
+    id: &SessionId,
+    new: Option<&SessionRow>,
+    first: u64,
+    rows: Vec<StepRow>,
+) -> Result<(), StoreError> {
+    let mut lease = database.write().await?;
+    let mut statements = vec![Statement::new(lease.sql().begin_write)];
+    statements.extend(new.map(|new| insert_session(id, new)));
+    statements.extend(insert_steps(id, first, rows));
+    statements.push(Statement::new("COMMIT"));
+    execute(&mut lease, id, statements).await?;
+    lease.give_back();
+    Ok(())
+}
+
+/// Returns the statement that inserts a session without steps.
+pub(super) fn insert_session(id: &SessionId, row: &SessionRow) -> Statement {
+    Statement::new(INSERT_SESSION)
+        .bind(id)
+        .bind(row.new.name.clone())
+        .bind(row.new.working_dir.to_string_lossy().into_owned())
+        .bind(row.origin.clone())
+        .bind(row.created_at.as_millisecond())
+        .bind(row.new.kind.as_str())
+        .bind(row.new.parent.as_ref().map(SessionId::to_string))
+        .bind(row.new.agent.clone())
+}
+
+/// Returns the statements that insert steps and update the counters.
+pub(super) fn insert_steps(id: &SessionId, first: u64, rows: Vec<StepRow>) -> Vec<Statement> {
+    let mut sum = CounterDelta::default();
+    let mut last = None;
+    let mut statements = Vec::with_capacity(rows.len() + 1);
+    for (seq, row) in (first..).zip(rows) {
+        last = Some((seq, row.at));
+        let (insert, delta) = row.bind(Statement::new(INSERT_STEP), id, seq);
+        sum.add(&delta);
+        statements.push(insert);
+    }
+    if let Some((seq, at)) = last {
+        let update = Statement::new(UPDATE_COUNTERS).bind(id).bind(stored_count(seq)).bind(at);
+        statements.push(sum.bind(update));
+    }
+    statements
+}
+
+/// Runs statements that write to a session. A number that is taken means another writer; a session that is missing was
+/// removed.
+pub(super) async fn execute(
+    lease: &mut Lease,
+    id: &SessionId,
+    statements: Vec<Statement>,
+) -> Result<(), StoreError> {
+    let Err(error) = lease.try_change_all(statements).await else { return Ok(()) };
+    Err(match error.as_database_error() {
+        Some(database) if database.is_unique_violation() => StoreError::SessionBusy(id.clone()),
+        Some(database) if database.is_foreign_key_violation() => StoreError::missing(id),
+        _ => lease.explain(&error),
+    })
+}

@@ -1,0 +1,10 @@
+//! Sessions, through their public interface.
+
+#![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
+
+mod store;
+mod store_faults;
+mod store_kinds;
+mod store_legacy;
+mod store_processes;
+mod support;

@@ -1,0 +1,224 @@
+//! Real processes that write to one store, die in the middle of it, or run out of room. Linux, because the program that
+//! they run stands between SQLite and the system's own functions there.
+#![cfg(target_os = "linux")]
+
+use std::{
+    collections::BTreeSet,
+    os::unix::process::{CommandExt as _, ExitStatusExt as _},
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use anyhow::{Context as _, ensure};
+use futures::{StreamExt as _, TryStreamExt as _};
+use goose_extension::Message;
+use goose_session::{ListOptions, SessionStore, Step};
+use goose_test_support::example;
+
+use super::{store_faults::integrity, support::search_all};
+
+/// The number of concurrent writers, and of their writes.
+const WRITERS: usize = 8;
+const WRITES: usize = 200;
+
+/// The number of faults that are tried at the same time.
+const AT_ONCE: usize = 4;
+
+fn writer() -> anyhow::Result<PathBuf> {
+    example("goose-session", "store_writer")
+}
+
+async fn run(program: &Path, file: &Path, words: &[&str], fault: Option<&str>) -> anyhow::Result<Output> {
+    let mut command = tokio::process::Command::new(program);
+    command.arg(file).args(words).stdin(Stdio::null()).kill_on_drop(true);
+    if let Some(fault) = fault {
+        command.env("FAULT", fault);
+    }
+    Ok(command.output().await?)
+}
+
+fn lines(output: &Output) -> Vec<String> {
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+/// The largest number after a word, among the lines.
+fn last(lines: &[String], word: &str) -> Option<u64> {
+    lines.iter().rev().find_map(|line| line.strip_prefix(word)?.trim().parse().ok())
+}
+
+/// Row 35: eight processes begin with no file at all, and write 200 steps each.
+#[tokio::test]
+async fn many_processes_write_to_one_store() -> anyhow::Result<()> {
+    let program = writer()?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("sessions/goose.db");
+    let start = || {
+        let mut command = Command::new(&program);
+        command.arg(&file).args(["append", &WRITES.to_string()]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+    };
+    let children: Vec<_> = (0..WRITERS).map(|_| start()).collect::<Result<_, _>>()?;
+    let mut ids = BTreeSet::new();
+    for child in children {
+        let output = child.wait_with_output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        ids.insert(lines(&output).first().context("it says its session")?.clone());
+    }
+    assert_eq!(ids.len(), WRITERS);
+    let store = SessionStore::open(&file).await?;
+    assert_eq!(store.list(ListOptions::default()).await?.len(), WRITERS);
+    for id in ids {
+        let opened = store.open_session(&id.parse()?).await?;
+        let expected = (1..=WRITES).map(|number| Message::user(format!("step {number}")));
+        let expected: Vec<Step> = expected.map(|message| Step::Message { message }).collect();
+        assert_eq!(opened.steps.into_iter().map(|stored| stored.step).collect::<Vec<_>>(), expected);
+        assert_eq!(opened.summary.messages, WRITES as u64);
+    }
+    assert_eq!(integrity(&file).await?, "ok");
+    Ok(())
+}
+
+/// Row 33: killed before, and in the middle of, every single write that the database makes, from the making of the file
+/// to the end. It opens again, what was reported as stored is there, and at most what was being written is not.
+#[tokio::test]
+async fn a_process_that_is_killed_at_any_write_loses_nothing() -> anyhow::Result<()> {
+    let program = writer()?;
+    let whole = tempfile::tempdir()?;
+    let output = run(&program, &whole.path().join("goose.db"), &["script"], None).await?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let writes = last(&lines(&output), "writes").context("it counts its writes")?;
+    ensure!(writes > 50, "only {writes} writes: they are not seen");
+    let faults = ["kill", "torn"]
+        .into_iter()
+        .flat_map(|kind| (1..=writes).map(move |number| format!("{kind}:{number}")));
+    let runs = faults.map(|fault| {
+        let program = program.clone();
+        async move { killed_once(&program, &fault).await.with_context(|| fault.clone()) }
+    });
+    futures::stream::iter(runs).buffer_unordered(AT_ONCE).try_collect().await
+}
+
+async fn killed_once(program: &Path, fault: &str) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("goose.db");
+    let output = run(program, &file, &["script"], Some(fault)).await?;
+    ensure!(output.status.signal() == Some(9), "it was not killed: {output:?}");
+    let said = lines(&output);
+    let reported = last(&said, "steps").unwrap_or(0);
+
+    let store = SessionStore::open(&file).await?;
+    let sessions = store.list(ListOptions::default()).await?;
+    let original = sessions.iter().find(|session| session.origin.is_none());
+    ensure!(reported == 0 || original.is_some(), "the session is gone");
+    if let Some(original) = original {
+        let opened = store.open_session(&original.id).await?;
+        let numbers: Vec<u64> = opened.steps.iter().map(|stored| stored.seq).collect();
+        let stored = opened.steps.len() as u64;
+        ensure!(opened.skipped.is_empty() && numbers == (1..=stored).collect::<Vec<_>>(), "{opened:?}");
+        // Batches are of 1, 1, 1, 3 and 1 steps: whole or not there.
+        ensure!([1, 2, 3, 6, 7].contains(&stored), "half a batch: {stored}");
+        ensure!(stored >= reported && stored <= reported + 3, "{stored} stored, {reported} reported");
+        ensure!(opened.unfinished == (stored < 7), "the last reply has no end");
+        let messages = opened.steps.iter().filter(|stored| stored.step.kind() == "message").count();
+        ensure!(original.steps == stored && original.messages == messages as u64, "{original:?}");
+        let renamed = original.given_name.as_deref() == Some("renamed");
+        ensure!(renamed || !said.contains(&"renamed".to_owned()), "the name is gone");
+        opened.session.append(&Step::Interrupted { reason: "killed".into() }).await?;
+        ensure!(!search_all(&store, "step", 10).await?.is_empty(), "the index does not work");
+    }
+    ensure!(sessions.len() < 2 || !said.contains(&"removed".to_owned()), "the copy is there again");
+    store.close().await?;
+    assert_eq!(integrity(&file).await?, "ok");
+    Ok(())
+}
+
+/// Row 22: the disk is full at every single write. The error says so, and when there is room again the same process goes
+/// on without a gap.
+#[tokio::test]
+async fn a_full_disk_is_told_and_survived() -> anyhow::Result<()> {
+    let program = writer()?;
+    let whole = tempfile::tempdir()?;
+    let output = run(&program, &whole.path().join("goose.db"), &["retry"], None).await?;
+    let writes = last(&lines(&output), "writes").context("it counts its writes")?;
+    let runs = (1..=writes).map(|number| full_once(program.clone(), format!("full:{number}")));
+    let errors: Vec<usize> = futures::stream::iter(runs).buffer_unordered(AT_ONCE).try_collect().await?;
+    ensure!(errors.iter().sum::<usize>() > errors.len() / 2, "hardly anything has failed: {errors:?}");
+    Ok(())
+}
+
+/// Returns the number of errors that the program has seen.
+async fn full_once(program: PathBuf, fault: String) -> anyhow::Result<usize> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("goose.db");
+    let output = run(&program, &file, &["retry"], Some(&fault)).await?;
+    ensure!(output.status.success(), "{fault}: {}", String::from_utf8_lossy(&output.stderr));
+    let said = lines(&output);
+    assert_eq!(last(&said, "steps"), Some(7), "{fault}: {said:?}");
+    let errors: Vec<&String> = said.iter().filter(|line| line.starts_with("error")).collect();
+    ensure!(
+        errors.len() <= 1 && errors.iter().all(|error| error.contains("no space left")),
+        "{fault}: {errors:?}"
+    );
+    let store = SessionStore::open(&file).await?;
+    let latest = store.latest(None).await?.context("there is a session")?;
+    assert_eq!(store.steps(&latest.id).await?.steps.len(), 7);
+    store.close().await?;
+    assert_eq!(integrity(&file).await?, "ok");
+    Ok(errors.len())
+}
+
+/// Row 22: a limit that the system sets on the size of files, as a real full disk would.
+#[tokio::test]
+async fn a_file_that_may_not_grow_ends_in_an_error() -> anyhow::Result<()> {
+    let program = writer()?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("goose.db");
+    let script = r#"trap "" XFSZ; ulimit -f 400; exec "$0" "$1" append 100000"#;
+    let output =
+        Command::new("sh").args(["-c", script]).arg(&program).arg(&file).stdin(Stdio::null()).output()?;
+    ensure!(!output.status.success(), "it has written without an end");
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(error.contains("cannot be") && error.contains("goose.db"), "{error}");
+    let reported: usize = lines(&output).last().context("it has written something")?.parse()?;
+    let store = SessionStore::open(&file).await?;
+    let latest = store.latest(None).await?.context("there is a session")?;
+    assert_eq!(store.steps(&latest.id).await?.steps.len(), reported);
+    store.open_session(&latest.id).await?.session.append(&Step::ReplyEnded { outcome: "x".into() }).await?;
+    store.close().await?;
+    assert_eq!(integrity(&file).await?, "ok");
+    Ok(())
+}
+
+/// Row 22: a folder that may only be read, by someone whom that stops.
+#[tokio::test]
+async fn a_read_only_store_is_told() -> anyhow::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
+    // In a place that everybody can reach, so that the program can run as somebody else.
+    let folder = tempfile::tempdir()?;
+    mode(folder.path(), 0o755)?;
+    let program = folder.path().join("store_writer");
+    std::fs::copy(writer()?, &program)?;
+    let sessions = folder.path().join("sessions");
+    let file = sessions.join("goose.db");
+    ensure!(run(&program, &file, &["append", "3"], None).await?.status.success(), "it can be made");
+    mode(&file, 0o444)?;
+    mode(&sessions, 0o555)?;
+
+    let mut command = Command::new(&program);
+    command.arg(&file).args(["append", "1"]).stdin(Stdio::null());
+    if std::fs::write(sessions.join("probe"), "").is_ok() {
+        // Nothing stops the superuser.
+        std::fs::remove_file(sessions.join("probe"))?;
+        command.uid(65534).gid(65534);
+    }
+    let output = command.output()?;
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    mode(&sessions, 0o755)?;
+    ensure!(!output.status.success(), "it has written");
+    ensure!(error.contains("read-only") || error.contains("cannot be opened"), "{error}");
+    let store = SessionStore::open(&file).await?;
+    let latest = store.latest(None).await?.context("there is a session")?;
+    assert_eq!(store.steps(&latest.id).await?.steps.len(), 3);
+    Ok(())
+}

@@ -29,10 +29,7 @@ use rmcp::{
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{
-    server::ExtensionServer,
-    stdio_transport::{Envelope, MAX_LINE_BYTES},
-};
+use super::{line_io::MAX_LINE_BYTES, server::ExtensionServer, stdio_transport::Envelope};
 
 /// Time for open connections to end when the server is stopped.
 const GRACE: Duration = Duration::from_secs(5);

@@ -15,16 +15,16 @@ mod stdio_transport;
 mod transport;
 
 pub use client::{
-    Browser, ConnectOptions, DroppedTool, FileTokenStore, Lifecycle, MemoryTokenStore, OAuth, OAuthSettings,
-    RemoteExtension, StoredLogin, SystemBrowser, Target, TokenStore, connect,
+    Browser, ConnectOptions, DroppedTool, FileTokenStore, Interceptor, Lifecycle, MemoryTokenStore, OAuth,
+    OAuthSettings, RemoteExtension, StoredLogin, SystemBrowser, Target, TokenStore, connect,
 };
 pub use goose_process::{ProcessSpec, Stream};
 pub use http::{HttpOptions, HttpServer, http_router};
-pub use line_io::{LineRead, LineReader};
+pub use line_io::{LineRead, LineReader, MAX_LINE_BYTES};
 pub use serve::{Serve, serve, spawn_and_serve};
 pub use server::{ExtensionServer, ServeOptions};
-pub use stdio_transport::{LineFaults, LineTransport, MAX_LINE_BYTES};
-pub use transport::{BoxTransport, Interceptor, TransportError};
+pub use stdio_transport::{LineFaults, LineTransport};
+pub use transport::{BoxTransport, TransportError};
 
 /// The `_meta` key under which a local client says in which session it works.
 pub const SESSION_META: &str = "goose/session-id";

@@ -11,7 +11,8 @@ use tokio::{
     sync::oneshot::{self, error::TryRecvError},
 };
 
-use super::stdio_transport::MAX_LINE_BYTES;
+/// The longest line that is read.
+pub const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 

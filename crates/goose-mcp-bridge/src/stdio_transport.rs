@@ -29,11 +29,8 @@ use tokio::{
 
 use super::{
     depth_limit,
-    line_io::{LineRead, LineReader, Writer},
+    line_io::{LineRead, LineReader, MAX_LINE_BYTES, Writer},
 };
-
-/// The longest line that is read.
-pub const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 
 /// Faults that are logged one by one; later ones only count.
 const MAX_LOGGED_FAULTS: u64 = 10;

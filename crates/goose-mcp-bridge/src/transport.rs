@@ -4,7 +4,6 @@
 use std::{error::Error, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use goose_extension::ToolResult;
 use rmcp::{
     Peer, RoleClient,
     model::{CancelledNotification, CancelledNotificationParam, RequestId},
@@ -12,21 +11,6 @@ use rmcp::{
     transport::Transport,
 };
 use tokio_util::task::TaskTracker;
-
-use super::Target;
-
-/// A hook between a client and its server. Tests record and replay traffic with it.
-pub trait Interceptor: Send + Sync {
-    /// Returns a transport that takes the place of the target, which is then neither started nor reached.
-    ///
-    /// # Errors
-    ///
-    /// The connection fails with them.
-    fn replace(&self, target: &Target) -> ToolResult<Option<BoxTransport>>;
-
-    /// Wraps the transport of one attempt to connect.
-    fn wrap(&self, transport: BoxTransport) -> BoxTransport;
-}
 
 /// A client's transport of any type.
 ///

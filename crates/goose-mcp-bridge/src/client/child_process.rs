@@ -1,11 +1,6 @@
 //! A server that is a program: starting it, what it says on standard error, and how it ends.
 
-use std::{
-    os::unix::process::ExitStatusExt as _,
-    process::ExitStatus,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus, sync::OnceLock, time::Duration};
 
 use goose_extension::{ToolError, ToolResult};
 use goose_process::{Process, ProcessSpec, Stream, Tail};
@@ -16,10 +11,8 @@ use tokio::{
 };
 
 use super::{
-    connect::{Failed, Opened, greet, unreachable_server},
-    options::{ConnectOptions, Lifecycle},
-    routing::{Routes, RoutingTransport},
-    server_requests::ClientSide,
+    errors::{GreetingError, unreachable_server},
+    options::ConnectOptions,
 };
 
 /// Time that a server has to end after its input was closed.
@@ -31,37 +24,6 @@ const LOOK_TIME: Duration = Duration::from_millis(500);
 /// Lines and bytes of a server's standard error that an error shows.
 const SHOWN_LINES: usize = 10;
 const SHOWN_BYTES: usize = 2048;
-
-/// Starts a program and greets it.
-pub(super) async fn open(
-    mut spec: ProcessSpec,
-    side: impl Fn() -> ClientSide,
-    routes: &Arc<Routes>,
-    options: &ConnectOptions,
-) -> ToolResult<Opened> {
-    let mut lifecycle = options.lifecycle;
-    loop {
-        let Started { program, input, output } = Program::start(&mut spec)?;
-        let transport = RoutingTransport::lines(output, input, routes);
-        let closed = transport.closed();
-        match greet(side(), transport, lifecycle, options).await {
-            Ok(service) => {
-                return Ok(Opened { service, program: Some(program), remote: false, lifecycle, closed });
-            }
-            // A server that is slow to start answers the probe when we already speak the older way, and
-            // the two are confused: begin again with a fresh process, in the older way only.
-            Err(failed) if failed.is_confused && lifecycle == Lifecycle::Auto => {
-                program.stop().await;
-                lifecycle = Lifecycle::Initialize;
-            }
-            Err(failed) => {
-                let error = program.explain_greeting(&failed, options).await;
-                program.stop().await;
-                return Err(error);
-            }
-        }
-    }
-}
 
 /// A running program. When this is dropped, it and whatever it started are killed.
 pub(super) struct Program {
@@ -80,14 +42,15 @@ enum ExitReason {
     Ended(ExitStatus),
 }
 
-struct Started {
-    program: Program,
-    input: ChildStdin,
-    output: ChildStdout,
+/// A program that was started, and its ends of the pipes.
+pub(super) struct Started {
+    pub(super) program: Program,
+    pub(super) input: ChildStdin,
+    pub(super) output: ChildStdout,
 }
 
 impl Program {
-    fn start(spec: &mut ProcessSpec) -> ToolResult<Started> {
+    pub(super) fn start(spec: &mut ProcessSpec) -> ToolResult<Started> {
         let name = spec.program.to_string_lossy().into_owned();
         spec.stdin(Stream::Piped).stdout(Stream::Piped).stderr(Stream::Piped);
         let mut process = goose_process::spawn(spec).map_err(|error| unreachable_server(&name, &error))?;
@@ -148,7 +111,11 @@ impl Program {
         }
     }
 
-    async fn explain_greeting(&self, failed: &Failed, options: &ConnectOptions) -> ToolError {
+    pub(super) async fn explain_greeting(
+        &self,
+        failed: &GreetingError,
+        options: &ConnectOptions,
+    ) -> ToolError {
         let name = options.name.as_ref().unwrap_or(&self.command);
         // One that was late is ending now because we have hung up; that is not the reason.
         let reason = if failed.is_late { None } else { self.find_exit_reason().await };

@@ -3,27 +3,32 @@
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use goose_extension::{ChangeFeed, ToolError, ToolResult};
+use goose_extension::{ChangeFeed, ToolResult};
+use goose_process::ProcessSpec;
 use parking_lot::Mutex;
 use rmcp::{
     RoleClient,
     model::{Implementation, ProtocolVersion, SubscriptionFilter},
-    service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RunningService},
+    service::{ClientLifecycleMode, ClientServiceExt as _, RunningService},
     transport::Transport,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    auth::{OAuth, within},
-    child_process::{self, Program},
+    auth::OAuth,
+    child_process::{Program, Started},
+    clock::within,
     connection::{self, Connection, Subscriptions},
-    http::{HttpError, HttpTarget},
+    errors::{GreetingError, refused, unreachable_server},
+    http::HttpTarget,
     listing::{Listing, ToolValidation},
     notifications::{self, News},
     options::{ConnectOptions, Lifecycle, Target},
+    questions::Answers,
+    refresh,
     remote::RemoteExtension,
     routing::{Routes, RoutingTransport},
-    server_requests::{Answers, ClientSide},
+    server_requests::ClientSide,
 };
 use crate::BoxTransport;
 
@@ -34,7 +39,7 @@ const MAX_NAME_CHARS: usize = 64;
 ///
 /// # Errors
 ///
-/// [`ToolError::Disconnected`] where the server cannot be reached or does not greet back, with the reason.
+/// [`ToolError::Disconnected`](goose_extension::ToolError::Disconnected) where the server cannot be reached or does not greet back, with the reason.
 pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> ToolResult<Arc<RemoteExtension>> {
     let options = ConnectOptions { oauth: options.oauth.as_ref().map(OAuth::for_connection), ..options };
     let news = Arc::new(News::default());
@@ -108,7 +113,7 @@ impl Drop for KillOnDrop<'_> {
 /// Does what follows the greeting: opens the stream of news first, so that no change is missed, then reads the list.
 async fn settle(connection: &Arc<Connection>) -> ToolResult<Listing> {
     let (news, ends) = (Arc::clone(&connection.news), connection.ends.clone());
-    tokio::spawn(notifications::follow(Arc::downgrade(connection), Arc::clone(&news), ends.clone()));
+    tokio::spawn(refresh::follow(Arc::downgrade(connection), Arc::clone(&news), ends.clone()));
     let filter = connection.list_filter();
     if !connection.is_new_wire() {
         settle_log_level(connection).await;
@@ -125,14 +130,14 @@ async fn settle(connection: &Arc<Connection>) -> ToolResult<Listing> {
 
 type Service = RunningService<RoleClient, ClientSide>;
 
-pub(super) struct Opened {
-    pub(super) service: Service,
-    pub(super) program: Option<Program>,
-    pub(super) remote: bool,
+struct Opened {
+    service: Service,
+    program: Option<Program>,
+    remote: bool,
     /// The greeting that worked.
-    pub(super) lifecycle: Lifecycle,
+    lifecycle: Lifecycle,
     /// Ends with the transport.
-    pub(super) closed: CancellationToken,
+    closed: CancellationToken,
 }
 
 async fn open(
@@ -149,7 +154,7 @@ async fn open(
         Target::Streams(reader, writer) => {
             open_transport(RoutingTransport::lines(reader, writer, routes), side(), options).await
         }
-        Target::Program(spec) => child_process::open(spec, side, routes, options).await,
+        Target::Program(spec) => open_program(spec, side, routes, options).await,
         Target::Http(url) => open_http(&url, side, routes, options).await,
     }
 }
@@ -163,8 +168,39 @@ where
     T: Transport<RoleClient> + 'static,
 {
     let (lifecycle, closed) = (options.lifecycle, transport.closed());
-    let service = greet(side, transport, lifecycle, options).await.map_err(Failed::into_error)?;
+    let service = greet(side, transport, lifecycle, options).await.map_err(GreetingError::into_error)?;
     Ok(Opened { service, program: None, remote: false, lifecycle, closed })
+}
+
+/// Starts a program and greets it.
+async fn open_program(
+    mut spec: ProcessSpec,
+    side: impl Fn() -> ClientSide,
+    routes: &Arc<Routes>,
+    options: &ConnectOptions,
+) -> ToolResult<Opened> {
+    let mut lifecycle = options.lifecycle;
+    loop {
+        let Started { program, input, output } = Program::start(&mut spec)?;
+        let transport = RoutingTransport::lines(output, input, routes);
+        let closed = transport.closed();
+        match greet(side(), transport, lifecycle, options).await {
+            Ok(service) => {
+                return Ok(Opened { service, program: Some(program), remote: false, lifecycle, closed });
+            }
+            // A server that is slow to start answers the probe when we already speak the older way, and
+            // the two are confused: begin again with a fresh process, in the older way only.
+            Err(failed) if failed.is_confused && lifecycle == Lifecycle::Auto => {
+                program.stop().await;
+                lifecycle = Lifecycle::Initialize;
+            }
+            Err(failed) => {
+                let error = program.explain_greeting(&failed, options).await;
+                program.stop().await;
+                return Err(error);
+            }
+        }
+    }
 }
 
 /// Greets a server by URL, as often as it takes: after a login, or in the older way.
@@ -196,28 +232,12 @@ async fn open_http(
     }
 }
 
-/// A greeting that went wrong.
-pub(super) struct Failed {
-    name: String,
-    pub(super) reason: String,
-    /// The answer was to the other way of greeting, or to none.
-    pub(super) is_confused: bool,
-    /// There was no answer in time.
-    pub(super) is_late: bool,
-}
-
-impl Failed {
-    fn into_error(self) -> ToolError {
-        unreachable_server(&self.name, &self.reason)
-    }
-}
-
-pub(super) async fn greet<T>(
+async fn greet<T>(
     side: ClientSide,
     transport: RoutingTransport<T>,
     lifecycle: Lifecycle,
     options: &ConnectOptions,
-) -> Result<Service, Failed>
+) -> Result<Service, GreetingError>
 where
     T: Transport<RoleClient> + 'static,
 {
@@ -231,24 +251,8 @@ where
     let greeting = side.serve_with_lifecycle(transport, mode(lifecycle)).boxed();
     match tokio::time::timeout(options.handshake_timeout, greeting).await {
         Ok(Ok(service)) => Ok(service),
-        Ok(Err(error)) => {
-            let is_confused = is_confused(&error);
-            Err(Failed { name, reason: Reason(&error).to_string(), is_confused, is_late: false })
-        }
-        Err(_) => {
-            let reason = format!("it did not answer within {:?}", options.handshake_timeout);
-            Err(Failed { name, reason, is_confused: false, is_late: true })
-        }
-    }
-}
-
-fn is_confused(error: &ClientInitializeError) -> bool {
-    match error {
-        ClientInitializeError::ConflictInitResponseId(..)
-        | ClientInitializeError::UncorrelatedErrorResponse { .. }
-        | ClientInitializeError::ExpectedInitResult(_) => true,
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_confused(fallback),
-        _ => false,
+        Ok(Err(error)) => Err(GreetingError::new(name, &error)),
+        Err(_) => Err(GreetingError::late(name, options.handshake_timeout)),
     }
 }
 
@@ -259,43 +263,6 @@ fn mode(lifecycle: Lifecycle) -> ClientLifecycleMode {
         Lifecycle::Initialize => ClientLifecycleMode::Initialize,
         Lifecycle::Discover => ClientLifecycleMode::Discover { preferred_versions },
     }
-}
-
-/// The greeting's error with its causes.
-struct Reason<'a>(&'a ClientInitializeError);
-
-impl std::fmt::Display for Reason<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // rmcp's own words name its types.
-        if let Some(error) = HttpError::inside_greeting(self.0) {
-            return write!(f, "{error}");
-        }
-        let error: &dyn std::error::Error = match self.0 {
-            ClientInitializeError::TransportError { error, context } => {
-                write!(f, "{context}: ")?;
-                &*error.error
-            }
-            other => other,
-        };
-        write!(f, "{error}")?;
-        let mut source = error.source();
-        while let Some(cause) = source {
-            write!(f, ": {cause}")?;
-            source = cause.source();
-        }
-        Ok(())
-    }
-}
-
-pub(super) fn unreachable_server(name: &str, reason: &dyn std::fmt::Display) -> ToolError {
-    ToolError::Disconnected(format!(
-        "Could not connect to `{name}`: {reason}. Check that the server runs and speaks MCP."
-    ))
-}
-
-/// The server is there, but does not let us in.
-fn refused(name: &str, reason: &HttpError) -> ToolError {
-    ToolError::Denied(format!("Could not connect to `{name}`: {reason}."))
 }
 
 /// Returns the server's own name, cleaned.

@@ -12,14 +12,15 @@ use tokio_util::{
 };
 
 use super::{
-    auth::within,
     child_process::{GRACE, Program},
+    clock::within,
+    errors::failure,
     listing::DroppedTool,
     notifications::{self, News},
     options::ConnectOptions,
-    request::failure,
+    questions::Answers,
     routing::Routes,
-    server_requests::{Answers, ClientSide},
+    server_requests::ClientSide,
 };
 
 /// Time that a stopped server has to hear which calls were withdrawn.

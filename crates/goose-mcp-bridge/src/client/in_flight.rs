@@ -10,11 +10,19 @@ use rmcp::model::{ProgressToken, RequestId};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    request::{Clock, Paused},
-    routing::Route,
-    server_requests::Budget,
+    clock::{Clock, Paused},
+    questions::Budget,
 };
 use crate::stdio_transport::normal;
+
+/// Marks an outgoing request with the context of its call. It never reaches the wire.
+#[derive(Clone)]
+pub(super) struct Route {
+    pub(super) context: CallContext,
+    /// Restarted by each sign of progress, if the call has a time limit.
+    pub(super) clock: Option<Arc<Clock>>,
+    pub(super) budget: Budget,
+}
 
 /// A call in flight.
 pub(super) struct Call {

@@ -15,7 +15,7 @@ use rmcp::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{options::ConnectOptions, request::failure, sanitize};
+use super::{errors::failure, options::ConnectOptions, sanitize};
 
 /// A server's description of itself at some time.
 pub(super) struct Listing {

@@ -1,23 +1,33 @@
 //! An MCP server as an extension: [`connect`] gives a [`RemoteExtension`].
 //!
-//! - `options`: where the server is and how to treat it; `connect`: reaching and greeting it;
-//! - `child_process`: a server that we start, and how it ends; `http`: servers by URL; `auth`: logging in to them;
-//! - `connection`: the state that all snapshots share; `remote`: the extension itself; `listing`: what the server offers, and
-//!   which of its tools can be used; `sanitize`: untrusted results, made fit to be passed on;
-//! - `request`: one request, through as many rounds as it takes, and how long it may be silent; `tasks`: a request that goes
-//!   on as a task; `server_requests`: what the server may ask meanwhile;
-//! - `routing`: the call that a message belongs to; `in_flight`: those calls and their owners; `notifications`: changes that the
-//!   server announces.
+//! From the bottom up; a module uses only itself and those before it in this list:
+//!
+//! - `clock`: time limits that stop while a person is waited for;
+//! - `http_error`: failures of servers by URL; `auth`: logins at them; `options`: target and options;
+//! - `questions`: questions of a server, and their limits; `in_flight`: calls in flight, and their owners;
+//! - `http`: servers by URL; `errors`: failures as errors of a tool;
+//! - `sanitize`: untrusted results, made safe to pass on; `listing`: the tools that can be used;
+//! - `notifications`: changes that the server announces;
+//! - `routing`: the call that a message belongs to; `server_requests`: the handler of the server's requests;
+//! - `child_process`: a server that is a program, and how it ends;
+//! - `connection`: the state that all snapshots share;
+//! - `tasks`: a request that continues as a task; `request`: one request, in rounds;
+//! - `remote`: the extension; `refresh`: its next snapshot; `connect`: reaching and greeting a server.
 
 mod auth;
 mod child_process;
+mod clock;
 mod connect;
 mod connection;
+mod errors;
 mod http;
+mod http_error;
 mod in_flight;
 mod listing;
 mod notifications;
 mod options;
+mod questions;
+mod refresh;
 mod remote;
 mod request;
 mod routing;
@@ -30,5 +40,5 @@ pub use auth::{
 };
 pub use connect::connect;
 pub use listing::DroppedTool;
-pub use options::{ConnectOptions, Lifecycle, Target};
+pub use options::{ConnectOptions, Interceptor, Lifecycle, Target};
 pub use remote::RemoteExtension;

@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use goose_extension::{CallContext, LogLevel};
+use goose_extension::{CallContext, LogLevel, ToolResult};
 use goose_process::ProcessSpec;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 
-use super::auth::{LoginClock, OAuth};
-use crate::{BoxTransport, Interceptor};
+use super::{auth::OAuth, clock::LoginClock};
+use crate::transport::BoxTransport;
 
 /// Time that a server has to answer the greeting.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -53,6 +53,19 @@ impl From<String> for Target {
     fn from(url: String) -> Self {
         Self::Http(url)
     }
+}
+
+/// A hook between a client and its server. Tests record and replay traffic with it.
+pub trait Interceptor: Send + Sync {
+    /// Returns a transport that takes the place of the target, which is then neither started nor reached.
+    ///
+    /// # Errors
+    ///
+    /// The connection fails with them.
+    fn replace(&self, target: &Target) -> ToolResult<Option<BoxTransport>>;
+
+    /// Wraps the transport of one attempt to connect.
+    fn wrap(&self, transport: BoxTransport) -> BoxTransport;
 }
 
 /// The greeting of a server.

@@ -21,9 +21,10 @@ use serde_json::{Value, json};
 use super::{
     child_process::Program,
     connection::{self, Connection},
+    errors::failure,
     listing::{self, DroppedTool, Listing},
     options::Lifecycle,
-    request::{self, RoundState, failure, send_with_rounds},
+    request::{self, RoundState, send_with_rounds},
     sanitize,
 };
 use crate::stdio_transport::LineFaults;

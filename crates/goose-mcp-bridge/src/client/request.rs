@@ -1,44 +1,30 @@
 //! One request to a server, through as many rounds as it takes.
 
-#![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
-
 use std::{
     pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
     time::{Duration, Instant},
 };
 
-use futures::future::join_all;
-use goose_extension::{
-    Answer, CallContext, LogLevel, Question, Root, Sampling, ToolError, ToolResult, adapter::cancelled,
-};
+use goose_extension::{CallContext, LogLevel, ToolResult, adapter::cancelled};
 use rmcp::{
     ServiceError,
     model::{
-        ClientRequest, DiscoverRequest, DiscoverRequestParams, GetExtensions as _, InputRequest,
-        InputRequests, InputRequiredResult, InputResponses, ListRootsResult, PingRequest, RequestId,
-        RequestMetaObject, ServerResult,
+        ClientRequest, DiscoverRequest, DiscoverRequestParams, GetExtensions as _, InputRequiredResult,
+        InputResponses, PingRequest, RequestId, RequestMetaObject, ServerResult,
     },
     service::PeerRequestOptions,
 };
-use serde_json::{Value, json};
-use tokio::sync::Notify;
+use serde_json::json;
 
 use super::{
-    auth::{LoginClock, within},
+    clock::{Clock, silence},
     connection::Connection,
-    http::HttpError,
-    routing::Route,
-    server_requests::{self, Answers, Budget},
+    errors::failure,
+    in_flight::Route,
+    questions::{Answers, Budget, MAX_ROUNDS, answer_all, too_many_rounds},
     tasks,
 };
 use crate::{SESSION_META, WORKING_DIR_META, transport::CancelOnDrop};
-
-/// Rounds of questions that one request may take.
-pub(super) const MAX_ROUNDS: u32 = 32;
 
 /// Pause before another try when a server only says that it needs more time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -103,12 +89,6 @@ async fn rounds(
     Err(too_many_rounds(what))
 }
 
-pub(super) fn too_many_rounds(what: &str) -> ToolError {
-    ToolError::ExecutionError(format!(
-        "`{what}` asked for input {MAX_ROUNDS} times without coming to an end, and was given up."
-    ))
-}
-
 /// Sends one request and waits; when this is dropped, the server is told to stop.
 async fn once(
     connection: &Connection,
@@ -140,14 +120,6 @@ async fn once(
     match result {
         Ok(result) => Ok(result),
         Err(error) => Err(Box::pin(connection.failed(what, error)).await),
-    }
-}
-
-/// Ends when there was no sign of progress for as long as a call may be silent.
-async fn silence(clock: Option<&Clock>, logins: Option<&LoginClock>) -> Duration {
-    match clock {
-        Some(clock) => clock.run_out(logins).await,
-        None => std::future::pending().await,
     }
 }
 
@@ -228,111 +200,4 @@ async fn answer(
 ) -> ToolResult<RoundState> {
     let responses = answer_all(result.input_requests.unwrap_or_default(), context, budget).await?;
     Ok(RoundState { responses: Some(responses).filter(|all| !all.is_empty()), state: result.request_state })
-}
-
-/// Answers all questions of a round side by side.
-pub(super) async fn answer_all(
-    questions: InputRequests,
-    context: &CallContext,
-    budget: &Budget,
-) -> ToolResult<InputResponses> {
-    server_requests::check_round(questions.len())?;
-    let answers = questions.into_iter().map(|(key, request)| async move {
-        let answer = server_requests::ask(context, &key, to_question(request), budget).await?;
-        Ok((key, to_value(answer)?))
-    });
-    let answers: Vec<ToolResult<(String, Value)>> = join_all(answers).await;
-    answers.into_iter().collect()
-}
-
-fn to_question(request: InputRequest) -> Question {
-    match request {
-        InputRequest::Elicitation(request) => Question::Elicit(request.params),
-        InputRequest::CreateMessage(request) => Question::Sample(Sampling::from_mcp(request.params)),
-        _ => Question::Roots,
-    }
-}
-
-fn to_value(answer: Answer) -> ToolResult<Value> {
-    Ok(match answer {
-        Answer::Elicited(answer) => serde_json::to_value(answer)?,
-        Answer::Sampled(answer) => serde_json::to_value(answer.into_mcp())?,
-        Answer::Roots(roots) => {
-            serde_json::to_value(ListRootsResult::new(roots.into_iter().map(Root::into_mcp).collect()))?
-        }
-    })
-}
-
-/// A failed request as the error of a tool.
-pub(super) fn failure(server: &str, what: &str, error: ServiceError) -> ToolError {
-    if let Some(error) = HttpError::inside(&error) {
-        return error.to_tool_error(server, what);
-    }
-    match error {
-        ServiceError::McpError(error) => ToolError::from(error),
-        ServiceError::Timeout { timeout } => ToolError::Timeout(format!(
-            "`{what}` did not answer within {timeout:?} and was cancelled. Ask for less work in one call."
-        )),
-        ServiceError::Cancelled { .. } => cancelled(what),
-        ServiceError::TransportClosed => gone(server, &"the connection is closed"),
-        // Its own words name Rust types.
-        ServiceError::TransportSend(error) => gone(server, &error.error),
-        other => {
-            ToolError::ExecutionError(format!("The server `{server}` answered `{what}` badly: {other}."))
-        }
-    }
-}
-
-fn gone(server: &str, reason: &dyn std::fmt::Display) -> ToolError {
-    ToolError::Disconnected(format!(
-        "The server `{server}` is gone ({reason}). Try again later, or do without it."
-    ))
-}
-
-/// The clock of one call.
-pub(super) struct Clock {
-    limit: Duration,
-    alive: Notify,
-    /// Questions of the server that are not answered yet.
-    open_questions: AtomicUsize,
-}
-
-impl Clock {
-    pub(super) fn new(limit: Duration) -> Arc<Self> {
-        Arc::new(Self { limit, alive: Notify::new(), open_questions: AtomicUsize::new(0) })
-    }
-
-    /// There was a sign of life.
-    pub(super) fn restart(&self) {
-        self.alive.notify_one();
-    }
-
-    /// Stops the clock for as long as the result lives; it starts from the beginning then.
-    pub(super) fn pause(self: &Arc<Self>) -> Paused {
-        self.open_questions.fetch_add(1, Ordering::SeqCst);
-        Paused(Arc::clone(self))
-    }
-
-    /// Ends when the call was silent for too long; says how long that was. Logins stop this clock too.
-    pub(super) async fn run_out(&self, logins: Option<&LoginClock>) -> Duration {
-        loop {
-            if within(self.limit, logins, self.alive.notified()).await.is_some() {
-                continue;
-            }
-            if self.open_questions.load(Ordering::SeqCst) == 0 {
-                return self.limit;
-            }
-            self.alive.notified().await;
-        }
-    }
-}
-
-/// A clock that stands still.
-pub(super) struct Paused(Arc<Clock>);
-
-impl Drop for Paused {
-    fn drop(&mut self) {
-        self.0.open_questions.fetch_sub(1, Ordering::SeqCst);
-        self.0.restart();
-    }
 }

@@ -30,23 +30,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    in_flight::{Asked, Calls, MessageKind},
-    request::Clock,
-    server_requests::Budget,
+    in_flight::{Asked, Calls, MessageKind, Route},
+    questions::Budget,
 };
 use crate::{
     CALL_META, RECORD_LOGGER, STATUS_LOGGER,
     stdio_transport::{LineFaults, LineTransport},
 };
-
-/// Marks an outgoing request with the context of its call. It never reaches the wire.
-#[derive(Clone)]
-pub(super) struct Route {
-    pub(super) context: CallContext,
-    /// Restarted by each sign of progress, if the call has a time limit.
-    pub(super) clock: Option<Arc<Clock>>,
-    pub(super) budget: Budget,
-}
 
 /// The calls in flight on a connection.
 pub(super) struct Routes {

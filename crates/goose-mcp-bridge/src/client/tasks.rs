@@ -20,8 +20,8 @@ use serde_json::Value;
 
 use super::{
     connection::Connection,
-    request::{MAX_ROUNDS, answer_all, failure, too_many_rounds},
-    server_requests::Budget,
+    errors::failure,
+    questions::{Budget, MAX_ROUNDS, answer_all, too_many_rounds},
 };
 
 /// Bounds of the polling interval that a server suggests for a task.

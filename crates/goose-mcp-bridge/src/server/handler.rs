@@ -22,7 +22,6 @@ use serde_json::json;
 use super::{
     ExtensionServer, notifications,
     request_scope::{Ended, Request, is_new_wire},
-    subscriptions::Watching,
 };
 
 type McpResult<T> = Result<T, ErrorData>;
@@ -260,7 +259,7 @@ impl ServerHandler for ExtensionServer {
         let accepted = self.listening.lock().pop_front();
         let Some(feed) = accepted.or_else(|| self.feed()) else { return Ok(()) };
         // This listen's own watches end with it, however it ends.
-        let watching = Watching::new(&self.shared);
+        let watching = self.shared.watching();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
             tokio::select! {
                 begun = catch(uri, watching.begin(uri)) => begun.map_err(|error| with_uri(error, uri))?,

@@ -69,6 +69,13 @@ struct Shared {
     subscriptions: Arc<Subscriptions>,
 }
 
+impl Shared {
+    fn watching(&self) -> Watching {
+        let (subscriptions, extension) = (Arc::clone(&self.subscriptions), Arc::clone(&self.extension));
+        Watching::new(subscriptions, extension, self.options.subscribe_timeout)
+    }
+}
+
 /// Serves one connection of an extension. [`new_session`](Self::new_session) gives the next one.
 pub struct ExtensionServer {
     shared: Arc<Shared>,
@@ -120,7 +127,7 @@ impl ExtensionServer {
 
     fn for_session(shared: Arc<Shared>) -> Self {
         let session = CancellationToken::new();
-        let watching = Watching::new(&shared);
+        let watching = shared.watching();
         Self {
             shared,
             log_level: Mutex::new(LogLevel::Info),

@@ -7,8 +7,6 @@ use futures::future::join_all;
 use goose_extension::{Extension, Subscriptions, ToolError, ToolResult};
 use parking_lot::Mutex;
 
-use super::Shared;
-
 /// The resources that one client watches; it leaves all of them when it is dropped.
 #[derive(Clone)]
 pub(super) struct Watching(Arc<Inner>);
@@ -22,10 +20,8 @@ struct Inner {
 }
 
 impl Watching {
-    pub(super) fn new(shared: &Shared) -> Self {
-        let Shared { extension, options, subscriptions, .. } = shared;
-        let (all, extension) = (Arc::clone(subscriptions), Arc::clone(extension));
-        Self(Arc::new(Inner { all, extension, limit: options.subscribe_timeout, own: Mutex::default() }))
+    pub(super) fn new(all: Arc<Subscriptions>, extension: Arc<dyn Extension>, limit: Duration) -> Self {
+        Self(Arc::new(Inner { all, extension, limit, own: Mutex::default() }))
     }
 
     pub(super) async fn begin(&self, uri: &str) -> ToolResult<()> {

@@ -16,11 +16,11 @@ use tokio::sync::{Mutex, MutexGuard};
 use url::Url;
 
 use super::{
-    LoginClock, OAuthSettings, login,
+    OAuthSettings, login,
     store::{StoredLogin, TokenStore},
     url_policy::{self, Challenge},
 };
-use crate::client::http::HttpError;
+use crate::client::{clock::LoginClock, http_error::HttpError};
 
 /// Error codes of login servers for a refresh token that will never work again.
 const REFUSALS: [&str; 5] =
@@ -126,7 +126,7 @@ impl Credentials {
     }
 
     pub(super) async fn load(&self) -> Result<Option<StoredLogin>, HttpError> {
-        self.settings.store.load(&self.server).await.map_err(failed)
+        self.settings.store.load(&self.server).await.map_err(HttpError::login_failed)
     }
 
     async fn stored(&self) -> Result<Stored, HttpError> {
@@ -149,7 +149,7 @@ impl Credentials {
         if login.token().is_none_or(|token| token.refresh_token.is_none()) {
             return Ok(None);
         }
-        let mut manager = self.manager(login.client_secret.clone()).await.map_err(failed)?;
+        let mut manager = self.manager(login.client_secret.clone()).await.map_err(HttpError::login_failed)?;
         let resolution = manager.resolve_metadata_from_challenge(header).await.map_err(unrenewed)?;
         let issuer = resolution.metadata.issuer.as_deref();
         if !resolution.source.is_discovered() || !self.is_issuer_of(&login, issuer) {
@@ -158,7 +158,7 @@ impl Credentials {
         url_policy::check(&resolution.metadata)?;
         manager.set_metadata(resolution.metadata);
         let client = client_config(login.credentials.client_id, self.server.as_str(), login.client_secret);
-        manager.configure_client(client).map_err(failed)?;
+        manager.configure_client(client).map_err(HttpError::login_failed)?;
         match manager.refresh_token().await {
             Ok(_) => Ok(self.load().await?.and_then(|login| login.token()).map(|token| token.access_token)),
             Err(error) if is_refusal(&error) => Ok(None),
@@ -204,10 +204,6 @@ pub(super) fn client_config(id: String, redirect_uri: &str, secret: Option<Strin
         Some(secret) => client.with_client_secret(secret),
         None => client,
     }
-}
-
-pub(super) fn failed(error: impl std::fmt::Display) -> HttpError {
-    HttpError::LoginFailed(error.to_string().trim_end_matches('.').to_owned())
 }
 
 /// The login server cannot be asked just now.

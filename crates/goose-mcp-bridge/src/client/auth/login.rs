@@ -19,11 +19,11 @@ use tokio_util::sync::CancellationToken;
 use url::{Url, form_urlencoded};
 
 use super::{
-    credentials::{Credentials, client_config, failed, is_same_issuer},
+    credentials::{Credentials, client_config, is_same_issuer},
     store::StoredLogin,
     url_policy::{Challenge, check},
 };
-use crate::client::http::HttpError;
+use crate::client::http_error::HttpError;
 
 /// The name of this client.
 const CLIENT_NAME: &str = "goose";
@@ -40,17 +40,18 @@ pub(super) async fn through_browser(
 ) -> Result<(), HttpError> {
     let Some(browser) = &credentials.settings.browser else { return Err(challenge.unseen()) };
     let before = credentials.load().await?;
-    let mut manager = credentials.manager(None).await.map_err(failed)?;
+    let mut manager = credentials.manager(None).await.map_err(HttpError::login_failed)?;
     let metadata = discover(&mut manager, challenge).await?;
     check_issuer(credentials, &metadata, before.as_ref())?;
     let callback = Callback::listen(credentials.settings.redirect_port).await;
-    let callback = callback.map_err(|error| failed(format!("no port for the browser's answer: {error}")))?;
+    let callback = callback
+        .map_err(|error| HttpError::login_failed(format!("no port for the browser's answer: {error}")))?;
     let scopes = scopes(credentials, &manager, &metadata, challenge, before.as_ref()).await;
     let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
     let client = client(credentials, &mut manager, &metadata, &callback.redirect_uri(), &scopes).await?;
     manager.set_credential_store(credentials.token_cache(client.client_secret.clone()));
-    manager.configure_client(client).map_err(failed)?;
-    let page = manager.get_authorization_url(&scopes).await.map_err(failed)?;
+    manager.configure_client(client).map_err(HttpError::login_failed)?;
+    let page = manager.get_authorization_url(&scopes).await.map_err(HttpError::login_failed)?;
     finish(credentials, browser.as_ref(), &manager, callback, &page).await
 }
 
@@ -59,8 +60,10 @@ async fn discover(
     manager: &mut AuthorizationManager,
     challenge: &Challenge,
 ) -> Result<AuthorizationMetadata, HttpError> {
-    let resolution =
-        manager.resolve_metadata_from_challenge(challenge.header.as_deref()).await.map_err(failed)?;
+    let resolution = manager
+        .resolve_metadata_from_challenge(challenge.header.as_deref())
+        .await
+        .map_err(HttpError::login_failed)?;
     if !resolution.source.is_discovered() {
         return Err(HttpError::LoginNeeded { hint: "It does not say where to log in.".to_owned() });
     }
@@ -84,7 +87,7 @@ fn check_issuer(
     let Some(expected) = credentials.settings.issuer.as_deref().or(pinned) else { return Ok(()) };
     match metadata.issuer.as_deref() {
         Some(issuer) if is_same_issuer(issuer, expected) => Ok(()),
-        issuer => Err(failed(format!(
+        issuer => Err(HttpError::login_failed(format!(
             "the server names the login server `{}`, but the login is for `{expected}`, and nothing was sent. If you \
              trust the other one, configure it as the issuer",
             issuer.unwrap_or("without a name")
@@ -136,7 +139,7 @@ async fn client(
             Ok(OAuthClientConfig::new(url, redirect_uri))
         }
         _ => manager.register_client(CLIENT_NAME, redirect_uri, scopes).await.map_err(|error| {
-            failed(format!(
+            HttpError::login_failed(format!(
                 "{error}. If the login server does not register clients, configure one that it knows"
             ))
         }),
@@ -151,26 +154,31 @@ async fn finish(
     callback: Callback,
     page: &str,
 ) -> Result<(), HttpError> {
-    let page = Url::parse(page).map_err(failed)?;
+    let page = Url::parse(page).map_err(HttpError::login_failed)?;
     let state = page.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned());
-    let state = state.ok_or_else(|| failed("the login page has no state"))?;
+    let state = state.ok_or_else(|| HttpError::login_failed("the login page has no state"))?;
     let limit = credentials.settings.timeout;
     let login = async {
         let answer = callback.answer(state.clone());
         let server = shown_place(credentials.server.as_str());
         let shown = browser.open(&server, &page);
         // The answer may come before the browser says that it has shown the page.
-        let (answer, ()) = futures::try_join!(async { answer.await.map_err(failed) }, async {
-            shown.await.map_err(failed)
-        },)?;
+        let (answer, ()) =
+            futures::try_join!(async { answer.await.map_err(HttpError::login_failed) }, async {
+                shown.await.map_err(HttpError::login_failed)
+            },)?;
         Ok(answer)
     };
     let answer = tokio::time::timeout(limit, login).await;
-    let answer =
-        answer.unwrap_or_else(|_| Err(failed(format!("the login was not finished within {limit:?}"))))?;
+    let answer = answer.unwrap_or_else(|_| {
+        Err(HttpError::login_failed(format!("the login was not finished within {limit:?}")))
+    })?;
     let issuer = answer.issuer.as_deref();
     let _renewal = credentials.login_lock.renewal.lock().await;
-    manager.exchange_code_for_token_with_issuer(&answer.code, &state, issuer).await.map_err(failed)?;
+    manager
+        .exchange_code_for_token_with_issuer(&answer.code, &state, issuer)
+        .await
+        .map_err(HttpError::login_failed)?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Logging in to servers that want it: OAuth 2.1 with a browser, tokens that are kept, renewed and widened.
 //!
-//! - [`OAuth`]: how to log in, for all servers; [`LoginClock`]: time limits that do not count the time a person takes;
+//! - [`OAuth`]: how to log in, for all servers;
 //! - `credentials`: the login at one server, one at a time and shared by all who wait for it;
 //! - `login`: the way through the browser; `url_policy`: challenges of servers, and where secrets may travel;
 //! - `store`: logins in memory and in files.
@@ -12,7 +12,6 @@ mod url_policy;
 
 use std::{
     collections::HashMap,
-    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -21,10 +20,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::{sync::watch, time::Instant};
 use url::Url;
 
 use self::credentials::LoginLock;
+use super::clock::LoginClock;
 
 pub(super) use credentials::Credentials;
 pub use login::{Browser, SystemBrowser};
@@ -138,72 +137,5 @@ impl std::fmt::Debug for OAuth {
             .field("client_metadata_url", &self.settings.client_metadata_url)
             .field("scopes", &self.settings.scopes)
             .finish_non_exhaustive()
-    }
-}
-
-/// Tells if a login is going on, and when the last one ended.
-#[derive(Default)]
-pub(in crate::client) struct LoginClock(watch::Sender<Logins>);
-
-#[derive(Default, Clone, Copy)]
-struct Logins {
-    under_way: u32,
-    last_end: Option<Instant>,
-}
-
-impl LoginClock {
-    /// A login is under way as long as the result lives.
-    pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
-        self.0.send_modify(|it| it.under_way += 1);
-        UnderWay(Arc::clone(self))
-    }
-
-    /// The end of a limit that began at `start`; none during a login.
-    fn deadline(&self, start: Instant, limit: Duration) -> Option<Instant> {
-        let logins = *self.0.borrow();
-        (logins.under_way == 0).then(|| logins.last_end.map_or(start, |end| end.max(start)) + limit)
-    }
-
-    /// Ends when the limit is over, counted from `start` or the end of the last login.
-    async fn over(&self, start: Instant, limit: Duration) {
-        let mut changes = self.0.subscribe();
-        loop {
-            let Some(deadline) = self.deadline(start, limit) else {
-                // The sender is here, so this cannot fail.
-                let _ = changes.changed().await;
-                continue;
-            };
-            tokio::select! {
-                () = tokio::time::sleep_until(deadline) => return,
-                _ = changes.changed() => {}
-            }
-        }
-    }
-}
-
-/// A login.
-pub(super) struct UnderWay(Arc<LoginClock>);
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.0.send_modify(|it| {
-            it.under_way -= 1;
-            it.last_end = Some(Instant::now());
-        });
-    }
-}
-
-/// Waits for the work's result, or for the end of its time (`None`). Logins stop the clock.
-pub(in crate::client) async fn within<T>(
-    limit: Duration,
-    clock: Option<&LoginClock>,
-    work: impl Future<Output = T>,
-) -> Option<T> {
-    let Some(clock) = clock else { return tokio::time::timeout(limit, work).await.ok() };
-    let work = pin!(work);
-    tokio::select! {
-        biased;
-        result = work => Some(result),
-        () = clock.over(Instant::now(), limit) => None,
     }
 }

@@ -5,8 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use rmcp::transport::auth::{AuthorizationMetadata, WWWAuthenticateParams};
 use url::{Host, Url};
 
-use super::credentials::failed;
-use crate::client::http::HttpError;
+use crate::client::http_error::HttpError;
 
 /// A request that was refused for want of a login (HTTP 401) or of a scope (403).
 #[derive(Clone)]
@@ -106,8 +105,10 @@ pub(super) fn check(metadata: &AuthorizationMetadata) -> Result<(), HttpError> {
     for endpoint in
         [&metadata.authorization_endpoint, &metadata.token_endpoint].into_iter().chain(registration)
     {
-        if !is_private_way(&Url::parse(endpoint).map_err(failed)?) {
-            return Err(failed(format!("the login server's address `{endpoint}` is not https")));
+        if !is_private_way(&Url::parse(endpoint).map_err(HttpError::login_failed)?) {
+            return Err(HttpError::login_failed(format!(
+                "the login server's address `{endpoint}` is not https"
+            )));
         }
     }
     Ok(())

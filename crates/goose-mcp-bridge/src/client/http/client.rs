@@ -28,15 +28,16 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    exchange::{self, Effect, Outcome, Post, TRIES},
-    failure::HttpError,
+    exchange::{Outcome, Post},
+    retry::{self, Effect, TRIES},
 };
 use crate::{
     client::{
         auth::{Challenge, Credentials},
-        routing::Route,
+        http_error::HttpError,
+        in_flight::Route,
     },
-    stdio_transport::MAX_LINE_BYTES,
+    line_io::MAX_LINE_BYTES,
 };
 
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -111,10 +112,10 @@ impl HttpClient {
                 }
                 Outcome::SessionGone => return Err(StreamableHttpError::SessionExpired),
                 Outcome::Refused(error) => {
-                    tries = self.wait(tries, exchange::pause(tries), error).await?;
+                    tries = self.wait(tries, retry::pause(tries), error).await?;
                 }
                 Outcome::Broken(error) if effect == Effect::None => {
-                    tries = self.wait(tries, exchange::pause(tries), error).await?;
+                    tries = self.wait(tries, retry::pause(tries), error).await?;
                 }
                 Outcome::Broken(error) => return Err(HttpError::Unsure(error.to_string()).into()),
                 Outcome::Busy(busy) if busy.allows(effect) => {

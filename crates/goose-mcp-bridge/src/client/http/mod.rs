@@ -1,12 +1,11 @@
 //! Reaching a server by URL.
 //!
 //! - `client`: sends a message as often as it takes, logs in where the server wants that, and remembers lost answers;
-//! - `exchange`: one message and its answer or stream of events, read with caps, and when to send it again;
-//! - `failure`: errors, for people and models.
+//! - `exchange`: one message and its answer or stream of events, read with caps; `retry`: when to send it again.
 
 mod client;
 mod exchange;
-mod failure;
+mod retry;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -27,11 +26,10 @@ use url::Url;
 use self::client::{AuthAttempts, HttpClient, LostResponses};
 use super::{
     auth::{self, Credentials},
+    http_error::HttpError,
     options::ConnectOptions,
 };
-use crate::stdio_transport::MAX_LINE_BYTES;
-
-pub(super) use failure::HttpError;
+use crate::line_io::MAX_LINE_BYTES;
 
 /// Attempts to reopen a broken stream of events, and the longest pause between them.
 const STREAM_TRIES: usize = 10;

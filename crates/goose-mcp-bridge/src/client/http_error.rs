@@ -8,14 +8,14 @@ use rmcp::{
     transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
 };
 
-use crate::{TransportError, stdio_transport::MAX_LINE_BYTES};
+use crate::{line_io::MAX_LINE_BYTES, transport::TransportError};
 
 /// Characters of an error's text that are shown.
 const SHOWN_TEXT: usize = 500;
 
 /// Why a server did not do what it was asked, in words.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(in crate::client) enum HttpError {
+pub(super) enum HttpError {
     #[error("the URL is not valid: {0}")]
     BadUrl(String),
     #[error("the header `{name}` cannot be sent: {reason}")]
@@ -81,18 +81,22 @@ impl HttpError {
         Self::Forbidden(if text.is_empty() { String::new() } else { format!(": {}", clip(text)) })
     }
 
+    pub(super) fn login_failed(error: impl std::fmt::Display) -> Self {
+        Self::LoginFailed(error.to_string().trim_end_matches('.').to_owned())
+    }
+
     pub(super) fn unreadable(reason: &dyn std::fmt::Display, body: &[u8]) -> Self {
         Self::Unreadable(format!("{reason} in `{}`", clip(&String::from_utf8_lossy(body))))
     }
 
     /// The error of this kind inside a failed request.
-    pub(in crate::client) fn inside(error: &ServiceError) -> Option<Self> {
+    pub(super) fn inside(error: &ServiceError) -> Option<Self> {
         let ServiceError::TransportSend(error) = error else { return None };
         Self::from_transport(error)
     }
 
     /// The error of this kind inside a failed greeting.
-    pub(in crate::client) fn inside_greeting(error: &ClientInitializeError) -> Option<Self> {
+    pub(super) fn inside_greeting(error: &ClientInitializeError) -> Option<Self> {
         match error {
             ClientInitializeError::TransportError { error, .. } => Self::from_transport(error),
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::inside_greeting(fallback),
@@ -112,7 +116,7 @@ impl HttpError {
     }
 
     /// The same as the error of a tool.
-    pub(in crate::client) fn to_tool_error(&self, server: &str, what: &str) -> ToolError {
+    pub(super) fn to_tool_error(&self, server: &str, what: &str) -> ToolError {
         let text = format!("The server `{server}` could not be asked for `{what}`: {self}.");
         match self {
             Self::LoginNeeded { .. } | Self::LoginUnsafe | Self::Forbidden(_) | Self::LoginFailed(_) => {

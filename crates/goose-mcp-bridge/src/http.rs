@@ -29,7 +29,7 @@ use rmcp::{
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{line_io::MAX_LINE_BYTES, server::ExtensionServer, stdio_transport::Envelope};
+use super::{line_io::MAX_LINE_BYTES, malformed::Envelope, server::ExtensionServer};
 
 /// Time for open connections to end when the server is stopped.
 const GRACE: Duration = Duration::from_secs(5);
@@ -199,15 +199,12 @@ async fn unreadable(body: &[u8], response: Response) -> Response {
     const MAX_REASON_BYTES: usize = 4096;
     let reason = axum::body::to_bytes(response.into_body(), MAX_REASON_BYTES).await.unwrap_or_default();
     let reason = String::from_utf8_lossy(&reason);
-    let envelope = serde_json::from_slice::<Envelope>(body).ok().filter(|envelope| envelope.method.is_some());
-    let (error, id) = match envelope {
-        Some(envelope) => {
-            let text = format!("The request could not be read: {reason}. Send a valid MCP request.");
-            (ErrorData::invalid_request(text, None), envelope.id)
-        }
-        None => {
-            (ErrorData::parse_error(format!("The body is not a JSON-RPC message: {reason}."), None), None)
-        }
+    let envelope = Envelope::read(body);
+    let (error, id) = if envelope.method().is_some() {
+        let text = format!("The request could not be read: {reason}. Send a valid MCP request.");
+        (ErrorData::invalid_request(text, None), envelope.request_id())
+    } else {
+        (ErrorData::parse_error(format!("The body is not a JSON-RPC message: {reason}."), None), None)
     };
     let body = serde_json::to_string(&ServerJsonRpcMessage::error(error, id)).unwrap_or_default();
     (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, "application/json")], body).into_response()

@@ -9,6 +9,7 @@ mod client;
 mod depth_limit;
 mod http;
 mod line_io;
+mod malformed;
 mod serve;
 mod server;
 mod stdio_transport;

@@ -1,10 +1,12 @@
 //! The stdio transport: one JSON-RPC message per line, with a cap.
 //!
-//! A peer may print anything on its standard output. Blank lines are skipped; lines that cannot be parsed or
-//! are longer than [`MAX_LINE_BYTES`] are skipped, counted and logged (there is no id to answer). Where an
-//! id can be made out, it is answered instead, so that no caller waits for a time-out: a request we cannot read gets
-//! an error, and a response we cannot read fails the call that waits for it. An oversized line fails all
-//! pending requests at once, because it may have been the answer to any of them, and the peer is told so.
+//! Blank lines are ignored. Lines that are not messages or are longer than [`MAX_LINE_BYTES`] are skipped, counted and
+//! logged. A server also answers those that are not messages, as JSON-RPC demands. A client does not: such
+//! lines are log output of a program that does not expect an answer.
+//!
+//! No caller waits for a time-out: a request that cannot be read is answered with an error, and a response that cannot be
+//! read fails the call that waits for it. An oversized line fails all pending requests, because it may have been the
+//! answer to any of them, and the peer is told so.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -21,7 +23,7 @@ use rmcp::{
     service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage},
     transport::Transport,
 };
-use serde::Deserialize;
+use serde::Serialize;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::Semaphore,
@@ -30,6 +32,7 @@ use tokio::{
 use super::{
     depth_limit,
     line_io::{LineRead, LineReader, MAX_LINE_BYTES, Writer},
+    malformed::{self, Envelope},
 };
 
 /// Faults that are logged one by one; later ones only count.
@@ -127,16 +130,19 @@ where
             }
             Err(error) => error,
         };
-        match serde_json::from_slice::<Envelope>(line) {
-            Ok(Envelope { id: Some(id), method: Some(method) }) => {
+        let envelope = Envelope::read(line);
+        match (envelope.request_id(), envelope.method()) {
+            (Some(id), Some(method)) => {
                 tracing::debug!(%method, %error, "unreadable request");
-                self.refuse(id, &method, &error);
+                let error = malformed::unreadable_request(method, &error);
+                self.send_behind(&TxJsonRpcMessage::<Role>::error(error, Some(id)));
                 None
             }
-            Ok(Envelope { id: Some(id), method: None }) if self.pending.remove(&normal(&id)) => {
+            (Some(id), None) if envelope.may_be_response() && self.pending.remove(&normal(&id)) => {
                 Some(unreadable_answer::<Role>(normal(&id), &format!("it is not a valid response ({error})")))
             }
-            Ok(Envelope { id: None, method: Some(method) }) => {
+            // Some servers write a null id into their notifications.
+            (None, Some(method)) if !envelope.has_id() || (Role::IS_CLIENT && envelope.has_null_id()) => {
                 tracing::debug!(%method, %error, "unknown notification ignored");
                 None
             }
@@ -144,6 +150,11 @@ where
                 LineFaults::count(&self.faults.unparsable, |count| {
                     tracing::warn!(count, %error, bytes = line.len(), "skipped a line that is not JSON-RPC");
                 });
+                if !Role::IS_CLIENT
+                    && let Some(response) = malformed::error_response(line)
+                {
+                    self.send_behind(&response);
+                }
                 None
             }
         }
@@ -180,17 +191,8 @@ where
         self.pending.remove(&normal(id));
     }
 
-    /// Answers a request we cannot read, in the background: reading stays cancel-safe.
-    fn refuse(&self, id: RequestId, method: &str, reason: &serde_json::Error) {
-        let error = ErrorData::invalid_request(
-            format!("The `{method}` request could not be read: {reason}. Send a valid MCP request."),
-            None,
-        );
-        self.send_behind(&TxJsonRpcMessage::<Role>::error(error, Some(id)));
-    }
-
-    /// Sends a message in the background; one too many is dropped.
-    fn send_behind(&self, message: &TxJsonRpcMessage<Role>) {
+    /// Sends a message in the background, so that reading stays cancel-safe; one too many is dropped.
+    fn send_behind(&self, message: &impl Serialize) {
         let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
         let writer = Arc::clone(&self.writer);
         let Ok(line) = to_line(message) else { return };
@@ -280,14 +282,6 @@ where
     }
 }
 
-/// As much of a message as can be read when the rest cannot. Skipping unknown parts does not recurse, so
-/// this works for messages that nest too deep.
-#[derive(Deserialize)]
-pub(super) struct Envelope {
-    pub(super) id: Option<RequestId>,
-    pub(super) method: Option<String>,
-}
-
 /// Reads a message. Bytes that are no UTF-8 are replaced; not in a request, which would do something else than it was
 /// meant to.
 fn read<Role: ServiceRole>(line: &[u8]) -> Result<RxJsonRpcMessage<Role>, serde_json::Error> {
@@ -312,7 +306,7 @@ fn unreadable_answer<Role: ServiceRole>(id: RequestId, reason: &str) -> RxJsonRp
     JsonRpcMessage::error(ErrorData::internal_error(text, None), Some(id))
 }
 
-fn to_line(message: &impl serde::Serialize) -> io::Result<Vec<u8>> {
+fn to_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     Ok(line)

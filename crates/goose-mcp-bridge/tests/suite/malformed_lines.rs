@@ -1,5 +1,4 @@
-//! Malformed lines to a server on stdio: it answers what has an id, counts the
-//! rest, and goes on.
+//! Malformed lines to a server on stdio: it answers and counts them, and keeps serving.
 
 use std::process::Stdio;
 
@@ -57,7 +56,7 @@ impl Wire {
         self.answer().await
     }
 
-    /// A call that works, to see that the server goes on.
+    /// Makes a call that works, to see that the server still serves.
     async fn still_works(&mut self, id: u64) {
         let call = json!({
             "jsonrpc": "2.0", "id": id, "method": "tools/call",
@@ -80,32 +79,90 @@ impl Wire {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lines_that_are_no_messages_are_skipped_counted_and_logged() {
+async fn lines_that_are_not_messages_are_answered_counted_and_logged() {
     let mut wire = Wire::open().await;
-    let huge = vec![b'x'; MAX_LINE_BYTES + 1];
-    let garbage: [&[u8]; 9] = [
-        b"",
-        b"   ",
-        b"Starting server...",
-        b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/li",
-        b"\xff\xfe\x00",
-        b"[]",
-        b"null",
-        b"{}",
-        &huge,
+    let lines: [(&[u8], i64, Value); 11] = [
+        (b"Starting server...", -32700, json!(null)),
+        (b"Content-Length: 52", -32700, json!(null)),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/li", -32700, json!(null)),
+        (b"\xff\xfe\x00", -32700, json!(null)),
+        (b"[]", -32600, json!(null)),
+        (br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600, json!(null)),
+        (b"null", -32600, json!(null)),
+        (b"{}", -32600, json!(null)),
+        (br#"{"jsonrpc":"2.0","id":"a"}"#, -32600, json!("a")),
+        (br#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600, json!(1.5)),
+        (br#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600, json!(null)),
     ];
-    for (index, line) in garbage.into_iter().enumerate() {
+    let count = lines.len();
+    for (index, (line, code, id)) in lines.into_iter().enumerate() {
         wire.send(line).await;
+        let answer = wire.answer().await;
+        let line = String::from_utf8_lossy(line);
+        assert_eq!(answer["jsonrpc"], "2.0", "{line}");
+        assert_eq!(
+            (answer.get("id"), &answer["error"]["code"]),
+            (Some(&id), &json!(code)),
+            "{line}: {answer}"
+        );
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains("one") && message.len() < 500, "{message}");
         wire.still_works(100 + index as u64).await;
     }
-    let log = wire.close().await;
-    let summary =
-        log.lines().find(|line| line.contains("lines were skipped")).unwrap_or_else(|| panic!("{log}"));
-    assert!(summary.contains("unparsable=6") && summary.contains("oversized=1"), "{summary}");
+    let summary = summary(&wire.close().await);
+    assert!(
+        summary.contains(&format!("unparsable={count} ")) && summary.contains("oversized=0"),
+        "{summary}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_cannot_be_read_is_answered_where_it_has_an_id() {
+async fn blank_lines_responses_and_notifications_are_not_answered() {
+    let mut wire = Wire::open().await;
+    let lines: [&[u8]; 7] = [
+        b"",
+        b"   ",
+        br#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
+        br#"{"jsonrpc":"2.0","id":7,"error":"not an object"}"#,
+        br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}"#,
+        br#"{"jsonrpc":"2.0","method":"no/such/notification"}"#,
+        br#"{"method":"no/such/notification"}"#,
+    ];
+    for (index, line) in lines.into_iter().enumerate() {
+        wire.send(line).await;
+        wire.still_works(100 + index as u64).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_lines_that_are_not_messages_ends_no_server() {
+    let mut wire = Wire::open().await;
+    for _ in 0..1000 {
+        wire.send(&vec![b'y'; 1000]).await;
+    }
+    wire.send(br#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#).await;
+    let mut answer = wire.answer().await;
+    while answer["id"] != 5 {
+        assert_eq!(answer["error"]["code"], -32700, "{answer}");
+        answer = wire.answer().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn oversized_lines_are_skipped_counted_and_logged() {
+    let mut wire = Wire::open().await;
+    wire.send(&vec![b'x'; MAX_LINE_BYTES + 1]).await;
+    wire.still_works(100).await;
+    let summary = summary(&wire.close().await);
+    assert!(summary.contains("unparsable=0") && summary.contains("oversized=1"), "{summary}");
+}
+
+fn summary(log: &str) -> String {
+    log.lines().find(|line| line.contains("lines were skipped")).unwrap_or_else(|| panic!("{log}")).to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_cannot_be_read_is_answered_with_its_id() {
     let mut wire = Wire::open().await;
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     let call = |id: u64, params: &str| {

@@ -67,6 +67,26 @@ async fn bytes_that_are_no_text_are_replaced_and_the_connection_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_client_skips_lines_that_are_not_messages_and_does_not_answer_them() {
+    let script = |mut server: Server| async move {
+        let first = server.begin().await.unwrap();
+        for line in ["Starting server...", "", "{}", "[]", r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#] {
+            server.send_bytes(line.as_bytes()).await;
+        }
+        server.answer(&first, json!({ "content": [{ "type": "text", "text": "one" }] })).await;
+        let second = server.next().await.unwrap();
+        assert_eq!(second["method"], "tools/call", "{second}");
+        server.answer(&second, json!({ "content": [{ "type": "text", "text": "two" }] })).await;
+    };
+    let (extension, playing) = play(ConnectOptions::default(), script).await;
+    let extension = extension.unwrap();
+    assert_eq!(work(&extension).await, Ok(json!("one")));
+    assert_eq!(work(&extension).await, Ok(json!("two")));
+    playing.await.unwrap();
+    assert_eq!(extension.line_faults().unwrap().unparsable(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_ping_says_when_a_server_does_not_answer_or_is_gone() {
     let (ends, mut ended) = mpsc::channel::<()>(1);
     let script = |mut server: Server| async move {

@@ -1,19 +1,20 @@
-//! Lists of tools that nest deeper than JSON is read.
+//! Tool lists that nest deeper than the JSON parser allows.
 //!
-//! A reader gives up on a whole message where one part of it is too deep. For a list of tools that would cost all of
-//! them for the schema of one, so what is too deep in it is cut out; the vetting of tools drops the one it belongs to.
-//! Other messages are not touched: a result with something missing is worse than none.
+//! The parser rejects a whole message if one part of it is too deep. For a tool list that would lose all
+//! tools for the schema of one, so the deep parts are replaced, and validation drops the tool that they
+//! belong to. Other messages are left alone: an incomplete result is worse than none.
 
 use serde::{Deserialize, de::IgnoredAny};
 
-/// Levels that are kept: deeper than a usable schema, and not as deep as readers go.
+/// Levels that are kept: more than a usable schema has, fewer than the parser allows.
 const MAX_LEVELS: usize = 100;
 
-/// The value in place of a part that was cut out.
+/// Replacement of a part that is too deep.
 const CUT: &[u8] = b"null";
 
-/// The list without what is too deep; `None` if nothing is, and for all other messages.
-pub(super) fn list_of_tools(json: &[u8]) -> Option<Vec<u8>> {
+/// Returns a tool list without the parts that are too deep; `None` if there are none, or for any other
+/// message.
+pub(super) fn trim_tool_list(json: &[u8]) -> Option<Vec<u8>> {
     if !is_deep(json) {
         return None;
     }
@@ -35,15 +36,15 @@ struct Tools {
 }
 
 fn is_deep(json: &[u8]) -> bool {
-    let mut place = Place::default();
-    json.iter().any(|byte| place.read(*byte) > MAX_LEVELS)
+    let mut position = Position::default();
+    json.iter().any(|byte| position.read(*byte) > MAX_LEVELS)
 }
 
 fn cut(json: &[u8]) -> Vec<u8> {
-    let (mut kept, mut place, mut before) = (Vec::with_capacity(json.len()), Place::default(), 0);
+    let (mut kept, mut position, mut before) = (Vec::with_capacity(json.len()), Position::default(), 0);
     for &byte in json {
-        let level = place.read(byte);
-        // Where a part closes, the level is that outside of it.
+        let level = position.read(byte);
+        // At a closing bracket, the level is already the outer one.
         match (before > MAX_LEVELS, level > MAX_LEVELS) {
             (false, false) => kept.push(byte),
             (false, true) => kept.extend_from_slice(CUT),
@@ -54,16 +55,16 @@ fn cut(json: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// A position in a JSON text.
+/// Position in a JSON text.
 #[derive(Default)]
-struct Place {
+struct Position {
     level: usize,
     in_string: bool,
     escaped: bool,
 }
 
-impl Place {
-    /// Takes the next byte and gives the level after it.
+impl Position {
+    /// Reads the next byte, and returns the level after it.
     fn read(&mut self, byte: u8) -> usize {
         match (self.in_string, byte) {
             (true, _) if self.escaped => self.escaped = false,
@@ -93,7 +94,7 @@ mod tests {
     fn only_what_is_too_deep_is_cut_out_of_a_list() {
         let text = list(&nested(500));
         assert!(serde_json::from_str::<serde_json::Value>(&text).is_err());
-        let cut = list_of_tools(text.as_bytes()).unwrap();
+        let cut = trim_tool_list(text.as_bytes()).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&cut).unwrap();
         assert_eq!(value["result"]["tools"][0]["name"], "]}\"[{");
         assert_eq!(value["result"]["tools"][1]["t"], 2);
@@ -112,7 +113,7 @@ mod tests {
             "]]]]".to_owned(),
             "[".repeat(100_000),
         ] {
-            assert_eq!(list_of_tools(text.as_bytes()), None);
+            assert_eq!(trim_tool_list(text.as_bytes()), None);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Serving over streamable HTTP, for both eras of MCP at one address.
+//! Serving over streamable HTTP, for both generations of MCP at one address.
 //!
-//! A web page in the user's own browser can reach any port of this machine. So `Host` must name this server
-//! (which stops DNS rebinding) and `Origin`, where a browser sends one, must be on the list: by default both are
-//! the loopback names only.
+//! A web page in the user's browser can reach any port of this machine. So `Host` must name this server,
+//! which stops DNS rebinding, and an `Origin` must be on the list. By default, both allow loopback names
+//! only.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -31,20 +31,20 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{line_io::MAX_LINE_BYTES, malformed::Envelope, server::ExtensionServer};
 
-/// Time for open connections to end when the server is stopped.
+/// Time limit for open connections when the server is stopped.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The address of a server, and the clients that may use it.
+/// Address of an HTTP server, and the clients that may use it.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// The address; port 0 takes a free one.
+    /// Address to listen on; port 0 means any free port.
     pub address: SocketAddr,
-    /// The path of the endpoint.
+    /// Path of the endpoint.
     pub path: String,
-    /// Names (or `name:port`) that `Host` may have.
+    /// Allowed values of `Host`: a name, or `name:port`.
     pub allowed_hosts: Vec<String>,
-    /// Origins (`scheme://host:port`, `*` for any port) of pages that may call. Requests without an origin, from
-    /// programs, pass.
+    /// Allowed origins of web pages: `scheme://host:port`, with `*` for any port. Requests without an origin,
+    /// which come from programs, are allowed.
     pub allowed_origins: Vec<String>,
 }
 
@@ -61,13 +61,13 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
-    /// The loopback interface, at a port.
+    /// Returns options for the loopback interface.
     pub fn local(port: u16) -> Self {
         Self { address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), ..Self::default() }
     }
 }
 
-/// A server over HTTP. It ends when this is dropped.
+/// A running HTTP server. It stops when this is dropped.
 pub struct HttpServer {
     address: SocketAddr,
     path: String,
@@ -84,7 +84,7 @@ impl HttpServer {
     ) -> AnyhowResult<Self> {
         let listener = TcpListener::bind(options.address).await?;
         let address = listener.local_addr()?;
-        // Small messages go out at once: a client that keeps its connection would wait 40 ms for the rest of one.
+        // Without this, a client that reuses its connection waits 40 ms for small messages (delayed ACK).
         let listener = listener.tap_io(|stream| {
             let _ = stream.set_nodelay(true);
         });
@@ -100,12 +100,12 @@ impl HttpServer {
         Ok(Self { address, path: options.path, stop, task, _stops_when_dropped: guard })
     }
 
-    /// The address it listens on.
+    /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The endpoint's URL.
+    /// Returns the URL of the endpoint.
     pub fn url(&self) -> String {
         format!("http://{}{}", self.address, self.path)
     }
@@ -114,16 +114,16 @@ impl HttpServer {
     ///
     /// # Errors
     ///
-    /// Its task panicked.
+    /// Fails if the server task panicked.
     pub async fn waiting(mut self) -> AnyhowResult<()> {
         Ok((&mut self.task).await?)
     }
 
-    /// Ends the server and its connections.
+    /// Stops the server and its connections.
     ///
     /// # Errors
     ///
-    /// Its task panicked.
+    /// Fails if the server task panicked.
     pub async fn stop(mut self) -> AnyhowResult<()> {
         self.stop.cancel();
         match tokio::time::timeout(GRACE, &mut self.task).await {
@@ -136,13 +136,13 @@ impl HttpServer {
     }
 }
 
-/// Time that a session of the older wire may be silent; a tool may run that long without a word.
+/// Idle time after which a session of the older wire ends; a tool may run that long without output.
 const SESSION_IDLE: Duration = Duration::from_secs(12 * 60 * 60);
 
 type Endpoint = StreamableHttpService<ExtensionServer, LocalSessionManager>;
 
-/// The endpoint as a router, to be merged into a larger server, made within a Tokio runtime. Its clients are not local, whatever the server's options
-/// say.
+/// Returns the endpoint as a router, to be merged into a larger server. Must be called within a Tokio
+/// runtime. Its clients count as remote, regardless of the server's options.
 pub fn http_router(server: &ExtensionServer, options: &HttpOptions, stop: CancellationToken) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(options.allowed_hosts.clone())
@@ -158,7 +158,7 @@ pub fn http_router(server: &ExtensionServer, options: &HttpOptions, stop: Cancel
     Router::new().route(&options.path, any(move |request| answer(endpoint.clone(), request)))
 }
 
-/// Sessions of the older wire outlive their requests; they end with the server.
+/// Ends the sessions of the older wire with the server; they outlive their requests.
 async fn end_sessions(sessions: Weak<LocalSessionManager>, stop: CancellationToken) {
     stop.cancelled().await;
     let Some(sessions) = sessions.upgrade() else { return };
@@ -170,7 +170,7 @@ async fn end_sessions(sessions: Weak<LocalSessionManager>, stop: CancellationTok
     }
 }
 
-/// Answers one request; what is not for MCP (a browser that looks around) gets a plain hint.
+/// Answers one request. A browser gets a hint in plain text.
 async fn answer(endpoint: Endpoint, request: Request<Body>) -> Response {
     if request.method() == Method::GET && header_has(&request, header::ACCEPT, "text/html") {
         let hint = "This is an MCP endpoint. Connect to it with an MCP client.\n";
@@ -193,8 +193,8 @@ fn header_has(request: &Request<Body>, name: header::HeaderName, part: &str) -> 
     value.is_some_and(|value| value.contains(part))
 }
 
-/// The media type was right, the JSON was not: JSON-RPC has errors of its own for that, and the request's id may still be
-/// made out.
+/// Turns an unsupported-media-type response into the JSON-RPC error that fits: the media type was right, the
+/// JSON was not.
 async fn unreadable(body: &[u8], response: Response) -> Response {
     const MAX_REASON_BYTES: usize = 4096;
     let reason = axum::body::to_bytes(response.into_body(), MAX_REASON_BYTES).await.unwrap_or_default();

@@ -1,7 +1,8 @@
 //! MCP in both directions: any extension as a server ([`serve`]), any server as an extension ([`connect`]).
 //!
-//! Both speak both eras of the protocol: 2025-11-25 and before (a session that begins with `initialize`), and
-//! 2026-07-28 (self-contained requests, `server/discover`, rounds instead of calls back).
+//! Both support both generations of the protocol: up to 2025-11-25, where a session starts with `initialize`
+//! and a server may send requests to its client, and 2026-07-28, where requests are independent and a server
+//! asks by ending the request as *input required*. The code calls them the older and the newer wire.
 
 #![forbid(unsafe_code)]
 
@@ -27,22 +28,22 @@ pub use server::{ExtensionServer, ServeOptions};
 pub use stdio_transport::{LineFaults, LineTransport};
 pub use transport::{BoxTransport, TransportError};
 
-/// The `_meta` key under which a local client says in which session it works.
+/// `_meta` key of the session that a local client works in.
 pub const SESSION_META: &str = "goose/session-id";
 
-/// The `_meta` key under which a local client says in which folder it works.
+/// `_meta` key of the folder that a local client works in.
 pub const WORKING_DIR_META: &str = "goose/working-dir";
 
-/// The `_meta` key under which a log message names the progress token of the call it belongs to.
+/// `_meta` key of the progress token of the call that a log message belongs to.
 pub const CALL_META: &str = "goose/call";
 
-/// The logger of what a tool told its [`Notifier`](goose_extension::Notifier) to keep.
+/// Logger of messages that a tool sends to [`Notifier::log`](goose_extension::Notifier::log).
 const RECORD_LOGGER: &str = "record";
 
-/// The logger whose messages are fleeting.
+/// Logger of messages that a tool sends to [`Notifier::status`](goose_extension::Notifier::status).
 const STATUS_LOGGER: &str = "status";
 
-/// The README's example compiles.
+/// Compiles the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

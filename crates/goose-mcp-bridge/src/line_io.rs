@@ -1,7 +1,7 @@
 //! Lines from and to byte streams, for the stdio transport.
 //!
-//! Lines are written in the order in which they were queued, whichever sender gets to write them; lines that wait at the same
-//! time are written together.
+//! Lines are written in the order in which they were queued, by whichever sender writes first. Lines that
+//! wait at the same time are written together.
 
 use std::{collections::VecDeque, io};
 
@@ -11,34 +11,34 @@ use tokio::{
     sync::oneshot::{self, error::TryRecvError},
 };
 
-/// The longest line that is read.
+/// Maximum length of a line, in both directions.
 pub const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// The next item of the stream.
+/// Result of [`LineReader::advance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineRead {
     /// A line is complete.
     Line,
-    /// A line is longer than the cap; what follows of it is dropped.
+    /// A line is longer than the cap; the rest of it is dropped.
     Oversized,
     /// The stream has ended.
     End,
 }
 
-/// Reads lines without ever holding more than the cap, [`MAX_LINE_BYTES`].
+/// Reads lines without holding more than [`MAX_LINE_BYTES`].
 #[derive(Debug)]
 pub struct LineReader<R> {
     reader: BufReader<R>,
-    /// The line read so far.
+    /// Bytes of the current line.
     line: Vec<u8>,
-    /// The rest of an oversized line is being dropped.
+    /// True while the rest of an oversized line is dropped.
     skipping: bool,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// A reader of a stream.
+    /// Creates a reader of a stream.
     pub fn new(reader: R) -> Self {
         Self {
             reader: BufReader::with_capacity(READ_BUFFER_BYTES, reader),
@@ -47,12 +47,12 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The line read so far, with its end.
+    /// Returns the current line, with its line end.
     pub fn line(&self) -> &[u8] {
         &self.line
     }
 
-    /// Reads on until a line is complete, too long, or the stream ends. Cancel-safe.
+    /// Reads until a line is complete or too long, or the stream ends. Cancel-safe.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         loop {
             let chunk = self.reader.fill_buf().await?;
             if chunk.is_empty() {
-                // A last line without its end is a message too.
+                // A last line without a line end is a message too.
                 let rest = !self.skipping && !self.line.is_empty();
                 return Ok(if rest { LineRead::Line } else { LineRead::End });
             }
@@ -85,7 +85,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Forgets the line; a large buffer is given back.
+    /// Clears the current line, and frees a large buffer.
     pub fn clear(&mut self) {
         self.line.clear();
         if self.line.capacity() > READ_BUFFER_BYTES {
@@ -94,7 +94,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 }
 
-/// Bytes that are written together; a longer line is written alone.
+/// Maximum size of lines that are written together; a longer line is written alone.
 const MAX_BATCH_BYTES: usize = 64 * 1024;
 
 pub(super) struct Writer<W> {
@@ -102,10 +102,10 @@ pub(super) struct Writer<W> {
     waiting: Mutex<VecDeque<Outgoing>>,
 }
 
-/// The stream, and the lines that are being written. A sender that is dropped in the middle leaves them here, and the next
-/// one goes on with them: half a line would spoil the one that follows it.
+/// The stream, and the lines that are being written. A sender that is dropped meanwhile leaves them here for
+/// the next one, because half a line would corrupt the line after it.
 struct Output<W> {
-    /// `None` when the connection is closed.
+    /// `None` once the connection is closed.
     stream: Option<W>,
     batch: Option<Batch>,
 }
@@ -115,7 +115,7 @@ struct Outgoing {
     done: oneshot::Sender<io::Result<()>>,
 }
 
-/// A line that was queued; [`Writer::drain`] waits until it is written.
+/// A queued line; [`Writer::drain`] waits until it is written.
 pub(super) struct Queued(oneshot::Receiver<io::Result<()>>);
 
 impl<W: AsyncWrite + Unpin> Writer<W> {
@@ -124,20 +124,20 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         Self { output: tokio::sync::Mutex::new(output), waiting: Mutex::default() }
     }
 
-    /// Closes the stream; lines that are not written yet are refused.
+    /// Closes the stream. Lines that are not written yet fail.
     pub(super) async fn close(&self) {
         self.output.lock().await.stream.take();
     }
 
-    /// Takes a place in the order.
+    /// Appends a line to the queue.
     pub(super) fn queue(&self, line: Vec<u8>) -> Queued {
         let (done, receiver) = oneshot::channel();
         self.waiting.lock().push_back(Outgoing { line, done });
         Queued(receiver)
     }
 
-    /// Writes waiting lines until the given one is written, here or by another sender. Can be dropped at any time: the
-    /// line stays in its place and is written by the next sender.
+    /// Writes queued lines until the given one is written, here or by another sender. Can be dropped at any
+    /// time: the line keeps its place, and the next sender writes it.
     pub(super) async fn drain(&self, mut queued: Queued) -> io::Result<()> {
         if let Some(written) = queued.outcome() {
             return written;
@@ -154,12 +154,12 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
             let Some(writing) = batch else { return Err(closed()) };
             let written = writing.write(stream.as_mut()).await;
             if let Some(batch) = batch.take() {
-                batch.tell(&written);
+                batch.report(&written);
             }
         }
     }
 
-    /// The lines to be written next.
+    /// Takes the next lines from the queue.
     fn take(&self) -> Option<Batch> {
         let mut waiting = self.waiting.lock();
         let Outgoing { line, done } = waiting.pop_front()?;
@@ -173,7 +173,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
 }
 
 impl Queued {
-    /// The outcome, once there is one.
+    /// Returns the outcome, if the line was written or failed.
     fn outcome(&mut self) -> Option<io::Result<()>> {
         match self.0.try_recv() {
             Ok(written) => Some(written),
@@ -186,7 +186,7 @@ impl Queued {
 /// Lines that are written together.
 struct Batch {
     lines: Vec<u8>,
-    /// Bytes of them that the stream has taken.
+    /// Bytes that the stream has accepted.
     written: usize,
     done: Vec<oneshot::Sender<io::Result<()>>>,
 }
@@ -196,7 +196,7 @@ impl Batch {
         self.lines.len() + next.line.len() <= MAX_BATCH_BYTES
     }
 
-    /// Writes the rest. Can be dropped and called again.
+    /// Writes the remaining bytes. Can be dropped and called again.
     async fn write<W: AsyncWrite + Unpin>(&mut self, stream: Option<&mut W>) -> io::Result<()> {
         let stream = stream.ok_or_else(closed)?;
         while let Some(rest) = self.lines.get(self.written..).filter(|rest| !rest.is_empty()) {
@@ -208,19 +208,19 @@ impl Batch {
         stream.flush().await
     }
 
-    fn tell(self, written: &io::Result<()>) {
+    fn report(self, written: &io::Result<()>) {
         for done in self.done {
             let written = match written {
                 Ok(()) => Ok(()),
-                Err(error) => Err(same(error)),
+                Err(error) => Err(copy_error(error)),
             };
-            // The sender may be gone.
+            // The sender may have been dropped.
             let _ = done.send(written);
         }
     }
 }
 
-fn same(error: &io::Error) -> io::Error {
+fn copy_error(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), error.to_string())
 }
 
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn everybody_hears_that_the_stream_is_broken() {
+    async fn a_broken_stream_fails_all_senders() {
         let (ours, theirs) = tokio::io::duplex(64);
         drop(theirs);
         let writer = Writer::new(ours);

@@ -1,4 +1,4 @@
-//! Messages that cannot be read: the members that can still be made out, and the errors that answer them.
+//! Messages that cannot be read: the members that are still readable, and the errors that answer them.
 
 use goose_extension::visible_line;
 use goose_fs::truncate_chars;
@@ -6,7 +6,7 @@ use rmcp::model::{ErrorData, RequestId};
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, json};
 
-/// Bytes of a text, and characters of what they say, that an error quotes.
+/// Bytes of a text that are decoded, and characters of it that are quoted.
 const MAX_QUOTE_BYTES: usize = 512;
 const MAX_QUOTE_CHARS: usize = 120;
 
@@ -16,7 +16,7 @@ const MAX_QUOTE_CHARS: usize = 120;
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Envelope {
-    /// `Some(Null)` for a null, which makes neither a request nor a notification.
+    /// `Some(Null)` for a null id, which is allowed neither in a request nor in a notification.
     #[serde(deserialize_with = "present_value")]
     id: Option<Value>,
     method: Option<Value>,
@@ -42,7 +42,7 @@ impl Envelope {
         is_object.then(|| serde_json::from_slice(text).ok()).flatten().unwrap_or_default()
     }
 
-    /// Returns the id, if it is one that MCP allows.
+    /// Returns the id, if MCP allows it.
     pub(super) fn request_id(&self) -> Option<RequestId> {
         RequestId::deserialize(self.id.as_ref()?).ok()
     }
@@ -59,21 +59,21 @@ impl Envelope {
         self.id == Some(Value::Null)
     }
 
-    /// Returns whether the message can be an answer, even a bad one.
+    /// Returns whether the message can be a response, valid or not.
     pub(super) fn may_be_response(&self) -> bool {
         self.method.is_none()
     }
 
-    /// Returns the id that an error repeats: JSON-RPC allows any string or number, and null if there is none.
+    /// Returns the id for an error response: JSON-RPC allows any string or number, and null otherwise.
     fn echoed_id(&self) -> Value {
         self.id.clone().filter(|id| id.is_string() || id.is_number()).unwrap_or_default()
     }
 }
 
-/// Returns the error that answers a text that is not a message; `None` if the text is a response.
+/// Returns the error response to a text that is not a message; `None` if the text is itself a response.
 pub(super) fn error_response(text: &[u8]) -> Option<Value> {
     let envelope = Envelope::read(text);
-    // A response is never answered: the error would fail a request of the peer that happens to have the same id.
+    // A response is never answered: the error would fail a request of the peer that has the same id.
     if envelope.may_be_response() && (envelope.result || envelope.error) {
         return None;
     }
@@ -87,14 +87,14 @@ pub(super) fn error_response(text: &[u8]) -> Option<Value> {
         }
         None => {
             let text = format!(
-                "The line is not a JSON-RPC request, notification or response: `{}`. Send one message per line, and \
-                 no batches.",
+                "The line is not a JSON-RPC request, notification or response: `{}`. Send one message per \
+                 line, and no batches.",
                 quote(text)
             );
             (ErrorData::invalid_request(text, None), envelope.echoed_id())
         }
     };
-    // rmcp's type leaves out an id that is not known; JSON-RPC wants null.
+    // rmcp's type leaves out an unknown id; JSON-RPC demands null.
     Some(json!({ "jsonrpc": "2.0", "id": id, "error": error }))
 }
 

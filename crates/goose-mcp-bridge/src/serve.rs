@@ -1,4 +1,4 @@
-//! [`serve`]: an extension as an MCP server over stdio, any pair of streams, or an in-process duplex.
+//! [`serve`]: an extension as an MCP server over stdio, a pair of streams, an in-process duplex, or HTTP.
 
 use std::{
     sync::{
@@ -26,7 +26,7 @@ use super::{
     stdio_transport::{LineFaults, LineTransport},
 };
 
-/// The size of the in-process pipe, in bytes.
+/// Size of the in-process pipe.
 const DUPLEX_BYTES: usize = 64 * 1024;
 
 /// Makes any extension an MCP server; say how with the methods of [`Serve`].
@@ -44,7 +44,7 @@ pub fn serve(extension: impl Extension + 'static) -> Serve {
     Serve::shared(Arc::new(extension))
 }
 
-/// An extension about to be served.
+/// Builder of a server. Its last method chooses the transport.
 pub struct Serve {
     extension: Arc<dyn Extension>,
     options: ServeOptions,
@@ -57,7 +57,7 @@ impl Serve {
         Self { extension, options: ServeOptions::default(), stop: CancellationToken::new() }
     }
 
-    /// Sets how clients are treated.
+    /// Sets limits and trust towards clients.
     pub fn with_options(mut self, options: ServeOptions) -> Self {
         self.options = options;
         self
@@ -69,11 +69,11 @@ impl Serve {
         self
     }
 
-    /// The server itself, for transports of your own.
+    /// Returns the server itself, for other transports.
     ///
     /// # Errors
     ///
-    /// The state key is too short, or there is none and the system gives no random bytes for one.
+    /// Fails if the state key is too short, or if none is given and the system has no random bytes.
     pub fn into_handler(self) -> ToolResult<ExtensionServer> {
         ExtensionServer::new(self.extension, self.options)
     }
@@ -82,17 +82,17 @@ impl Serve {
     ///
     /// # Errors
     ///
-    /// The first message of the client is not one that MCP begins with.
+    /// Fails if the client's first message does not start an MCP session.
     pub async fn stdio(self) -> AnyhowResult<()> {
         let (reader, writer) = rmcp::transport::io::stdio_pipes();
         self.streams(reader, writer).await.map(drop)
     }
 
-    /// Serves on a pair of streams until the client closes them, and returns how many lines were unusable.
+    /// Serves on a pair of streams until the client closes them. Returns the counters of unusable lines.
     ///
     /// # Errors
     ///
-    /// The first message of the client is not one that MCP begins with.
+    /// Fails if the client's first message does not start an MCP session.
     pub async fn streams<R, W>(self, reader: R, writer: W) -> AnyhowResult<Arc<LineFaults>>
     where
         R: AsyncRead + Send + Unpin + 'static,
@@ -100,13 +100,17 @@ impl Serve {
     {
         let transport = LineTransport::<RoleServer, R, W>::new(reader, writer);
         let (faults, stop, server) = (transport.faults(), self.stop.clone(), self.into_handler()?);
-        let transport =
-            Ending { inner: transport, session: server.session(), has_news: server.has_news(), until: None };
+        let transport = SessionTransport {
+            inner: transport,
+            session: server.session(),
+            has_streams: server.has_streams(),
+            until: None,
+        };
         match server.serve_with_ct(transport, stop).await {
             Ok(running) => {
                 running.waiting().await?;
             }
-            // A client that goes away, or is told to, before it said anything has not failed.
+            // A connection that ends before the first message is not a failure.
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {}
             Err(error) => return Err(error.into()),
         }
@@ -117,7 +121,7 @@ impl Serve {
         Ok(faults)
     }
 
-    /// Serves in a background task of this process and returns the client's end.
+    /// Serves in a background task, and returns the client's end.
     pub fn duplex(self) -> DuplexStream {
         let (client, server) = tokio::io::duplex(DUPLEX_BYTES);
         let (reader, writer) = tokio::io::split(server);
@@ -133,27 +137,28 @@ impl Serve {
     ///
     /// # Errors
     ///
-    /// The address cannot be bound.
+    /// Fails if the address cannot be bound.
     pub async fn http(self, options: HttpOptions) -> AnyhowResult<HttpServer> {
         let stop = self.stop.clone();
         HttpServer::start(self.into_handler()?, options, stop).await
     }
 }
 
-/// A transport that ends the session with its input: streams of news have no end of their own, and would be waited for.
-struct Ending<T> {
+/// Transport that ends the session with its input. rmcp would wait for open subscription streams, which never
+/// end by themselves.
+struct SessionTransport<T> {
     inner: T,
     session: CancellationToken,
-    /// True if there are streams of news.
-    has_news: Arc<AtomicBool>,
-    /// Until when the end is held back.
+    /// True if a subscription stream was opened.
+    has_streams: Arc<AtomicBool>,
+    /// End of the grace time, once the input has ended.
     until: Option<Instant>,
 }
 
-/// Time for streams of news to say goodbye, which they can only before the session has ended.
-const GOODBYE: Duration = Duration::from_millis(100);
+/// Time for subscription streams to send their last message, which is possible only before the session ends.
+const STREAM_END_GRACE: Duration = Duration::from_millis(100);
 
-impl<T: Transport<RoleServer>> Transport<RoleServer> for Ending<T> {
+impl<T: Transport<RoleServer>> Transport<RoleServer> for SessionTransport<T> {
     type Error = T::Error;
 
     fn send(
@@ -163,7 +168,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Ending<T> {
         let (sending, session) = (self.inner.send(message), self.session.clone());
         async move {
             match sending.await {
-                // A client that has gone does not read the last answers, and need not.
+                // The client has closed the connection, and does not read the last responses.
                 Err(_) if session.is_cancelled() => Ok(()),
                 sent => sent,
             }
@@ -174,8 +179,11 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Ending<T> {
         let message = self.inner.receive().await;
         if message.is_none() {
             self.session.cancel();
-            if self.has_news.load(Ordering::Acquire) {
-                tokio::time::sleep_until(*self.until.get_or_insert_with(|| Instant::now() + GOODBYE)).await;
+            if self.has_streams.load(Ordering::Acquire) {
+                tokio::time::sleep_until(
+                    *self.until.get_or_insert_with(|| Instant::now() + STREAM_END_GRACE),
+                )
+                .await;
             }
         }
         message
@@ -196,7 +204,7 @@ where
         match server.serve(transport).await {
             Ok(running) => {
                 if let Err(error) = running.waiting().await {
-                    tracing::error!(%error, "an in-process server ended badly");
+                    tracing::error!(%error, "an in-process server failed");
                 }
             }
             Err(error) => tracing::error!(%error, "an in-process server did not start"),

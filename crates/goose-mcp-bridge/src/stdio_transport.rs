@@ -1,12 +1,12 @@
-//! The stdio transport: one JSON-RPC message per line, with a cap.
+//! The stdio transport: one JSON-RPC message per line, with a size cap.
 //!
-//! Blank lines are ignored. Lines that are not messages or are longer than [`MAX_LINE_BYTES`] are skipped, counted and
-//! logged. A server also answers those that are not messages, as JSON-RPC demands. A client does not: such
-//! lines are log output of a program that does not expect an answer.
+//! Blank lines are ignored. Lines that are not messages or are longer than [`MAX_LINE_BYTES`] are skipped,
+//! counted and logged. A server also answers those that are not messages, as JSON-RPC demands. A client does
+//! not: such lines are log output of a program that does not expect an answer.
 //!
-//! No caller waits for a time-out: a request that cannot be read is answered with an error, and a response that cannot be
-//! read fails the call that waits for it. An oversized line fails all pending requests, because it may have been the
-//! answer to any of them, and the peer is told so.
+//! No caller has to wait for a timeout: a request that cannot be read is answered with an error, and a
+//! response that cannot be read fails its call. An oversized line fails all pending requests, because it may
+//! have been the response to any of them, and cancels them at the peer.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -35,16 +35,17 @@ use super::{
     malformed::{self, Envelope},
 };
 
-/// Faults that are logged one by one; later ones only count.
+/// Faults that are logged; later ones are only counted.
 const MAX_LOGGED_FAULTS: u64 = 10;
 
-/// Refusals that may wait to be written; a peer that floods us and does not read gets no more.
-const MAX_REFUSALS: u32 = 64;
+/// Errors and cancellations that may wait to be written. Further ones are dropped, so that a peer that sends
+/// without reading cannot fill our memory.
+const MAX_BACKGROUND_SENDS: u32 = 64;
 
-/// Time that closing waits for lines that are still being written.
+/// Time limit for lines that are still being written on close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Counts the lines of a connection that could not be used.
+/// Counters of a connection's unusable lines.
 #[derive(Debug, Default)]
 pub struct LineFaults {
     unparsable: AtomicU64,
@@ -52,12 +53,12 @@ pub struct LineFaults {
 }
 
 impl LineFaults {
-    /// Lines that are not JSON-RPC messages.
+    /// Returns the number of lines that are not JSON-RPC messages.
     pub fn unparsable(&self) -> u64 {
         self.unparsable.load(Ordering::Relaxed)
     }
 
-    /// Lines longer than [`MAX_LINE_BYTES`].
+    /// Returns the number of lines longer than [`MAX_LINE_BYTES`].
     pub fn oversized(&self) -> u64 {
         self.oversized.load(Ordering::Relaxed)
     }
@@ -75,16 +76,16 @@ pub struct LineTransport<Role: ServiceRole, R, W> {
     lines: LineReader<R>,
     writer: Arc<Writer<W>>,
     faults: Arc<LineFaults>,
-    refusals: Arc<Semaphore>,
-    /// Requests of ours that wait for an answer.
+    permits: Arc<Semaphore>,
+    /// Our requests without a response.
     pending: HashSet<RequestId>,
-    /// Answers we made up, because the real ones could not be read.
+    /// Our requests that fail because of an oversized line.
     failed: VecDeque<RequestId>,
-    shortcut: Shortcut<Role>,
+    fast_path: FastPath<Role>,
 }
 
-/// Reads the lines that are most common; `None` if a line is any other.
-pub(super) type Shortcut<Role> = fn(&[u8]) -> Option<RxJsonRpcMessage<Role>>;
+/// Parses the most common kind of line; returns `None` for all others.
+pub(super) type FastPath<Role> = fn(&[u8]) -> Option<RxJsonRpcMessage<Role>>;
 
 impl<Role, R, W> LineTransport<Role, R, W>
 where
@@ -92,40 +93,40 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// A transport over a reader and a writer.
+    /// Creates a transport over a reader and a writer.
     pub fn new(reader: R, writer: W) -> Self {
         Self {
             lines: LineReader::new(reader),
             writer: Arc::new(Writer::new(writer)),
             faults: Arc::default(),
-            refusals: Arc::new(Semaphore::new(MAX_REFUSALS as usize)),
+            permits: Arc::new(Semaphore::new(MAX_BACKGROUND_SENDS as usize)),
             pending: HashSet::new(),
             failed: VecDeque::new(),
-            shortcut: |_| None,
+            fast_path: |_| None,
         }
     }
 
-    /// Tries a shortcut on each line first.
-    pub(super) fn with_shortcut(mut self, shortcut: Shortcut<Role>) -> Self {
-        self.shortcut = shortcut;
+    /// Sets a parser that is tried on each line first.
+    pub(super) fn with_fast_path(mut self, fast_path: FastPath<Role>) -> Self {
+        self.fast_path = fast_path;
         self
     }
 
-    /// The counters of skipped lines; they go on counting as long as the transport lives.
+    /// Returns the counters of unusable lines. They are updated while the transport lives.
     pub fn faults(&self) -> Arc<LineFaults> {
         Arc::clone(&self.faults)
     }
 
-    /// The meaning of a complete line; `None` if it is skipped.
+    /// Returns the message of a complete line, or `None` if the line is skipped.
     fn interpret(&mut self) -> Option<RxJsonRpcMessage<Role>> {
         let line = self.lines.line().trim_ascii();
         let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
         if line.is_empty() {
             return None;
         }
-        let error = match (self.shortcut)(line).map_or_else(|| read::<Role>(line), Ok) {
+        let error = match (self.fast_path)(line).map_or_else(|| read::<Role>(line), Ok) {
             Ok(message) => {
-                self.settle(&message);
+                self.note_response(&message);
                 return Some(message);
             }
             Err(error) => error,
@@ -135,11 +136,14 @@ where
             (Some(id), Some(method)) => {
                 tracing::debug!(%method, %error, "unreadable request");
                 let error = malformed::unreadable_request(method, &error);
-                self.send_behind(&TxJsonRpcMessage::<Role>::error(error, Some(id)));
+                self.send_in_background(&TxJsonRpcMessage::<Role>::error(error, Some(id)));
                 None
             }
-            (Some(id), None) if envelope.may_be_response() && self.pending.remove(&normal(&id)) => {
-                Some(unreadable_answer::<Role>(normal(&id), &format!("it is not a valid response ({error})")))
+            (Some(id), None) if envelope.may_be_response() && self.pending.remove(&normalize_id(&id)) => {
+                Some(unreadable_response::<Role>(
+                    normalize_id(&id),
+                    &format!("it is not a valid response ({error})"),
+                ))
             }
             // Some servers write a null id into their notifications.
             (None, Some(method)) if !envelope.has_id() || (Role::IS_CLIENT && envelope.has_null_id()) => {
@@ -153,17 +157,17 @@ where
                 if !Role::IS_CLIENT
                     && let Some(response) = malformed::error_response(line)
                 {
-                    self.send_behind(&response);
+                    self.send_in_background(&response);
                 }
                 None
             }
         }
     }
 
-    /// Remembers which answers are awaited; a cancelled request awaits none.
+    /// Tracks which of our requests wait for a response; a cancelled one does not.
     fn note_pending(&mut self, message: &TxJsonRpcMessage<Role>) {
         match message {
-            // A stream of news is not answered in one line, and would only be opened a second time.
+            // A subscription is not answered in one line, and failing it would only open it a second time.
             JsonRpcMessage::Request(request) if !Role::is_subscription_request(&request.request) => {
                 self.pending.insert(request.id.clone());
             }
@@ -179,7 +183,7 @@ where
         }
     }
 
-    fn settle(&mut self, message: &RxJsonRpcMessage<Role>) {
+    fn note_response(&mut self, message: &RxJsonRpcMessage<Role>) {
         let id = match message {
             JsonRpcMessage::Response(response) => &response.id,
             JsonRpcMessage::Error(error) => match &error.id {
@@ -188,18 +192,19 @@ where
             },
             _ => return,
         };
-        self.pending.remove(&normal(id));
+        self.pending.remove(&normalize_id(id));
     }
 
-    /// Sends a message in the background, so that reading stays cancel-safe; one too many is dropped.
-    fn send_behind(&self, message: &impl Serialize) {
-        let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
+    /// Sends a message in the background, so that reading stays cancel-safe. Drops it if too many are
+    /// waiting.
+    fn send_in_background(&self, message: &impl Serialize) {
+        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else { return };
         let writer = Arc::clone(&self.writer);
         let Ok(line) = to_line(message) else { return };
         let written = writer.queue(line);
         tokio::spawn(async move {
             if let Err(error) = writer.drain(written).await {
-                tracing::debug!(%error, "a message of our own could not be sent");
+                tracing::debug!(%error, "a background message could not be sent");
             }
             drop(permit);
         });
@@ -210,15 +215,15 @@ where
             tracing::warn!(count, limit = MAX_LINE_BYTES, "skipped a line that is too long");
         });
         self.failed.extend(self.pending.drain());
-        self.failed.iter().for_each(|id| self.withdraw(id));
+        self.failed.iter().for_each(|id| self.cancel(id));
     }
 
-    /// Cancels a request whose answer we made up: the peer need not go on with it.
-    fn withdraw(&self, id: &RequestId) {
-        let reason = "a message was too long, and this request was given up";
+    /// Tells the peer that the response to a request is no longer needed.
+    fn cancel(&self, id: &RequestId) {
+        let reason = "a message was too long, and the request was cancelled";
         let params = CancelledNotificationParam::new(Some(id.clone()), Some(reason.to_owned()));
         let notification = CancelledNotification::new(params);
-        self.send_behind(&TxJsonRpcMessage::<Role>::notification(notification.into()));
+        self.send_in_background(&TxJsonRpcMessage::<Role>::notification(notification.into()));
     }
 }
 
@@ -234,8 +239,7 @@ where
         &mut self,
         message: TxJsonRpcMessage<Role>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        // The order on the wire is decided here, not by who gets to write first: a cancellation must not overtake what
-        // it cancels.
+        // Queued now, not when the future runs: a cancellation must not overtake its request.
         let writer = Arc::clone(&self.writer);
         let queued = capped_line::<Role>(&message).map(|line| {
             self.note_pending(&message);
@@ -249,7 +253,7 @@ where
         loop {
             if let Some(id) = self.failed.pop_front() {
                 let reason = format!("a message was larger than {} MiB", MAX_LINE_BYTES >> 20);
-                return Some(unreadable_answer::<Role>(id, &reason));
+                return Some(unreadable_response::<Role>(id, &reason));
             }
             match self.lines.advance().await {
                 Ok(LineRead::Line) => {
@@ -269,10 +273,11 @@ where
         }
     }
 
-    /// Lets refusals go out, then closes the stream; a peer that does not read is not waited for.
+    /// Waits for background messages, then closes the stream. A peer that does not read cannot delay this for
+    /// long.
     async fn close(&mut self) -> Result<(), Self::Error> {
         let closing = async {
-            let _ = self.refusals.acquire_many(MAX_REFUSALS).await;
+            let _ = self.permits.acquire_many(MAX_BACKGROUND_SENDS).await;
             self.writer.close().await;
         };
         if tokio::time::timeout(CLOSE_TIMEOUT, closing).await.is_err() {
@@ -282,14 +287,14 @@ where
     }
 }
 
-/// Reads a message. Bytes that are no UTF-8 are replaced; not in a request, which would do something else than it was
-/// meant to.
+/// Parses a message. Bytes that are not UTF-8 are replaced, except in requests: a request with changed
+/// arguments would do something else.
 fn read<Role: ServiceRole>(line: &[u8]) -> Result<RxJsonRpcMessage<Role>, serde_json::Error> {
     let error = match serde_json::from_slice(line) {
         Ok(message) => return Ok(message),
         Err(error) => error,
     };
-    if let Some(list) = depth_limit::list_of_tools(line) {
+    if let Some(list) = depth_limit::trim_tool_list(line) {
         return serde_json::from_slice(&list);
     }
     if std::str::from_utf8(line).is_ok() {
@@ -301,7 +306,7 @@ fn read<Role: ServiceRole>(line: &[u8]) -> Result<RxJsonRpcMessage<Role>, serde_
     }
 }
 
-fn unreadable_answer<Role: ServiceRole>(id: RequestId, reason: &str) -> RxJsonRpcMessage<Role> {
+fn unreadable_response<Role: ServiceRole>(id: RequestId, reason: &str) -> RxJsonRpcMessage<Role> {
     let text = format!("The server's answer was dropped: {reason}. Ask for less, or use another tool.");
     JsonRpcMessage::error(ErrorData::internal_error(text, None), Some(id))
 }
@@ -312,8 +317,8 @@ fn to_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// The line of a message. One that the other side would refuse is not sent: a request fails here, and a response
-/// becomes an error, so that no caller waits for it.
+/// Serializes a message. One that the peer would refuse for its size is not sent: a request fails here, and a
+/// response becomes an error, so that its caller does not wait.
 fn capped_line<Role: ServiceRole>(message: &TxJsonRpcMessage<Role>) -> io::Result<Vec<u8>> {
     let line = to_line(message)?;
     if line.len() <= MAX_LINE_BYTES {
@@ -330,8 +335,8 @@ fn capped_line<Role: ServiceRole>(message: &TxJsonRpcMessage<Role>) -> io::Resul
     }
 }
 
-/// Some servers answer the id `5` with `"5"`.
-pub(super) fn normal(id: &RequestId) -> RequestId {
+/// Converts numeric strings to numbers: some servers answer the id `5` with `"5"`.
+pub(super) fn normalize_id(id: &RequestId) -> RequestId {
     match id {
         RequestId::String(text) => text.parse().map_or_else(|_| id.clone(), RequestId::Number),
         RequestId::Number(_) => id.clone(),

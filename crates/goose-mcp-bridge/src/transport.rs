@@ -1,5 +1,5 @@
-//! Transports of any type in a box, and the hook that can put something in front of one. [`CancelOnDrop`]: a request whose
-//! answer is awaited; when the wait is dropped, the other side is told to stop.
+//! [`BoxTransport`]: a client's transport of any type. [`CancelOnDrop`]: cancels a request when its caller
+//! stops waiting.
 
 use std::{error::Error, time::Duration};
 
@@ -12,10 +12,10 @@ use rmcp::{
 };
 use tokio_util::task::TaskTracker;
 
-/// A client's transport of any type.
+/// Client transport of any type.
 ///
-/// Every connection uses it, not only those with an [`Interceptor`]: rmcp's service loop is then compiled once instead of
-/// once for each transport.
+/// Every connection uses it, not only those with an [`Interceptor`](crate::Interceptor): rmcp's service loop
+/// is then compiled once instead of once for each transport.
 pub struct BoxTransport(Box<dyn DynTransport>);
 
 impl BoxTransport {
@@ -25,7 +25,7 @@ impl BoxTransport {
     }
 }
 
-/// The error of a boxed transport. It reads like the error inside.
+/// Error of a boxed transport. It displays as the error inside.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct TransportError(pub(crate) Box<dyn Error + Send + Sync>);
@@ -79,14 +79,14 @@ impl Transport<RoleClient> for BoxTransport {
     }
 }
 
-/// Time limit of a withdrawal: the other side may have stopped reading.
+/// Time limit for sending a cancellation: the peer may have stopped reading.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Withdraws a request when it is dropped before [`done`](Self::done).
+/// Cancels a request when it is dropped before [`done`](Self::done).
 pub(crate) struct CancelOnDrop<'a, Role: ServiceRole> {
     peer: &'a Peer<Role>,
     id: Option<RequestId>,
-    /// Counts the withdrawals on their way.
+    /// Tracks cancellations that are being sent.
     tracker: Option<&'a TaskTracker>,
 }
 
@@ -95,13 +95,13 @@ impl<'a, Role: ServiceRole> CancelOnDrop<'a, Role> {
         Self { peer, id: Some(id), tracker: None }
     }
 
-    /// Counts the withdrawal in a tracker, on which one can wait until it was sent.
+    /// Runs the cancellation in a tracker, so that a shutdown can wait until it is sent.
     pub(crate) fn tracked(mut self, tracker: &'a TaskTracker) -> Self {
         self.tracker = Some(tracker);
         self
     }
 
-    /// The answer came.
+    /// Marks the request as answered.
     pub(crate) fn done(mut self) {
         self.id = None;
     }
@@ -111,7 +111,7 @@ impl<Role: ServiceRole> Drop for CancelOnDrop<'_, Role> {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
         let peer = self.peer.clone();
-        let withdrawing = async move { withdraw(&peer, id).await };
+        let withdrawing = async move { send_cancellation(&peer, id).await };
         match self.tracker {
             Some(tracker) => tracker.spawn_on(withdrawing, &runtime),
             None => runtime.spawn(withdrawing),
@@ -119,7 +119,7 @@ impl<Role: ServiceRole> Drop for CancelOnDrop<'_, Role> {
     }
 }
 
-async fn withdraw<Role: ServiceRole>(peer: &Peer<Role>, id: RequestId) {
+async fn send_cancellation<Role: ServiceRole>(peer: &Peer<Role>, id: RequestId) {
     let reason = "the caller no longer waits for the answer";
     let params = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
     let notification = CancelledNotification::new(params);

@@ -1,4 +1,4 @@
-//! A server that is a program: starting it, what it says on standard error, and how it ends.
+//! A server that is a program: start, standard error output, and end.
 
 use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus, sync::OnceLock, time::Duration};
 
@@ -11,52 +11,52 @@ use tokio::{
 };
 
 use super::{
-    errors::{GreetingError, unreachable_server},
+    errors::{HandshakeError, unreachable_server},
     options::ConnectOptions,
 };
 
-/// Time that a server has to end after its input was closed.
+/// Time limit for a server to exit after its input was closed.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// Time to wait for the reason why a server ended.
-const LOOK_TIME: Duration = Duration::from_millis(500);
+/// Time limit for finding out why a server ended.
+const EXIT_REASON_TIME: Duration = Duration::from_millis(500);
 
-/// Lines and bytes of a server's standard error that an error shows.
-const SHOWN_LINES: usize = 10;
-const SHOWN_BYTES: usize = 2048;
+/// Lines and bytes of standard error output that an error shows.
+const MAX_STDERR_LINES: usize = 10;
+const MAX_STDERR_BYTES: usize = 2048;
 
-/// A running program. When this is dropped, it and whatever it started are killed.
+/// A running program. Dropping it kills the program and its children.
 pub(super) struct Program {
-    /// The program's name, for errors before the extension has one.
+    /// Name of the program, for errors before the extension has a name.
     command: String,
-    /// `None` when it was stopped. Held while it is stopped, until nothing is left.
+    /// `None` after the stop. The lock is held during the stop, so that a second one waits for the first.
     process: Mutex<Option<Process>>,
     stderr: Tail,
     reason: OnceLock<ExitReason>,
 }
 
-/// Why a program is not there any more.
+/// Reason why a program has ended.
 #[derive(Clone, Copy)]
 enum ExitReason {
     Stopped,
     Ended(ExitStatus),
 }
 
-/// A program that was started, and its ends of the pipes.
-pub(super) struct Started {
+/// A program that was started, with our ends of its pipes.
+pub(super) struct StartedProgram {
     pub(super) program: Program,
     pub(super) input: ChildStdin,
     pub(super) output: ChildStdout,
 }
 
 impl Program {
-    pub(super) fn start(spec: &mut ProcessSpec) -> ToolResult<Started> {
+    pub(super) fn start(spec: &mut ProcessSpec) -> ToolResult<StartedProgram> {
         let name = spec.program.to_string_lossy().into_owned();
         spec.stdin(Stream::Piped).stdout(Stream::Piped).stderr(Stream::Piped);
         let mut process = goose_process::spawn(spec).map_err(|error| unreachable_server(&name, &error))?;
         let streams = (process.take_stdin(), process.take_stdout(), process.take_stderr());
         let (Some(input), Some(output), Some(stderr)) = streams else {
-            return Err(unreachable_server(&name, &"its streams are not ours"));
+            return Err(unreachable_server(&name, &"its pipes are missing"));
         };
         let program = Self {
             command: name,
@@ -64,26 +64,26 @@ impl Program {
             stderr: Tail::follow(stderr),
             reason: OnceLock::new(),
         };
-        Ok(Started { program, input, output })
+        Ok(StartedProgram { program, input, output })
     }
 
-    /// The last output on standard error.
+    /// Returns the last output on standard error.
     pub(super) fn stderr(&self) -> String {
         self.stderr.text()
     }
 
-    /// It is about to be stopped: if it ends from now on, that is why.
-    pub(super) fn is_stopping(&self) {
+    /// Records that the program is being stopped, so that its end is not reported as a crash.
+    pub(super) fn mark_stopping(&self) {
         let ended =
             self.process.try_lock().ok().and_then(|mut place| place.as_mut()?.try_wait().ok().flatten());
-        // It may be known already.
+        // An earlier reason is kept.
         let _ = self.reason.set(ended.map_or(ExitReason::Stopped, ExitReason::Ended));
     }
 
-    /// Ends it and whatever it started; its input should be closed by now. When this returns, nothing is left, also
-    /// if it is stopped twice.
+    /// Ends the program and its children; its input should be closed by now. No process is left when this
+    /// returns, even from a second call.
     pub(super) async fn stop(&self) {
-        self.is_stopping();
+        self.mark_stopping();
         let mut place = self.process.lock().await;
         let Some(process) = place.take() else { return };
         if let Err(error) = process.stop(GRACE).await {
@@ -91,69 +91,69 @@ impl Program {
         }
     }
 
-    /// Kills it and whatever it started, now, unless it is being stopped already.
+    /// Kills the program and its children now, unless it is being stopped.
     pub(super) fn kill(&self) {
         if let Ok(mut place) = self.process.try_lock() {
             drop(place.take());
         }
     }
 
-    /// A lost connection, with what the program had to say about it.
+    /// Adds the exit reason and the last output to a lost connection.
     pub(super) async fn explain(&self, name: &str, error: ToolError) -> ToolError {
         let ToolError::Disconnected(text) = error else { return error };
         match self.find_exit_reason().await {
             Some(reason) => {
                 let text =
                     format!("The server `{name}` is gone: {reason}. Try again later, or do without it.");
-                ToolError::Disconnected(text + &self.last_words(Some(reason)))
+                ToolError::Disconnected(text + &self.stderr_excerpt(Some(reason)))
             }
-            None => ToolError::Disconnected(text + &self.last_words(None)),
+            None => ToolError::Disconnected(text + &self.stderr_excerpt(None)),
         }
     }
 
-    pub(super) async fn explain_greeting(
+    pub(super) async fn explain_handshake(
         &self,
-        failed: &GreetingError,
+        failed: &HandshakeError,
         options: &ConnectOptions,
     ) -> ToolError {
         let name = options.name.as_ref().unwrap_or(&self.command);
-        // One that was late is ending now because we have hung up; that is not the reason.
+        // After a timeout the program may exit because we closed its input; that is not the reason.
         let reason = if failed.is_late { None } else { self.find_exit_reason().await };
         let error = match reason {
-            Some(reason) => unreachable_server(name, &format_args!("{reason} before it had greeted")),
+            Some(reason) => unreachable_server(name, &format_args!("{reason} before the handshake")),
             None => unreachable_server(name, &failed.reason),
         };
         match error {
-            ToolError::Disconnected(text) => ToolError::Disconnected(text + &self.last_words(reason)),
+            ToolError::Disconnected(text) => ToolError::Disconnected(text + &self.stderr_excerpt(reason)),
             other => other,
         }
     }
 
-    /// Why it is gone, where that shows soon.
+    /// Returns why the program has ended, if that is known soon.
     async fn find_exit_reason(&self) -> Option<ExitReason> {
         if self.reason.get().is_none() {
-            let looking = async {
+            let wait_for_exit = async {
                 let status = self.process.lock().await.as_mut()?.wait().await.ok()?;
                 self.reason.set(ExitReason::Ended(status)).ok()
             };
-            // Where it shows later, it is not known yet.
-            let _ = timeout(LOOK_TIME, looking).await;
+            // A timeout leaves the reason unknown.
+            let _ = timeout(EXIT_REASON_TIME, wait_for_exit).await;
         }
         let reason = self.reason.get().copied();
         if let Some(ExitReason::Ended(_)) = reason {
-            // Its last words may still be on their way; a process that it started may hold the stream open.
-            let _ = timeout(LOOK_TIME, self.stderr.ended()).await;
+            // Wait for its last output, but not for long: a child of it may keep the stream open.
+            let _ = timeout(EXIT_REASON_TIME, self.stderr.ended()).await;
         }
         reason
     }
 
-    /// The last output on standard error, fit to be shown; empty if we stopped it.
-    fn last_words(&self, reason: Option<ExitReason>) -> String {
-        let words = shown(&self.stderr.last_lines(SHOWN_LINES));
+    /// Returns the last output on standard error for an error message; empty if we stopped the program.
+    fn stderr_excerpt(&self, reason: Option<ExitReason>) -> String {
+        let words = shown(&self.stderr.last_lines(MAX_STDERR_LINES));
         if words.is_empty() || matches!(reason, Some(ExitReason::Stopped)) {
             return String::new();
         }
-        format!(" It last said on standard error:\n{words}")
+        format!(" Last output on standard error:\n{words}")
     }
 }
 
@@ -170,12 +170,12 @@ impl std::fmt::Display for ExitReason {
     }
 }
 
-/// Lines, each indented, without anything that would act on a terminal, and not too many.
+/// Indents and escapes the lines, and keeps the last ones.
 fn shown(text: &str) -> String {
     let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
     let text: Vec<String> = lines.map(|line| format!("  {}", escaped(line))).collect();
     let text = text.join("\n");
-    match text.len().checked_sub(SHOWN_BYTES) {
+    match text.len().checked_sub(MAX_STDERR_BYTES) {
         None | Some(0) => text,
         Some(excess) => format!("  …{}", &text[text.ceil_char_boundary(excess)..]),
     }

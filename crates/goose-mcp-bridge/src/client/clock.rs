@@ -1,6 +1,6 @@
-//! Time limits of a connection: waiting for a person does not count.
+//! Time limits that do not count the time a person takes.
 //!
-//! A [`LoginClock`] stops while somebody logs in, a [`Clock`] while the server waits for an answer.
+//! A [`LoginClock`] stops during a login, a [`CallClock`] while the server waits for an answer.
 
 use std::{
     pin::pin,
@@ -16,35 +16,35 @@ use tokio::{
     time::Instant,
 };
 
-/// Tells if a login is going on, and when the last one ended.
+/// Tracks running logins, and when the last one ended.
 #[derive(Default)]
 pub(super) struct LoginClock(watch::Sender<Logins>);
 
 #[derive(Default, Clone, Copy)]
 struct Logins {
-    under_way: u32,
+    running: u32,
     last_end: Option<Instant>,
 }
 
 impl LoginClock {
-    /// A login is under way as long as the result lives.
-    pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
-        self.0.send_modify(|it| it.under_way += 1);
-        UnderWay(Arc::clone(self))
+    /// Counts a login as running until the guard is dropped.
+    pub(super) fn begin(self: &Arc<Self>) -> LoginGuard {
+        self.0.send_modify(|it| it.running += 1);
+        LoginGuard(Arc::clone(self))
     }
 
-    /// The end of a limit that began at `start`; none during a login.
+    /// Returns when a limit that started at `start` ends, or `None` during a login.
     fn deadline(&self, start: Instant, limit: Duration) -> Option<Instant> {
         let logins = *self.0.borrow();
-        (logins.under_way == 0).then(|| logins.last_end.map_or(start, |end| end.max(start)) + limit)
+        (logins.running == 0).then(|| logins.last_end.map_or(start, |end| end.max(start)) + limit)
     }
 
-    /// Ends when the limit is over, counted from `start` or the end of the last login.
-    async fn over(&self, start: Instant, limit: Duration) {
+    /// Waits until the limit has passed, counted from `start` or from the end of the last login.
+    async fn elapsed(&self, start: Instant, limit: Duration) {
         let mut changes = self.0.subscribe();
         loop {
             let Some(deadline) = self.deadline(start, limit) else {
-                // The sender is here, so this cannot fail.
+                // Cannot fail: this clock holds the sender.
                 let _ = changes.changed().await;
                 continue;
             };
@@ -56,19 +56,19 @@ impl LoginClock {
     }
 }
 
-/// A login.
-pub(super) struct UnderWay(Arc<LoginClock>);
+/// A running login.
+pub(super) struct LoginGuard(Arc<LoginClock>);
 
-impl Drop for UnderWay {
+impl Drop for LoginGuard {
     fn drop(&mut self) {
         self.0.0.send_modify(|it| {
-            it.under_way -= 1;
+            it.running -= 1;
             it.last_end = Some(Instant::now());
         });
     }
 }
 
-/// Waits for the work's result, or for the end of its time (`None`). Logins stop the clock.
+/// Runs `work` with a time limit; returns `None` if the limit passes first. Logins stop the clock.
 pub(super) async fn within<T>(
     limit: Duration,
     clock: Option<&LoginClock>,
@@ -79,36 +79,36 @@ pub(super) async fn within<T>(
     tokio::select! {
         biased;
         result = work => Some(result),
-        () = clock.over(Instant::now(), limit) => None,
+        () = clock.elapsed(Instant::now(), limit) => None,
     }
 }
 
-/// The clock of one call.
-pub(super) struct Clock {
+/// Clock of one call. Progress restarts it, and open questions stop it.
+pub(super) struct CallClock {
     limit: Duration,
     alive: Notify,
-    /// Questions of the server that are not answered yet.
+    /// Number of the server's questions without an answer.
     open_questions: AtomicUsize,
 }
 
-impl Clock {
+impl CallClock {
     pub(super) fn new(limit: Duration) -> Arc<Self> {
         Arc::new(Self { limit, alive: Notify::new(), open_questions: AtomicUsize::new(0) })
     }
 
-    /// There was a sign of life.
+    /// Restarts the time limit after a sign of progress.
     pub(super) fn restart(&self) {
         self.alive.notify_one();
     }
 
-    /// Stops the clock for as long as the result lives; it starts from the beginning then.
-    pub(super) fn pause(self: &Arc<Self>) -> Paused {
+    /// Stops the clock until the guard is dropped, which restarts it.
+    pub(super) fn pause(self: &Arc<Self>) -> ClockPause {
         self.open_questions.fetch_add(1, Ordering::SeqCst);
-        Paused(Arc::clone(self))
+        ClockPause(Arc::clone(self))
     }
 
-    /// Ends when the call was silent for too long; says how long that was. Logins stop this clock too.
-    pub(super) async fn run_out(&self, logins: Option<&LoginClock>) -> Duration {
+    /// Waits until the call was silent for too long, and returns the limit. Logins stop this clock too.
+    pub(super) async fn silence_limit(&self, logins: Option<&LoginClock>) -> Duration {
         loop {
             if within(self.limit, logins, self.alive.notified()).await.is_some() {
                 continue;
@@ -121,20 +121,20 @@ impl Clock {
     }
 }
 
-/// A clock that stands still.
-pub(super) struct Paused(Arc<Clock>);
+/// Keeps a clock stopped.
+pub(super) struct ClockPause(Arc<CallClock>);
 
-impl Drop for Paused {
+impl Drop for ClockPause {
     fn drop(&mut self) {
         self.0.open_questions.fetch_sub(1, Ordering::SeqCst);
         self.0.restart();
     }
 }
 
-/// Ends when there was no sign of progress for as long as a call may be silent.
-pub(super) async fn silence(clock: Option<&Clock>, logins: Option<&LoginClock>) -> Duration {
+/// Waits until the call was silent for too long; forever if it has no time limit.
+pub(super) async fn silence_limit(clock: Option<&CallClock>, logins: Option<&LoginClock>) -> Duration {
     match clock {
-        Some(clock) => clock.run_out(logins).await,
+        Some(clock) => clock.silence_limit(logins).await,
         None => std::future::pending().await,
     }
 }

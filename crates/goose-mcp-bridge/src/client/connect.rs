@@ -1,4 +1,4 @@
-//! [`connect`]: reaching a server and greeting it.
+//! [`connect`]: opens a connection and performs the handshake.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     auth::OAuth,
-    child_process::{Program, Started},
+    child_process::{Program, StartedProgram},
     clock::within,
     connection::{self, Connection, Subscriptions},
-    errors::{GreetingError, refused, unreachable_server},
+    errors::{HandshakeError, refused, unreachable_server},
     http::HttpTarget,
     listing::{Listing, ToolValidation},
-    notifications::{self, News},
+    notifications::{self, Announcements},
     options::{ConnectOptions, Lifecycle, Target},
-    questions::Answers,
+    questions::AnswerKinds,
     refresh,
     remote::RemoteExtension,
     routing::{Routes, RoutingTransport},
@@ -32,28 +32,30 @@ use super::{
 };
 use crate::BoxTransport;
 
-/// Characters of a server's own name that are used.
+/// Characters of a server's reported name that are used.
 const MAX_NAME_CHARS: usize = 64;
 
-/// Makes any MCP server an extension. It ends when the last reference to the extension is dropped.
+/// Connects to an MCP server. The connection ends when the last reference to the extension is dropped.
 ///
 /// # Errors
 ///
-/// [`ToolError::Disconnected`](goose_extension::ToolError::Disconnected) where the server cannot be reached or does not greet back, with the reason.
+/// [`ToolError::Disconnected`](goose_extension::ToolError::Disconnected) with the reason, if the server
+/// cannot be reached or the handshake fails.
 pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> ToolResult<Arc<RemoteExtension>> {
     let options = ConnectOptions { oauth: options.oauth.as_ref().map(OAuth::for_connection), ..options };
-    let news = Arc::new(News::default());
+    let announcements = Arc::new(Announcements::default());
     let routes = Arc::new(Routes::new(options.surroundings.clone()));
-    // On the older wire this is said once for all calls, and a call whose caller cannot answer says so then. On the
-    // newer it goes with each call.
-    let declared = if options.lifecycle == Lifecycle::Discover { Answers::default() } else { Answers::ALL };
+    // The older wire declares capabilities once, before any caller is known, so all are declared. The newer
+    // wire declares them with each call.
+    let declared =
+        if options.lifecycle == Lifecycle::Discover { AnswerKinds::default() } else { AnswerKinds::ALL };
     let side = || ClientSide {
         implementation: Implementation::new("goose", env!("CARGO_PKG_VERSION")),
         capabilities: declared.capabilities(),
         routes: Arc::clone(&routes),
-        news: Arc::clone(&news),
+        announcements: Arc::clone(&announcements),
     };
-    let Opened { service, program, remote, lifecycle, closed } =
+    let OpenedConnection { service, program, remote, lifecycle, closed } =
         open(target.into(), side, &routes, &options).await?;
     let name = options.name.clone().or_else(|| server_name(&service)).unwrap_or_else(|| "server".to_owned());
     let connection = Arc::new(Connection {
@@ -65,18 +67,19 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         feed: ChangeFeed::new(),
         dropped: Mutex::default(),
         subscriptions: Subscriptions::default(),
-        news,
+        announcements,
         routes,
-        is_site: remote,
-        withdrawals: TaskTracker::new(),
-        ends: CancellationToken::new(),
+        is_http: remote,
+        cancellations: TaskTracker::new(),
+        shutdown: CancellationToken::new(),
         closed,
     });
     let kill_on_drop = KillOnDrop(Some(&connection));
     let limit = connection.options.handshake_timeout;
-    let listing = within(limit, connection.options.clock(), settle(&connection)).await.unwrap_or_else(|| {
-        Err(unreachable_server(&connection.name, &format!("it did not list its tools within {limit:?}")))
-    });
+    let listing =
+        within(limit, connection.options.clock(), complete(&connection)).await.unwrap_or_else(|| {
+            Err(unreachable_server(&connection.name, &format!("it did not list its tools within {limit:?}")))
+        });
     kill_on_drop.disarm();
     match listing {
         Ok(listing) => {
@@ -92,8 +95,7 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
     }
 }
 
-/// Kills the program of a connection whose `connect` was dropped before it was handed out: at once, because then nothing is
-/// left that could wait for its end.
+/// Kills the program if `connect` is dropped midway: there is no connection yet that would wait for its end.
 struct KillOnDrop<'a>(Option<&'a Connection>);
 
 impl KillOnDrop<'_> {
@@ -110,17 +112,18 @@ impl Drop for KillOnDrop<'_> {
     }
 }
 
-/// Does what follows the greeting: opens the stream of news first, so that no change is missed, then reads the list.
-async fn settle(connection: &Arc<Connection>) -> ToolResult<Listing> {
-    let (news, ends) = (Arc::clone(&connection.news), connection.ends.clone());
-    tokio::spawn(refresh::follow(Arc::downgrade(connection), Arc::clone(&news), ends.clone()));
+/// Completes the connection after the handshake. Opens the change stream before it reads the list, so that no
+/// change is missed.
+async fn complete(connection: &Arc<Connection>) -> ToolResult<Listing> {
+    let (announcements, shutdown) = (Arc::clone(&connection.announcements), connection.shutdown.clone());
+    tokio::spawn(refresh::follow(Arc::downgrade(connection), Arc::clone(&announcements), shutdown.clone()));
     let filter = connection.list_filter();
     if !connection.is_new_wire() {
-        settle_log_level(connection).await;
+        set_log_level(connection).await;
     } else if filter != SubscriptionFilter::default() {
         match notifications::Stream::open(connection.peer().clone(), filter).await {
             Ok(stream) => {
-                tokio::spawn(async move { ends.run_until_cancelled(stream.run(news)).await });
+                tokio::spawn(async move { shutdown.run_until_cancelled(stream.run(announcements)).await });
             }
             Err(error) => tracing::debug!(%error, "the server does not report changes"),
         }
@@ -130,13 +133,13 @@ async fn settle(connection: &Arc<Connection>) -> ToolResult<Listing> {
 
 type Service = RunningService<RoleClient, ClientSide>;
 
-struct Opened {
+struct OpenedConnection {
     service: Service,
     program: Option<Program>,
     remote: bool,
-    /// The greeting that worked.
+    /// Handshake that succeeded.
     lifecycle: Lifecycle,
-    /// Ends with the transport.
+    /// Cancelled when the transport ends.
     closed: CancellationToken,
 }
 
@@ -145,7 +148,7 @@ async fn open(
     side: impl Fn() -> ClientSide,
     routes: &Arc<Routes>,
     options: &ConnectOptions,
-) -> ToolResult<Opened> {
+) -> ToolResult<OpenedConnection> {
     let replaced = options.interceptor.as_ref().map(|interceptor| interceptor.replace(&target));
     match replaced.transpose()?.flatten().map_or(target, Target::Transport) {
         Target::Transport(transport) => {
@@ -163,39 +166,46 @@ async fn open_transport<T>(
     transport: RoutingTransport<T>,
     side: ClientSide,
     options: &ConnectOptions,
-) -> ToolResult<Opened>
+) -> ToolResult<OpenedConnection>
 where
     T: Transport<RoleClient> + 'static,
 {
     let (lifecycle, closed) = (options.lifecycle, transport.closed());
-    let service = greet(side, transport, lifecycle, options).await.map_err(GreetingError::into_error)?;
-    Ok(Opened { service, program: None, remote: false, lifecycle, closed })
+    let service = handshake(side, transport, lifecycle, options).await.map_err(HandshakeError::into_error)?;
+    Ok(OpenedConnection { service, program: None, remote: false, lifecycle, closed })
 }
 
-/// Starts a program and greets it.
+/// Starts a program and performs the handshake.
 async fn open_program(
     mut spec: ProcessSpec,
     side: impl Fn() -> ClientSide,
     routes: &Arc<Routes>,
     options: &ConnectOptions,
-) -> ToolResult<Opened> {
+) -> ToolResult<OpenedConnection> {
     let mut lifecycle = options.lifecycle;
     loop {
-        let Started { program, input, output } = Program::start(&mut spec)?;
+        let StartedProgram { program, input, output } = Program::start(&mut spec)?;
         let transport = RoutingTransport::lines(output, input, routes);
         let closed = transport.closed();
-        match greet(side(), transport, lifecycle, options).await {
+        match handshake(side(), transport, lifecycle, options).await {
             Ok(service) => {
-                return Ok(Opened { service, program: Some(program), remote: false, lifecycle, closed });
+                return Ok(OpenedConnection {
+                    service,
+                    program: Some(program),
+                    remote: false,
+                    lifecycle,
+                    closed,
+                });
             }
-            // A server that is slow to start answers the probe when we already speak the older way, and
-            // the two are confused: begin again with a fresh process, in the older way only.
-            Err(failed) if failed.is_confused && lifecycle == Lifecycle::Auto => {
+            // A server that starts slowly answers the `server/discover` probe after rmcp has fallen back to
+            // `initialize`, and takes the answers for each other. A fresh process gets
+            // `initialize` only.
+            Err(failed) if failed.is_mismatched && lifecycle == Lifecycle::Auto => {
                 program.stop().await;
                 lifecycle = Lifecycle::Initialize;
             }
             Err(failed) => {
-                let error = program.explain_greeting(&failed, options).await;
+                let error = program.explain_handshake(&failed, options).await;
                 program.stop().await;
                 return Err(error);
             }
@@ -203,28 +213,28 @@ async fn open_program(
     }
 }
 
-/// Greets a server by URL, as often as it takes: after a login, or in the older way.
+/// Performs the handshake with a server by URL, again after a login or with `initialize` only.
 async fn open_http(
     url: &str,
     side: impl Fn() -> ClientSide,
     routes: &Arc<Routes>,
     options: &ConnectOptions,
-) -> ToolResult<Opened> {
+) -> ToolResult<OpenedConnection> {
     let mut target =
         HttpTarget::new(url, options).map_err(|error| unreachable_server("the server", &error))?;
     let mut lifecycle = options.lifecycle;
     loop {
         let transport = RoutingTransport::new(target.transport(), routes);
         let closed = transport.closed();
-        let failed = match greet(side(), transport, lifecycle, options).await {
+        let failed = match handshake(side(), transport, lifecycle, options).await {
             Ok(service) => {
-                target.greeted();
-                return Ok(Opened { service, program: None, remote: true, lifecycle, closed });
+                target.end_handshake();
+                return Ok(OpenedConnection { service, program: None, remote: true, lifecycle, closed });
             }
             Err(failed) => failed,
         };
-        // A server may answer the newer greeting with a result that says nothing.
-        if failed.is_confused && lifecycle == Lifecycle::Auto {
+        // A server may answer `server/discover` with a result of another kind.
+        if failed.is_mismatched && lifecycle == Lifecycle::Auto {
             lifecycle = Lifecycle::Initialize;
         } else if !target.log_in().await.map_err(|error| refused(&target.shown(), &error))? {
             return Err(unreachable_server(&target.shown(), &failed.reason));
@@ -232,12 +242,12 @@ async fn open_http(
     }
 }
 
-async fn greet<T>(
+async fn handshake<T>(
     side: ClientSide,
     transport: RoutingTransport<T>,
     lifecycle: Lifecycle,
     options: &ConnectOptions,
-) -> Result<Service, GreetingError>
+) -> Result<Service, HandshakeError>
 where
     T: Transport<RoleClient> + 'static,
 {
@@ -247,12 +257,12 @@ where
         Some(interceptor) => interceptor.wrap(transport),
         None => transport,
     };
-    // Boxed, or the compiler cannot prove that the whole future can move between threads.
-    let greeting = side.serve_with_lifecycle(transport, mode(lifecycle)).boxed();
-    match tokio::time::timeout(options.handshake_timeout, greeting).await {
+    // Boxed: otherwise the compiler cannot prove that the future is `Send`.
+    let serving = side.serve_with_lifecycle(transport, mode(lifecycle)).boxed();
+    match tokio::time::timeout(options.handshake_timeout, serving).await {
         Ok(Ok(service)) => Ok(service),
-        Ok(Err(error)) => Err(GreetingError::new(name, &error)),
-        Err(_) => Err(GreetingError::late(name, options.handshake_timeout)),
+        Ok(Err(error)) => Err(HandshakeError::new(name, &error)),
+        Err(_) => Err(HandshakeError::late(name, options.handshake_timeout)),
     }
 }
 
@@ -265,7 +275,7 @@ fn mode(lifecycle: Lifecycle) -> ClientLifecycleMode {
     }
 }
 
-/// Returns the server's own name, cleaned.
+/// Returns the name that the server reports, without control characters.
 fn server_name(service: &Service) -> Option<String> {
     let info = service.peer_info()?;
     let letters = info.server_info.as_ref()?.name.chars().take(MAX_NAME_CHARS);
@@ -273,8 +283,8 @@ fn server_name(service: &Service) -> Option<String> {
     Some(name).filter(|name| !name.trim().is_empty())
 }
 
-/// On the older wire the level is set once; on the newer it goes with each request.
-async fn settle_log_level(connection: &Connection) {
+/// Sets the log level on the older wire, once. The newer wire sets it with each request.
+async fn set_log_level(connection: &Connection) {
     if let Some(level) = connection.options.log_level
         && let Err(error) = connection::set_level(connection, level).await
     {

@@ -1,5 +1,5 @@
-//! The connection that all snapshots of a remote extension share, with its subscriptions to resources: the server hears of
-//! the first subscriber of a resource, and of the last one's leaving.
+//! Connection that all snapshots of a remote extension share, with its subscriptions: the server is told
+//! about the first subscriber of a resource, and about the last one that leaves.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,38 +16,38 @@ use super::{
     clock::within,
     errors::failure,
     listing::DroppedTool,
-    notifications::{self, News},
+    notifications::{self, Announcements},
     options::ConnectOptions,
-    questions::Answers,
+    questions::AnswerKinds,
     routing::Routes,
     server_requests::ClientSide,
 };
 
-/// Time that a stopped server has to hear which calls were withdrawn.
-const TELL_TIME: Duration = Duration::from_millis(500);
+/// Time limit for sending cancellations to a server that is stopped.
+const CANCELLATION_TIME: Duration = Duration::from_millis(500);
 
-/// A connection, shared by all snapshots of its extension.
+/// Connection to a server, shared by all snapshots of its extension.
 pub(super) struct Connection {
     pub(super) name: String,
     pub(super) options: ConnectOptions,
     pub(super) service: RunningService<RoleClient, ClientSide>,
-    /// The kinds of questions that the server was told we can answer.
-    pub(super) declared: Answers,
-    /// The server, where it is a program of ours.
+    /// Kinds of questions that the handshake declared.
+    pub(super) declared: AnswerKinds,
+    /// The server's process, if we started it.
     pub(super) program: Option<Program>,
     pub(super) feed: ChangeFeed,
-    /// The tools that could not be used when the list was last read.
+    /// Unusable tools of the newest list.
     pub(super) dropped: Mutex<Vec<DroppedTool>>,
     pub(super) subscriptions: Subscriptions,
-    pub(super) news: Arc<News>,
+    pub(super) announcements: Arc<Announcements>,
     pub(super) routes: Arc<Routes>,
     /// True if the server is reached by URL.
-    pub(super) is_site: bool,
-    /// Cancellations of requests on their way.
-    pub(super) withdrawals: TaskTracker,
-    /// Ends what goes on beside the calls.
-    pub(super) ends: CancellationToken,
-    /// Ends with the transport.
+    pub(super) is_http: bool,
+    /// Cancellations that are being sent.
+    pub(super) cancellations: TaskTracker,
+    /// Cancelled to end the background tasks of the connection.
+    pub(super) shutdown: CancellationToken,
+    /// Cancelled when the transport ends.
     pub(super) closed: CancellationToken,
 }
 
@@ -60,7 +60,7 @@ impl Connection {
         self.peer().peer_info().is_some_and(|info| !info.protocol_version.has_initialize())
     }
 
-    /// The list changes that the server says it reports.
+    /// Returns the list changes that the server reports.
     pub(super) fn list_filter(&self) -> SubscriptionFilter {
         let mut filter = SubscriptionFilter::new();
         let Some(info) = self.peer().peer_info() else { return filter };
@@ -72,7 +72,7 @@ impl Connection {
         filter
     }
 
-    /// The answer to a request that is not a call, within the time that one may take.
+    /// Waits for the response to a request other than a call, with a time limit.
     pub(super) async fn bounded<T>(
         &self,
         what: &str,
@@ -87,12 +87,12 @@ impl Connection {
         }
     }
 
-    /// A failed request as the error of a tool. Where the server is gone, it says why.
+    /// Converts a failed request to a tool error, with the reason if the server has ended.
     pub(super) async fn failed(&self, what: &str, error: ServiceError) -> ToolError {
         self.explain(failure(&self.name, what, error)).await
     }
 
-    /// An error; a lost connection to a program with what the program had to say about it.
+    /// Adds the exit reason and last output of a program to a lost connection.
     pub(super) async fn explain(&self, error: ToolError) -> ToolError {
         match &self.program {
             Some(program) => program.explain(&self.name, error).await,
@@ -100,31 +100,31 @@ impl Connection {
         }
     }
 
-    /// Remembers what of a new list could not be used.
+    /// Records the unusable tools of a new list.
     pub(super) fn note_dropped(&self, dropped: &[DroppedTool]) {
         *self.dropped.lock() = dropped.to_vec();
     }
 
-    /// Closes the connection and ends the program behind it, also while others hold the connection. When this returns,
-    /// nothing of the program is left.
+    /// Closes the connection and ends its program, even if others hold the connection. No process of it is
+    /// left when this returns.
     pub(super) async fn stop(&self) {
-        self.ends.cancel();
-        self.withdrawals.close();
-        if tokio::time::timeout(TELL_TIME, self.withdrawals.wait()).await.is_err() {
-            tracing::debug!("a server was not told in time which calls were cancelled");
+        self.shutdown.cancel();
+        self.cancellations.close();
+        if tokio::time::timeout(CANCELLATION_TIME, self.cancellations.wait()).await.is_err() {
+            tracing::debug!("cancellations were not sent in time");
         }
         if let Some(program) = &self.program {
-            program.is_stopping();
+            program.mark_stopping();
         }
         self.service.cancellation_token().cancel();
-        end(self.program.as_ref(), &self.closed).await;
+        end_program(self.program.as_ref(), &self.closed).await;
     }
 }
 
-/// Ends a program once its input is closed, or is not in time.
-async fn end(program: Option<&Program>, closed: &CancellationToken) {
+/// Ends a program after its input was closed, or after a time limit.
+async fn end_program(program: Option<&Program>, closed: &CancellationToken) {
     if tokio::time::timeout(GRACE, closed.cancelled()).await.is_err() {
-        tracing::debug!("a connection does not close in time");
+        tracing::debug!("a connection did not close in time");
     }
     if let Some(program) = program {
         program.stop().await;
@@ -132,13 +132,13 @@ async fn end(program: Option<&Program>, closed: &CancellationToken) {
 }
 
 impl Drop for Connection {
-    /// Closes the server's input; a program that does not end by itself then is ended, with all it started. Without a
-    /// runtime that happens at once.
+    /// Closes the server's input. A program that does not exit then is ended, with its children; at once if
+    /// there is no runtime to wait in.
     fn drop(&mut self) {
-        self.ends.cancel();
+        self.shutdown.cancel();
         if let (Some(program), Ok(runtime)) = (self.program.take(), tokio::runtime::Handle::try_current()) {
             let closed = self.closed.clone();
-            runtime.spawn(async move { end(Some(&program), &closed).await });
+            runtime.spawn(async move { end_program(Some(&program), &closed).await });
         }
     }
 }
@@ -149,13 +149,12 @@ pub(super) async fn set_level(connection: &Connection, level: LogLevel) -> Resul
     connection.peer().set_level(params).await
 }
 
-/// The resources that are watched, each with the guard that ends its stream of news on the 2026-07-28 wire.
+/// Watched resources. On the newer wire, each has a guard that ends its stream.
 pub(super) type Subscriptions = goose_extension::Subscriptions<DropGuard>;
 
-/// Adds a subscriber.
 pub(super) async fn add_subscriber(connection: &Connection, uri: &str) -> ToolResult<()> {
     let begin = async {
-        let stream = connection.ends.child_token();
+        let stream = connection.shutdown.child_token();
         let guard = stream.clone().drop_guard();
         if connection.is_new_wire() {
             open_stream(connection, uri, stream).await?;
@@ -167,13 +166,12 @@ pub(super) async fn add_subscriber(connection: &Connection, uri: &str) -> ToolRe
     connection.subscriptions.add(uri, begin).await
 }
 
-/// Removes a subscriber.
 pub(super) async fn remove_subscriber(connection: &Connection, uri: &str) -> ToolResult<()> {
     let end = async { if connection.is_new_wire() { Ok(()) } else { unsubscribe(connection, uri).await } };
     connection.subscriptions.remove(uri, end).await
 }
 
-async fn open_stream(connection: &Connection, uri: &str, ends: CancellationToken) -> ToolResult<()> {
+async fn open_stream(connection: &Connection, uri: &str, shutdown: CancellationToken) -> ToolResult<()> {
     let mut filter = SubscriptionFilter::new();
     filter.resource_subscriptions = Some(vec![uri.to_owned()]);
     let opening = notifications::Stream::open(connection.peer().clone(), filter);
@@ -181,8 +179,8 @@ async fn open_stream(connection: &Connection, uri: &str, ends: CancellationToken
     if !stream.watches(uri) {
         return Err(unknown_resource(uri));
     }
-    let news = Arc::clone(&connection.news);
-    tokio::spawn(async move { ends.run_until_cancelled(stream.run(news)).await });
+    let announcements = Arc::clone(&connection.announcements);
+    tokio::spawn(async move { shutdown.run_until_cancelled(stream.run(announcements)).await });
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Failed connections and requests as errors of a tool.
+//! Failed connections and requests as tool errors.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rmcp::{ServiceError, service::ClientInitializeError};
 
 use super::http_error::HttpError;
 
-/// A failed request as the error of a tool.
+/// Converts a failed request to a tool error.
 pub(super) fn failure(server: &str, what: &str, error: ServiceError) -> ToolError {
     if let Some(error) = HttpError::inside(&error) {
         return error.to_tool_error(server, what);
@@ -18,16 +18,16 @@ pub(super) fn failure(server: &str, what: &str, error: ServiceError) -> ToolErro
             "`{what}` did not answer within {timeout:?} and was cancelled. Ask for less work in one call."
         )),
         ServiceError::Cancelled { .. } => cancelled(what),
-        ServiceError::TransportClosed => gone(server, &"the connection is closed"),
-        // Its own words name Rust types.
-        ServiceError::TransportSend(error) => gone(server, &error.error),
+        ServiceError::TransportClosed => disconnected(server, &"the connection is closed"),
+        // rmcp's message would name Rust types.
+        ServiceError::TransportSend(error) => disconnected(server, &error.error),
         other => {
             ToolError::ExecutionError(format!("The server `{server}` answered `{what}` badly: {other}."))
         }
     }
 }
 
-fn gone(server: &str, reason: &dyn std::fmt::Display) -> ToolError {
+fn disconnected(server: &str, reason: &dyn std::fmt::Display) -> ToolError {
     ToolError::Disconnected(format!(
         "The server `{server}` is gone ({reason}). Try again later, or do without it."
     ))
@@ -39,30 +39,30 @@ pub(super) fn unreachable_server(name: &str, reason: &dyn std::fmt::Display) -> 
     ))
 }
 
-/// The server is there, but does not let us in.
+/// Returns the error for a server that answers, but denies access.
 pub(super) fn refused(name: &str, reason: &HttpError) -> ToolError {
     ToolError::Denied(format!("Could not connect to `{name}`: {reason}."))
 }
 
-/// A greeting that went wrong.
-pub(super) struct GreetingError {
+/// A failed handshake.
+pub(super) struct HandshakeError {
     name: String,
     pub(super) reason: String,
-    /// The answer was to the other way of greeting, or to none.
-    pub(super) is_confused: bool,
-    /// There was no answer in time.
+    /// True if the server answered another request than the one sent.
+    pub(super) is_mismatched: bool,
+    /// True if the server did not answer in time.
     pub(super) is_late: bool,
 }
 
-impl GreetingError {
+impl HandshakeError {
     pub(super) fn new(name: String, error: &ClientInitializeError) -> Self {
-        let (reason, is_confused) = (Reason(error).to_string(), is_confused(error));
-        Self { name, reason, is_confused, is_late: false }
+        let (reason, is_mismatched) = (Reason(error).to_string(), is_mismatched(error));
+        Self { name, reason, is_mismatched, is_late: false }
     }
 
     pub(super) fn late(name: String, limit: Duration) -> Self {
         let reason = format!("it did not answer within {limit:?}");
-        Self { name, reason, is_confused: false, is_late: true }
+        Self { name, reason, is_mismatched: false, is_late: true }
     }
 
     pub(super) fn into_error(self) -> ToolError {
@@ -70,23 +70,23 @@ impl GreetingError {
     }
 }
 
-fn is_confused(error: &ClientInitializeError) -> bool {
+fn is_mismatched(error: &ClientInitializeError) -> bool {
     match error {
         ClientInitializeError::ConflictInitResponseId(..)
         | ClientInitializeError::UncorrelatedErrorResponse { .. }
         | ClientInitializeError::ExpectedInitResult(_) => true,
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_confused(fallback),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_mismatched(fallback),
         _ => false,
     }
 }
 
-/// The greeting's error with its causes.
+/// Displays a handshake error with its causes.
 struct Reason<'a>(&'a ClientInitializeError);
 
 impl std::fmt::Display for Reason<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // rmcp's own words name its types.
-        if let Some(error) = HttpError::inside_greeting(self.0) {
+        // rmcp's message would name Rust types.
+        if let Some(error) = HttpError::inside_handshake(self.0) {
             return write!(f, "{error}");
         }
         let error: &dyn std::error::Error = match self.0 {

@@ -1,4 +1,4 @@
-//! Errors between us and a server that is reached by URL.
+//! Errors of servers by URL.
 
 use goose_extension::ToolError;
 use http::StatusCode;
@@ -10,10 +10,10 @@ use rmcp::{
 
 use crate::{line_io::MAX_LINE_BYTES, transport::TransportError};
 
-/// Characters of an error's text that are shown.
+/// Characters of a response body that an error shows.
 const SHOWN_TEXT: usize = 500;
 
-/// Why a server did not do what it was asked, in words.
+/// Reason why a request to a server by URL failed. The texts continue "The server could not be asked: …".
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum HttpError {
     #[error("the URL is not valid: {0}")]
@@ -24,12 +24,13 @@ pub(super) enum HttpError {
     Unreachable(String),
     #[error("it answered {status}{text}")]
     Status { status: StatusCode, text: String },
-    #[error("it answered {status} to each of {tries} tries; try again later")]
+    #[error("it answered {status} in all of {tries} attempts; try again later")]
     Busy { status: StatusCode, tries: u32 },
     #[error("its answer broke off: {0}")]
     BrokenOff(String),
     #[error(
-        "{0}, and the call was not sent again: it may have been carried out already. Check before you repeat it"
+        "{0}, and the call was not sent again: it may have been carried out already. Check before you \
+         repeat it"
     )]
     Unsure(String),
     #[error(
@@ -41,18 +42,18 @@ pub(super) enum HttpError {
     #[error("its answer cannot be read: {0}")]
     Unreadable(String),
     #[error(
-        "it wants a login (HTTP 401). {hint} Log in with OAuth, or set an `Authorization` header for it in the \
-         configuration"
+        "it requires a login (HTTP 401). {hint} Log in with OAuth, or set an `Authorization` header for it \
+         in the configuration"
     )]
     LoginNeeded { hint: String },
     #[error("it does not allow this (HTTP 403){0}")]
     Forbidden(String),
     #[error(
-        "it wants a login (HTTP 401), but its URL is not https, and a token would travel unprotected. Use its https \
-         URL, or set an `Authorization` header for it in the configuration"
+        "it requires a login (HTTP 401), but its URL is not https, and a token would be sent unencrypted. \
+         Use its https URL, or set an `Authorization` header for it in the configuration"
     )]
     LoginUnsafe,
-    #[error("its login could not be renewed just now: {0}. Try again later")]
+    #[error("its login could not be renewed: {0}. Try again later")]
     LoginUnrenewed(String),
     #[error("the login failed: {0}")]
     LoginFailed(String),
@@ -61,7 +62,7 @@ pub(super) enum HttpError {
 }
 
 impl HttpError {
-    /// An error of the network with all its causes and without the URL, which may hold secrets.
+    /// Describes a network error with its causes, without the URL, which may contain secrets.
     pub(super) fn unreachable(error: &reqwest::Error) -> Self {
         Self::Unreachable(chain(error))
     }
@@ -89,17 +90,17 @@ impl HttpError {
         Self::Unreadable(format!("{reason} in `{}`", clip(&String::from_utf8_lossy(body))))
     }
 
-    /// The error of this kind inside a failed request.
+    /// Returns the HTTP error inside a failed request.
     pub(super) fn inside(error: &ServiceError) -> Option<Self> {
         let ServiceError::TransportSend(error) = error else { return None };
         Self::from_transport(error)
     }
 
-    /// The error of this kind inside a failed greeting.
-    pub(super) fn inside_greeting(error: &ClientInitializeError) -> Option<Self> {
+    /// Returns the HTTP error inside a failed handshake.
+    pub(super) fn inside_handshake(error: &ClientInitializeError) -> Option<Self> {
         match error {
             ClientInitializeError::TransportError { error, .. } => Self::from_transport(error),
-            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::inside_greeting(fallback),
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::inside_handshake(fallback),
             _ => None,
         }
     }
@@ -115,7 +116,7 @@ impl HttpError {
         }
     }
 
-    /// The same as the error of a tool.
+    /// Converts the error to a tool error.
     pub(super) fn to_tool_error(&self, server: &str, what: &str) -> ToolError {
         let text = format!("The server `{server}` could not be asked for `{what}`: {self}.");
         match self {
@@ -137,7 +138,7 @@ impl From<HttpError> for StreamableHttpError<HttpError> {
     }
 }
 
-/// An error and its causes, each said once.
+/// Joins an error and its causes, without repetitions.
 fn chain(error: &reqwest::Error) -> String {
     let mut text = without_url(error);
     let mut source = std::error::Error::source(error);
@@ -151,7 +152,7 @@ fn chain(error: &reqwest::Error) -> String {
     text
 }
 
-/// reqwest says the URL in its first line.
+/// reqwest appends the URL to its message.
 fn without_url(error: &reqwest::Error) -> String {
     let text = error.to_string();
     match text.find(" for url (") {

@@ -1,4 +1,4 @@
-//! Calls in flight on a connection, their owners, and cancelled calls that the server may still be working on.
+//! Calls in flight on a connection, their owners, and cancelled calls that the server may still work on.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -10,17 +10,17 @@ use rmcp::model::{ProgressToken, RequestId};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    clock::{Clock, Paused},
+    clock::{CallClock, ClockPause},
     questions::Budget,
 };
-use crate::stdio_transport::normal;
+use crate::stdio_transport::normalize_id;
 
-/// Marks an outgoing request with the context of its call. It never reaches the wire.
+/// Context of a call, attached to its outgoing request. It is not serialized.
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) context: CallContext,
-    /// Restarted by each sign of progress, if the call has a time limit.
-    pub(super) clock: Option<Arc<Clock>>,
+    /// Restarted by progress; `None` if the call has no time limit.
+    pub(super) clock: Option<Arc<CallClock>>,
     pub(super) budget: Budget,
 }
 
@@ -28,33 +28,34 @@ pub(super) struct Route {
 pub(super) struct Call {
     token: Option<ProgressToken>,
     pub(super) context: CallContext,
-    pub(super) clock: Option<Arc<Clock>>,
+    pub(super) clock: Option<Arc<CallClock>>,
     budget: Budget,
-    /// Questions that the server has asked on its behalf.
+    /// Number of questions that the server has asked in this call.
     asked: u32,
-    /// Is cancelled when the call ends, however it does.
-    over: CancellationToken,
+    /// Cancelled when the call ends in any way.
+    ended: CancellationToken,
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        self.over.cancel();
+        self.ended.cancel();
     }
 }
 
-/// A question of the server, and the caller that it goes to. While this lives, no call times out because of it.
-pub(super) struct Asked {
+/// A question of the server, and the caller that it goes to. Stops the clocks of its calls until it is
+/// dropped.
+pub(super) struct OpenQuestion {
     pub(super) context: CallContext,
-    /// The same for the same question of the same call, however often the call is made.
+    /// Stable name of the question: the same if the call is repeated.
     pub(super) key: String,
     pub(super) budget: Budget,
-    /// The ends of the calls that it may belong to.
+    /// End tokens of the calls that the question may belong to.
     calls: Vec<CancellationToken>,
-    _paused: Vec<Paused>,
+    _paused: Vec<ClockPause>,
 }
 
-impl Asked {
-    /// Ends when the caller no longer waits for the answer any more: all calls that may have asked are over.
+impl OpenQuestion {
+    /// Waits until no caller needs the answer: all calls that may have asked have ended.
     pub(super) async fn all_calls_ended(&self) {
         if self.calls.is_empty() {
             return self.context.cancelled().await;
@@ -65,7 +66,7 @@ impl Asked {
     }
 }
 
-/// The calls in flight, and the cancelled of those that were withdrawn.
+/// Calls in flight, and cancelled calls.
 #[derive(Default)]
 pub(super) struct Calls {
     live: HashMap<RequestId, Call>,
@@ -75,19 +76,19 @@ pub(super) struct Calls {
 impl Calls {
     pub(super) fn begin(&mut self, id: RequestId, token: Option<ProgressToken>, route: Route) {
         let Route { context, clock, budget } = route;
-        let call = Call { token, context, clock, budget, asked: 0, over: CancellationToken::new() };
+        let call = Call { token, context, clock, budget, asked: 0, ended: CancellationToken::new() };
         self.live.insert(id, call);
     }
 
-    /// The answer came, in time or late.
-    pub(super) fn answered(&mut self, id: &RequestId) {
-        let id = normal(id);
+    /// Removes a call whose response has arrived, in time or late.
+    pub(super) fn remove_answered(&mut self, id: &RequestId) {
+        let id = normalize_id(id);
         self.live.remove(&id);
-        self.cancelled.settle(&id);
+        self.cancelled.remove(&id);
     }
 
-    /// Removes a cancelled call. The server may go on with it all the same.
-    pub(super) fn withdraw(&mut self, id: &RequestId) {
+    /// Removes a cancelled call. It is remembered, because the server may continue it.
+    pub(super) fn cancel(&mut self, id: &RequestId) {
         if let Some(call) = self.live.remove(id) {
             self.cancelled.add(id.clone(), Owner::from_context(&call.context));
         }
@@ -101,23 +102,24 @@ impl Calls {
         self.live.iter().find(|(_, call)| call.token.as_ref() == Some(token)).map(|(id, _)| id.clone())
     }
 
-    /// All calls, where whatever the server does now is done for the same owner; none if that is not clear.
-    pub(super) fn of_only_owner(&self, kind: MessageKind) -> Vec<RequestId> {
+    /// Returns all calls if a message can only be for one owner, including cancelled calls; otherwise none.
+    pub(super) fn of_single_owner(&self, kind: MessageKind) -> Vec<RequestId> {
         let mut owners = self.live.values().map(|call| Owner::from_context(&call.context));
         let Some(first) = owners.next() else { return Vec::new() };
         let is_clear =
-            owners.all(|other| first.is_one_with(&other, kind)) && self.cancelled.are_all_of(&first, kind);
+            owners.all(|other| first.is_same(&other, kind)) && self.cancelled.all_belong_to(&first, kind);
         if is_clear { self.live.keys().cloned().collect() } else { Vec::new() }
     }
 
-    /// A question that belongs to one of these calls, which have one owner. Nothing where all of them are over.
-    pub(super) fn ask(&mut self, ids: &[RequestId]) -> Option<Asked> {
+    /// Opens a question of one of these calls, which have the same owner. Returns `None` if all of them have
+    /// ended.
+    pub(super) fn open_question(&mut self, ids: &[RequestId]) -> Option<OpenQuestion> {
         let live = || ids.iter().filter_map(|id| self.live.get(id));
         let (calls, paused) =
-            (live().map(|call| call.over.clone()).collect(), live().filter_map(Call::pause).collect());
+            (live().map(|call| call.ended.clone()).collect(), live().filter_map(Call::pause).collect());
         let call = ids.iter().find(|id| self.live.contains_key(id)).and_then(|id| self.live.get_mut(id))?;
         call.asked += 1;
-        Some(Asked {
+        Some(OpenQuestion {
             context: call.context.clone(),
             key: format!("question-{}", call.asked),
             budget: call.budget.clone(),
@@ -126,9 +128,10 @@ impl Calls {
         })
     }
 
-    /// A question whose call is unknown. It may be any of them, so all of them wait.
-    pub(super) fn ask_aside(&self, context: &CallContext, budget: Budget) -> Asked {
-        Asked {
+    /// Opens a question whose call is unknown. It stops the clocks of all calls, because it may belong to
+    /// any.
+    pub(super) fn open_unassigned_question(&self, context: &CallContext, budget: Budget) -> OpenQuestion {
+        OpenQuestion {
             context: context.clone(),
             key: "question".to_owned(),
             budget,
@@ -139,24 +142,24 @@ impl Calls {
 }
 
 impl Call {
-    fn pause(&self) -> Option<Paused> {
-        self.clock.as_ref().map(Clock::pause)
+    fn pause(&self) -> Option<ClockPause> {
+        self.clock.as_ref().map(CallClock::pause)
     }
 }
 
-/// Cancelled calls that are remembered one by one.
+/// Cancelled calls that are remembered individually.
 const MAX_CANCELLED: usize = 64;
 
-/// The kind of a message: two calls may share an owner for one kind and not for the other.
+/// Direction of a message. Two calls may share an owner for one direction only.
 #[derive(Clone, Copy)]
 pub(super) enum MessageKind {
-    /// It asks the caller.
+    /// The message asks the caller.
     Ask,
-    /// It informs the caller.
+    /// The message informs the caller.
     Tell,
 }
 
-/// The owner of a call. It keeps the caller alive, because the caller's id may be its address.
+/// Owner of a call. Keeps the caller alive, because the caller's id may be its address.
 #[derive(Clone)]
 pub(super) struct Owner {
     caller: Option<Arc<dyn Caller>>,
@@ -173,7 +176,7 @@ impl Owner {
         }
     }
 
-    pub(super) fn is_one_with(&self, other: &Self, kind: MessageKind) -> bool {
+    pub(super) fn is_same(&self, other: &Self, kind: MessageKind) -> bool {
         let same_caller = match (&self.caller, &other.caller) {
             (Some(one), Some(other)) => one.id() == other.id(),
             (None, None) => true,
@@ -188,21 +191,21 @@ impl Owner {
     }
 }
 
-/// Calls that were withdrawn and not answered: the server may not have heard of it, or not care, and still ask or tell
-/// something for them. They stay until their answer comes.
+/// Cancelled calls without a response: the server may not have seen the cancellation, or ignore it, and still
+/// send messages for them. They are kept until the response arrives.
 #[derive(Default)]
 pub(super) struct CancelledCalls {
     known: VecDeque<(RequestId, Owner)>,
     evicted: EvictedOwners,
 }
 
-/// Of the cancelled that were too many, only whose they were is kept.
+/// Owners of cancelled calls that exceeded [`MAX_CANCELLED`].
 #[derive(Default)]
 enum EvictedOwners {
     #[default]
     None,
-    Of(Owner),
-    OfSeveral,
+    One(Owner),
+    Several,
 }
 
 impl CancelledCalls {
@@ -212,27 +215,27 @@ impl CancelledCalls {
             && let Some((_, owner)) = self.known.pop_front()
         {
             self.evicted = match std::mem::take(&mut self.evicted) {
-                EvictedOwners::None => EvictedOwners::Of(owner),
-                EvictedOwners::Of(earlier) if earlier.is_one_with(&owner, MessageKind::Tell) => {
-                    EvictedOwners::Of(earlier)
+                EvictedOwners::None => EvictedOwners::One(owner),
+                EvictedOwners::One(earlier) if earlier.is_same(&owner, MessageKind::Tell) => {
+                    EvictedOwners::One(earlier)
                 }
-                _ => EvictedOwners::OfSeveral,
+                _ => EvictedOwners::Several,
             };
         }
     }
 
-    /// A late answer came.
-    pub(super) fn settle(&mut self, id: &RequestId) {
+    /// Removes a call whose late response has arrived.
+    pub(super) fn remove(&mut self, id: &RequestId) {
         self.known.retain(|(known, _)| known != id);
     }
 
-    /// Returns whether any message for them would be this owner's.
-    pub(super) fn are_all_of(&self, owner: &Owner, kind: MessageKind) -> bool {
-        let is_own = |other: &Owner| owner.is_one_with(other, kind);
+    /// Returns whether all cancelled calls belong to this owner.
+    pub(super) fn all_belong_to(&self, owner: &Owner, kind: MessageKind) -> bool {
+        let is_own = |other: &Owner| owner.is_same(other, kind);
         let evicted = match &self.evicted {
             EvictedOwners::None => true,
-            EvictedOwners::Of(other) => is_own(other),
-            EvictedOwners::OfSeveral => false,
+            EvictedOwners::One(other) => is_own(other),
+            EvictedOwners::Several => false,
         };
         evicted && self.known.iter().all(|(_, other)| is_own(other))
     }

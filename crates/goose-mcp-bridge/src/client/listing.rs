@@ -1,6 +1,7 @@
-//! A server's description of itself, and its tools: whole lists, and which tools can be used.
+//! Tool lists of a server: pagination, and validation of each tool.
 //!
-//! A tool is dropped, with a reason, if its name, schema or size would break the agent or the model's provider.
+//! A tool is dropped, with a reason, if its name, schema or size would break the agent or the model's
+//! provider.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{errors::failure, options::ConnectOptions, sanitize};
 
-/// A server's description of itself at some time.
+/// A server's self-description and tools at one point in time.
 pub(super) struct Listing {
     pub(super) description: String,
     pub(super) version: String,
@@ -30,18 +31,18 @@ impl Listing {
     pub(super) async fn read(
         peer: &Peer<RoleClient>,
         name: &str,
-        mut vetting: ToolValidation,
+        mut validation: ToolValidation,
     ) -> ToolResult<Self> {
         let info = peer.peer_info();
         let server = info.as_ref().and_then(|info| info.server_info.clone());
         if info.as_ref().is_none_or(|info| info.capabilities.tools.is_some()) {
             for found in list_tools(peer, name).await? {
-                vetting.take(found);
-                // Lets time limits take effect between items.
+                validation.take(found);
+                // Validation is slow: let time limits take effect between tools.
                 tokio::task::yield_now().await;
             }
         }
-        let (tools, dropped) = vetting.finish();
+        let (tools, dropped) = validation.finish();
         let prose = |text: Option<String>| sanitize::prose(text.unwrap_or_default());
         Ok(Self {
             description: prose(server.as_ref().and_then(|server| server.description.clone())),
@@ -53,21 +54,21 @@ impl Listing {
     }
 }
 
-async fn list_tools(peer: &Peer<RoleClient>, name: &str) -> ToolResult<Vec<Found>> {
+async fn list_tools(peer: &Peer<RoleClient>, name: &str) -> ToolResult<Vec<ListedTool>> {
     all("tools", async |page| {
         page_of_tools(peer, page).await.map_err(|error| failure(name, "tools/list", error))
     })
     .await
 }
 
-/// One page. Where it cannot be read as a whole, it is asked for again and read tool by tool.
+/// Reads one page. If it cannot be parsed as a whole, it is requested again and parsed tool by tool.
 async fn page_of_tools(
     peer: &Peer<RoleClient>,
     page: Option<PaginatedRequestParams>,
-) -> Result<(Vec<Found>, Option<String>), ServiceError> {
+) -> Result<(Vec<ListedTool>, Option<String>), ServiceError> {
     match peer.list_tools(page.clone()).await {
         Ok(result) => {
-            let tools = result.tools.into_iter().map(|tool| Found::Readable(Box::new(tool))).collect();
+            let tools = result.tools.into_iter().map(|tool| ListedTool::Readable(Box::new(tool))).collect();
             Ok((tools, result.next_cursor))
         }
         Err(ServiceError::UnexpectedResponse) => page_tool_by_tool(peer, page).await,
@@ -78,7 +79,7 @@ async fn page_of_tools(
 async fn page_tool_by_tool(
     peer: &Peer<RoleClient>,
     page: Option<PaginatedRequestParams>,
-) -> Result<(Vec<Found>, Option<String>), ServiceError> {
+) -> Result<(Vec<ListedTool>, Option<String>), ServiceError> {
     let request = ListToolsRequest { params: page, ..ListToolsRequest::default() };
     let result = peer.send_request(ClientRequest::ListToolsRequest(request)).await?;
     let ServerResult::CustomResult(mut result) = result else { return Err(ServiceError::UnexpectedResponse) };
@@ -86,22 +87,22 @@ async fn page_tool_by_tool(
         return Err(ServiceError::UnexpectedResponse);
     };
     let next = result.0.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
-    Ok((tools.into_iter().map(Found::read).collect(), next))
+    Ok((tools.into_iter().map(ListedTool::read).collect(), next))
 }
 
-/// Pages of a list that are read.
+/// Maximum pages of a list.
 const MAX_PAGES: usize = 200;
 
-/// Items of a list that are kept.
+/// Maximum items of a list.
 const MAX_ITEMS: usize = 10_000;
 
 /// Maximum size of a list, as JSON.
 const MAX_LIST_BYTES: usize = 16 * 1024 * 1024;
 
-/// Maximum length of a cursor; all of a list are remembered.
+/// Maximum length of a cursor; the cursors of a list are kept to detect cycles.
 const MAX_CURSOR_BYTES: usize = 64 * 1024;
 
-/// Reads pages until there is no next one. `fetch` gives the items and the next cursor.
+/// Reads all pages of a list. `fetch` returns the items of a page and the next cursor.
 pub(super) async fn all<T, F>(
     what: &str,
     mut fetch: impl FnMut(Option<PaginatedRequestParams>) -> F,
@@ -151,23 +152,23 @@ const MAX_SCHEMA_BYTES: usize = 256 * 1024;
 /// Maximum depth of a tool's schema.
 const MAX_SCHEMA_DEPTH: usize = 64;
 
-/// Different patterns of a server that are tried; a hostile one can make each of them costly. Later ones are taken
-/// to be right, and cost a call at most.
+/// Distinct patterns of a server that are compiled, because a hostile pattern can be expensive. Later ones
+/// are assumed to be valid; at worst, a call fails.
 const MAX_PATTERNS: usize = 128;
 
-/// Dropped tools that are remembered by name; the rest is counted.
+/// Dropped tools that are listed; further ones are only counted.
 const MAX_DROPPED: usize = 100;
 
-/// Characters of a dropped tool's name, and of the reason, that are shown.
+/// Characters of a dropped tool's name and reason that are kept.
 const MAX_SHOWN_NAME_CHARS: usize = 80;
 const MAX_REASON_CHARS: usize = 300;
 
-/// A tool that a server announced and that cannot be used.
+/// A tool of a server that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DroppedTool {
-    /// Its name, made printable and cut.
+    /// Name of the tool, printable and shortened.
     pub name: String,
-    /// The reason.
+    /// Reason why the tool cannot be used.
     pub reason: String,
 }
 
@@ -179,16 +180,16 @@ impl DroppedTool {
     }
 }
 
-/// A tool as a server announced it, as far as it could be read.
+/// Entry of a tool list, parsed if possible.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Found {
+pub(super) enum ListedTool {
     Readable(Box<mcp::Tool>),
     Unreadable(DroppedTool),
 }
 
-impl Found {
-    /// Reads one entry of a list whose others may be fine.
+impl ListedTool {
+    /// Parses one entry.
     pub(super) fn read(value: Value) -> Self {
         match serde_json::from_value(value.clone()) {
             Ok(tool) => Self::Readable(Box::new(tool)),
@@ -200,11 +201,11 @@ impl Found {
     }
 }
 
-/// Takes the tools of a server one by one.
+/// Collects the usable and the unusable tools of a server.
 pub(super) struct ToolValidation {
     trust_groups: bool,
     names: HashSet<String>,
-    /// The patterns that were found to be right.
+    /// Patterns that are known to be valid.
     patterns: HashSet<String>,
     tools: Vec<Tool>,
     dropped: Vec<DroppedTool>,
@@ -223,17 +224,17 @@ impl ToolValidation {
         }
     }
 
-    pub(super) fn take(&mut self, found: Found) {
+    pub(super) fn take(&mut self, found: ListedTool) {
         match found {
-            Found::Unreadable(dropped) => self.drop_tool(dropped),
-            Found::Readable(tool) => match self.fault_of(&tool) {
+            ListedTool::Unreadable(dropped) => self.drop_tool(dropped),
+            ListedTool::Readable(tool) => match self.fault_of(&tool) {
                 Some(reason) => self.drop_tool(DroppedTool::new(&tool.name, &reason)),
                 None => self.keep(*tool),
             },
         }
     }
 
-    /// The tools that can be used, and those that cannot.
+    /// Returns the usable and the unusable tools.
     pub(super) fn finish(mut self) -> (Vec<Tool>, Vec<DroppedTool>) {
         if self.more_dropped > 0 {
             let reason = format!("and {} more tools that cannot be used", self.more_dropped);
@@ -265,7 +266,7 @@ impl ToolValidation {
         }
     }
 
-    /// Why a tool cannot be used.
+    /// Returns why a tool cannot be used.
     fn fault_of(&mut self, tool: &mcp::Tool) -> Option<String> {
         fault_of_name(&tool.name)
             .or_else(|| self.names.contains(&*tool.name).then(|| "another tool has the same name".to_owned()))
@@ -273,13 +274,13 @@ impl ToolValidation {
             .or_else(|| self.fault_of_schema(&tool.input_schema))
     }
 
-    /// Why a schema cannot be used. Compiling it would tell too, at many times the price.
+    /// Returns why a schema cannot be used. Much cheaper than compiling it.
     fn fault_of_schema(&mut self, schema: &JsonObject) -> Option<String> {
         let value = Value::Object(schema.clone());
         if let Some(reason) = fault_of_shape(schema, &value) {
             return Some(reason);
         }
-        let parts = Parts::new(&value);
+        let parts = SchemaParts::new(&value);
         if let Some(target) = parts.dangling(&value) {
             return Some(format!("its schema is not valid: it refers to `#{target}`, which is not there"));
         }
@@ -287,7 +288,7 @@ impl ToolValidation {
         Some(format!("its schema is not valid: `{pattern}` is not a regular expression"))
     }
 
-    /// Returns whether a text is a pattern. Tools of one server often share theirs.
+    /// Returns whether a pattern is valid. Tools of one server often share patterns, so results are kept.
     fn knows_pattern(&mut self, text: &str) -> bool {
         if self.patterns.len() >= MAX_PATTERNS || self.patterns.contains(text) {
             return true;
@@ -328,7 +329,7 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// Why the schema of arguments is none, by its shape.
+/// Returns why a schema is not one for arguments.
 fn fault_of_shape(schema: &JsonObject, value: &Value) -> Option<String> {
     if schema.get("type").is_some_and(|declared| !allows_object(declared)) {
         return Some("its schema is not that of an object".to_owned());
@@ -341,21 +342,21 @@ fn fault_of_shape(schema: &JsonObject, value: &Value) -> Option<String> {
     Some(format!("its schema is not valid at `{place}`: {}", error.masked_with("the value")))
 }
 
-/// Returns whether a schema says that it is written in a dialect before 2019.
+/// Returns whether a schema declares a dialect before 2019-09.
 fn is_older_dialect(schema: &JsonObject) -> bool {
     let dialect = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
     ["draft-04", "draft-06", "draft-07"].iter().any(|older| dialect.contains(older))
 }
 
-/// Parts of a schema that need a check of their own: its patterns, and its references within itself. A reference to elsewhere
-/// is never followed, and costs the tool nothing.
+/// Parts of a schema that the meta-schema does not check: patterns and local references. Other references are
+/// never followed, so they are not checked.
 #[derive(Default)]
-struct Parts<'a> {
+struct SchemaParts<'a> {
     patterns: Vec<&'a str>,
     references: Vec<&'a str>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> SchemaParts<'a> {
     fn new(schema: &'a Value) -> Self {
         let mut parts = Self::default();
         parts.visit(schema);
@@ -382,7 +383,8 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The first reference that leads nowhere. One by another name than its place is taken to be right.
+    /// Returns the first local JSON pointer without a target. Anchors and escaped pointers are assumed to be
+    /// valid.
     fn dangling(&self, schema: &Value) -> Option<&'a str> {
         let is_place = |target: &&&str| target.starts_with('/') && !target.contains('%');
         self.references.iter().filter(is_place).find(|target| schema.pointer(target).is_none()).copied()

@@ -1,8 +1,8 @@
-//! An MCP server as an extension: [`connect`] gives a [`RemoteExtension`].
+//! An MCP server as an extension: [`connect`] returns a [`RemoteExtension`].
 //!
-//! From the bottom up; a module uses only itself and those before it in this list:
+//! In layers: a module uses only itself and modules before it in this list.
 //!
-//! - `clock`: time limits that stop while a person is waited for;
+//! - `clock`: time limits that stop while a person is asked;
 //! - `http_error`: failures of servers by URL; `auth`: logins at them; `options`: target and options;
 //! - `questions`: questions of a server, and their limits; `in_flight`: calls in flight, and their owners;
 //! - `http`: servers by URL; `errors`: failures as errors of a tool;
@@ -10,9 +10,9 @@
 //! - `notifications`: changes that the server announces;
 //! - `routing`: the call that a message belongs to; `server_requests`: the handler of the server's requests;
 //! - `child_process`: a server that is a program, and how it ends;
-//! - `connection`: the state that all snapshots share;
+//! - `connection`: state that all snapshots share;
 //! - `tasks`: a request that continues as a task; `request`: one request, in rounds;
-//! - `remote`: the extension; `refresh`: its next snapshot; `connect`: reaching and greeting a server.
+//! - `remote`: the extension; `refresh`: its next snapshot; `connect`: connecting to a server.
 
 mod auth;
 mod child_process;

@@ -1,6 +1,7 @@
-//! News of a server: the changes that it announces, and the streams that bring them on the 2026-07-28 wire.
+//! Changes that a server announces, and the streams that carry them on the newer wire.
 //!
-//! Changes are kept as flags, not as a queue: however fast they come in, none is lost and none piles up.
+//! Changes are kept as flags, not in a queue: none is lost, and memory does not grow, however fast they
+//! arrive.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -13,16 +14,16 @@ use rmcp::{
 };
 use tokio::sync::Notify;
 
-/// Changed resources that are remembered by name.
+/// Changed resources that are remembered by URI. Beyond that, the whole list counts as changed.
 const MAX_UPDATED: usize = 1024;
 
-/// Pause before a broken stream of news is opened again.
+/// Pause before a broken stream is reopened; it doubles with each attempt.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Changes that were not announced yet.
+/// Changes that were announced and not published yet.
 #[derive(Default)]
-pub(super) struct News {
+pub(super) struct Announcements {
     marks: Mutex<PendingChanges>,
     marked: Notify,
     tools: Notify,
@@ -35,11 +36,11 @@ pub(super) struct PendingChanges {
     pub(super) updated: BTreeSet<String>,
 }
 
-impl News {
+impl Announcements {
     pub(super) fn mark(&self, change: Change) {
         let mut marks = self.marks.lock();
         match change {
-            // It keeps one mark by itself.
+            // `Notify` holds one permit, which is the flag.
             Change::Tools => return self.tools.notify_one(),
             Change::Resources => marks.resources = true,
             Change::Prompts => marks.prompts = true,
@@ -52,7 +53,7 @@ impl News {
         self.marked.notify_one();
     }
 
-    /// Ends when the tools have changed.
+    /// Waits until the tool list has changed.
     pub(super) async fn tools_changed(&self) {
         self.tools.notified().await;
     }
@@ -68,7 +69,7 @@ impl News {
     }
 }
 
-/// A stream of news on the 2026-07-28 wire. Opening it waits for the server's acknowledgement.
+/// Stream of changes on the newer wire.
 pub(super) struct Stream {
     peer: Peer<RoleClient>,
     filter: SubscriptionFilter,
@@ -90,15 +91,15 @@ impl Stream {
         accepted.iter().flatten().any(|accepted| accepted == uri)
     }
 
-    /// Marks what comes in until the connection ends. A stream that breaks is opened again, and everything it is about
+    /// Marks changes until the connection ends. A broken stream is reopened, and everything that it covers
     /// counts as changed.
-    pub(super) async fn run(mut self, news: Arc<News>) {
+    pub(super) async fn run(mut self, announcements: Arc<Announcements>) {
         let mut pause = FIRST_PAUSE;
         loop {
             while let Ok(Some(notification)) = self.open.next().await {
                 pause = FIRST_PAUSE;
                 if let Some(change) = change_of(notification) {
-                    news.mark(change);
+                    announcements.mark(change);
                 }
             }
             loop {
@@ -112,13 +113,13 @@ impl Stream {
                     break;
                 }
             }
-            // What was kept from before the break may be stale.
+            // Responses cached before the break may be stale.
             self.peer.clear_response_cache().await;
-            self.mark_everything(&news);
+            self.mark_everything(&announcements);
         }
     }
 
-    fn mark_everything(&self, news: &News) {
+    fn mark_everything(&self, announcements: &Announcements) {
         let filter = &self.filter;
         let lists = [
             (filter.tools_list_changed, Change::Tools),
@@ -128,9 +129,9 @@ impl Stream {
         lists
             .into_iter()
             .filter(|(wanted, _)| *wanted == Some(true))
-            .for_each(|(_, change)| news.mark(change));
+            .for_each(|(_, change)| announcements.mark(change));
         for uri in filter.resource_subscriptions.iter().flatten() {
-            news.mark(Change::ResourceUpdated(uri.clone()));
+            announcements.mark(Change::ResourceUpdated(uri.clone()));
         }
     }
 }

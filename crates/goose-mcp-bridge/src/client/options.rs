@@ -1,4 +1,4 @@
-//! The target and the options of a connection.
+//! Target and options of a connection.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,18 +9,18 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use super::{auth::OAuth, clock::LoginClock};
 use crate::transport::BoxTransport;
 
-/// Time that a server has to answer the greeting.
+/// Default time limit of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The place of a server.
+/// Address of a server.
 pub enum Target {
-    /// At the other end of a pair of streams.
+    /// The other end of a pair of streams.
     Streams(Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>),
-    /// A program to start; it speaks on its standard input and output, and ends with the connection.
+    /// A program to start. It speaks on its standard input and output, and ends with the connection.
     Program(ProcessSpec),
-    /// A URL that speaks streamable HTTP.
+    /// The URL of a server that speaks streamable HTTP.
     Http(String),
-    /// A transport of your own.
+    /// Any other transport.
     Transport(BoxTransport),
 }
 
@@ -55,20 +55,20 @@ impl From<String> for Target {
     }
 }
 
-/// A hook between a client and its server. Tests record and replay traffic with it.
+/// Hook between a client and its server. Tests record and replay traffic with it.
 pub trait Interceptor: Send + Sync {
-    /// Returns a transport that takes the place of the target, which is then neither started nor reached.
+    /// Returns a transport that replaces the target, which is then neither started nor contacted.
     ///
     /// # Errors
     ///
-    /// The connection fails with them.
+    /// Any error fails the connection.
     fn replace(&self, target: &Target) -> ToolResult<Option<BoxTransport>>;
 
     /// Wraps the transport of one attempt to connect.
     fn wrap(&self, transport: BoxTransport) -> BoxTransport;
 }
 
-/// The greeting of a server.
+/// Handshake of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Lifecycle {
     /// Try 2026-07-28 first, then `initialize`.
@@ -83,30 +83,30 @@ pub enum Lifecycle {
 /// Options of a connection.
 #[derive(Clone)]
 pub struct ConnectOptions {
-    /// The extension's name; by default what the server calls itself.
+    /// Name of the extension; by default the name that the server reports.
     pub name: Option<String>,
-    /// The greeting.
+    /// Handshake to use.
     pub lifecycle: Lifecycle,
-    /// Time that it has to answer the greeting.
+    /// Time limit of the handshake.
     pub handshake_timeout: Duration,
-    /// Time that a call may take without a sign of progress.
+    /// Time limit of a call without progress.
     pub call_timeout: Option<Duration>,
-    /// Time that a call may take in spite of all progress, including its questions.
+    /// Time limit of a call including progress and questions.
     pub max_call_time: Option<Duration>,
-    /// The least level of its log that we want; by default the server's own choice.
+    /// Lowest log level to ask for; by default the server decides.
     pub log_level: Option<LogLevel>,
-    /// The context of messages that belong to no call.
+    /// Context of messages that belong to no call.
     pub surroundings: CallContext,
-    /// Headers for a server that is reached by URL, such as `Authorization`. They go to that server only.
+    /// Headers for a server by URL, such as `Authorization`. They are sent to that server only.
     pub headers: Vec<(String, String)>,
-    /// The login for a server that is reached by URL and wants one. An `Authorization` header wins over it.
+    /// Login for a server by URL. An `Authorization` header takes precedence.
     pub oauth: Option<OAuth>,
-    /// True if the server is ours or our child, and may know our session and folder.
+    /// True if the server runs on this machine for us, and may know our session and folder.
     pub local: bool,
-    /// Stands between client and server; for tests.
+    /// Hook between client and server, for tests.
     pub interceptor: Option<Arc<dyn Interceptor>>,
-    /// True if the groups that the server's tools claim are trusted. An untrusted server could call its tools harmless, so
-    /// this is for servers that we wrote.
+    /// True if the groups that the server's tools claim are trusted. Only for servers that we wrote: any
+    /// other could claim that its tools are harmless.
     pub trust_groups: bool,
 }
 
@@ -130,12 +130,12 @@ impl Default for ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// The clock that stops during a login.
+    /// Returns the clock that stops during a login.
     pub(super) fn clock(&self) -> Option<&LoginClock> {
         self.oauth.as_ref().map(OAuth::clock)
     }
 
-    /// Connecting is over: requests from now on have a caller, or are made in the background.
+    /// Marks the connection as established: from now on, only requests of a caller may start a login.
     pub(super) fn connected(&self) {
         if let Some(oauth) = &self.oauth {
             oauth.connected();

@@ -1,4 +1,4 @@
-//! Questions of a server to its client: which can be answered, and within which limits.
+//! Questions of a server to its client: the kinds that can be answered, and the limits.
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
 
@@ -20,16 +20,16 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::Url;
 
-/// The kinds of questions that can be answered.
+/// Kinds of questions that can be answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Answers {
+pub(super) struct AnswerKinds {
     form: bool,
     url: bool,
     sample: bool,
     roots: bool,
 }
 
-impl Answers {
+impl AnswerKinds {
     pub(super) const ALL: Self = Self { form: true, url: true, sample: true, roots: true };
 
     pub(super) fn from_context(context: &CallContext) -> Self {
@@ -41,7 +41,7 @@ impl Answers {
         }
     }
 
-    /// The same as MCP says it.
+    /// Returns the kinds as MCP capabilities.
     pub(super) fn capabilities(self) -> ClientCapabilities {
         let mut capabilities = ClientCapabilities::default();
         if self.form {
@@ -52,7 +52,7 @@ impl Answers {
         }
         capabilities.sampling = self.sample.then(Default::default);
         capabilities.roots = self.roots.then(Default::default);
-        // Any call may go on as a task.
+        // Any call may continue as a task.
         capabilities
             .extensions
             .get_or_insert_default()
@@ -60,9 +60,9 @@ impl Answers {
         capabilities
     }
 
-    /// The same as it goes with a request. It goes with each, and so is made once.
+    /// Returns the kinds as request metadata. Each request carries it, so the 16 possible values are cached.
     pub(super) fn as_meta(self) -> RequestMetaObject {
-        static SAID: [OnceLock<RequestMetaObject>; 16] = [const { OnceLock::new() }; 16];
+        static CACHE: [OnceLock<RequestMetaObject>; 16] = [const { OnceLock::new() }; 16];
         let bits = [self.form, self.url, self.sample, self.roots];
         let index = bits.into_iter().fold(0, |index, bit| index * 2 + usize::from(bit));
         let make = || {
@@ -70,59 +70,59 @@ impl Answers {
             meta.set_client_capabilities(self.capabilities());
             meta
         };
-        SAID[index].get_or_init(make).clone()
+        CACHE[index].get_or_init(make).clone()
     }
 }
 
-/// Rounds of questions that one request may take.
+/// Maximum rounds of questions in one request.
 pub(super) const MAX_ROUNDS: u32 = 32;
 
-/// Questions to our model that a server may ask in one call.
+/// Sampling requests that a server may make in one call.
 const MAX_SAMPLES_PER_CALL: u32 = 8;
 
-/// Tokens of our model's answer that a server may ask for; larger requests are reduced to this.
+/// Maximum tokens of a sampling answer; larger requests are reduced to this.
 const MAX_SAMPLE_TOKENS: u32 = 8192;
 
-/// Maximum size of a question to our model, as JSON.
+/// Maximum size of a sampling request, as JSON.
 const MAX_SAMPLE_BYTES: usize = 1024 * 1024;
 
-/// Questions to the person, or about folders, that a server may ask in one call.
+/// Other questions (to the user, or about folders) that a server may ask in one call.
 const MAX_QUESTIONS_PER_CALL: u32 = 32;
 
-/// Questions of a call that may be open at once, or come in one round.
+/// Questions of a call that may be open at once, or in one round.
 const MAX_OPEN_QUESTIONS: usize = 16;
 
-/// Maximum size of a question to the person: its text, and its form as JSON.
+/// Maximum size of a question to the user: its text, and its form as JSON.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 const MAX_FORM_BYTES: usize = 256 * 1024;
 
-/// Characters of a problem that an error quotes.
+/// Characters of a validation error that are quoted.
 const MAX_QUOTE_CHARS: usize = 200;
 
-/// The remaining questions of one call.
+/// Limits on the questions of one call.
 #[derive(Clone)]
 pub(super) struct Budget {
-    used: Arc<Used>,
+    used: Arc<QuestionCount>,
     /// Permits for open questions.
-    room: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
 }
 
 #[derive(Default)]
-struct Used {
+struct QuestionCount {
     samples: AtomicU32,
     questions: AtomicU32,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { used: Arc::default(), room: Arc::new(Semaphore::new(MAX_OPEN_QUESTIONS)) }
+        Self { used: Arc::default(), slots: Arc::new(Semaphore::new(MAX_OPEN_QUESTIONS)) }
     }
 }
 
 impl Budget {
-    /// A new one that shares only how many questions may be open at once.
-    pub(super) fn renewed(&self) -> Self {
-        Self { used: Arc::default(), room: Arc::clone(&self.room) }
+    /// Returns a new budget with the same slots for open questions.
+    pub(super) fn fresh(&self) -> Self {
+        Self { used: Arc::default(), slots: Arc::clone(&self.slots) }
     }
 
     fn take_sample(&self) -> ToolResult<()> {
@@ -130,8 +130,8 @@ impl Budget {
             return Ok(());
         }
         Err(ToolError::Denied(format!(
-            "The server has asked the model {MAX_SAMPLES_PER_CALL} times in this call, and may not ask again. Go on \
-             without, or split the work into several calls."
+            "The server has asked the model {MAX_SAMPLES_PER_CALL} times in this call, and may not ask \
+             again. Continue without, or split the work into several calls."
         )))
     }
 
@@ -140,23 +140,24 @@ impl Budget {
             return Ok(());
         }
         Err(ToolError::Denied(format!(
-            "The server has asked {MAX_QUESTIONS_PER_CALL} questions in this call, and may not ask again. Go on \
-             without, or split the work into several calls."
+            "The server has asked {MAX_QUESTIONS_PER_CALL} questions in this call, and may not ask again. \
+             Continue without, or split the work into several calls."
         )))
     }
 
-    fn take_room(&self) -> ToolResult<OwnedSemaphorePermit> {
-        Arc::clone(&self.room).try_acquire_owned().map_err(|_| too_many_at_once())
+    fn take_slot(&self) -> ToolResult<OwnedSemaphorePermit> {
+        Arc::clone(&self.slots).try_acquire_owned().map_err(|_| too_many_at_once())
     }
 }
 
 fn too_many_at_once() -> ToolError {
     ToolError::Denied(format!(
-        "The server asks more than {MAX_OPEN_QUESTIONS} questions at once. Ask fewer, and wait for the answers."
+        "The server asks more than {MAX_OPEN_QUESTIONS} questions at once. Ask fewer, and wait for the \
+         answers."
     ))
 }
 
-/// Returns whether this many questions may be asked in one round.
+/// Fails if a round has too many questions.
 fn check_round(questions: usize) -> ToolResult<()> {
     if questions > MAX_OPEN_QUESTIONS { Err(too_many_at_once()) } else { Ok(()) }
 }
@@ -165,14 +166,14 @@ fn check_round(questions: usize) -> ToolResult<()> {
 ///
 /// # Errors
 ///
-/// The question may not be passed on, or the answer does not fit it.
+/// Fails if the question exceeds a limit or the answer does not fit it.
 pub(super) async fn ask(
     context: &CallContext,
     key: &str,
     question: Question,
     budget: &Budget,
 ) -> ToolResult<Answer> {
-    let _room = budget.take_room()?;
+    let _slot = budget.take_slot()?;
     let question = admit(question, budget)?;
     let form = match &question {
         Question::Elicit(Elicitation::FormElicitationParams { requested_schema, .. }) => {
@@ -224,7 +225,7 @@ fn check_size(what: &str, bytes: usize, most: usize) -> ToolResult<()> {
         return Ok(());
     }
     Err(ToolError::Denied(format!(
-        "The {what} of the server's question has {bytes} bytes; at most {most} are allowed. Ask with less."
+        "The {what} of the server's question has {bytes} bytes; at most {most} are allowed. Shorten it."
     )))
 }
 
@@ -232,25 +233,27 @@ fn within_limits(sampling: Sampling) -> ToolResult<Sampling> {
     let bytes = json_len(&sampling.to_value());
     if bytes > MAX_SAMPLE_BYTES {
         return Err(ToolError::Denied(format!(
-            "The server's question to the model has {bytes} bytes; at most {MAX_SAMPLE_BYTES} are allowed. Ask with less."
+            "The server's question to the model has {bytes} bytes; at most {MAX_SAMPLE_BYTES} are allowed. \
+             Shorten it."
         )));
     }
     Ok(sampling.with_tokens_at_most(MAX_SAMPLE_TOKENS))
 }
 
-/// A page that the person is sent to must be one for a browser: no file, no script, no other program.
+/// Only web pages: a file or another scheme could start a program on the user's machine.
 fn check_address(address: &str) -> ToolResult<()> {
     let is_page = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
     if Url::parse(address).is_ok_and(|url| is_page(&url)) {
         return Ok(());
     }
     Err(ToolError::InvalidParameters(format!(
-        "The server wants the person to open `{}`, which is not a web page. Only http and https addresses are passed on.",
+        "The server asks the user to open `{}`, which is not a web page. Only http and https addresses are \
+         passed on.",
         address.escape_debug().take(MAX_QUOTE_CHARS).collect::<String>()
     )))
 }
 
-/// An accepted form with its defaults filled in, and every value as the form wants it.
+/// Adds default values to an accepted form, and validates it.
 fn fill_in(mut answer: Elicited, form: &ElicitationSchema) -> ToolResult<Elicited> {
     if answer.action != ElicitAction::Accept {
         return Ok(answer);
@@ -299,7 +302,7 @@ fn quote(text: &str) -> String {
     text.chars().take(MAX_QUOTE_CHARS).collect()
 }
 
-/// Answers all questions of a round side by side.
+/// Answers all questions of a round concurrently.
 pub(super) async fn answer_all(
     questions: InputRequests,
     context: &CallContext,
@@ -334,6 +337,6 @@ fn to_value(answer: Answer) -> ToolResult<Value> {
 
 pub(super) fn too_many_rounds(what: &str) -> ToolError {
     ToolError::ExecutionError(format!(
-        "`{what}` asked for input {MAX_ROUNDS} times without coming to an end, and was given up."
+        "`{what}` asked for input {MAX_ROUNDS} times and did not finish; it was not called again."
     ))
 }

@@ -1,4 +1,4 @@
-//! News of a server become changes of its extension: a changed tool list a new snapshot, everything else an event.
+//! Publishes announced changes: a new snapshot for a changed tool list, an event for everything else.
 
 use std::{
     sync::{Arc, Weak},
@@ -11,36 +11,52 @@ use tokio_util::sync::CancellationToken;
 use super::{
     connection::Connection,
     listing::{Listing, ToolValidation},
-    notifications::News,
+    notifications::Announcements,
     remote::RemoteExtension,
 };
 
-/// Pause before the tool list is read again while changes keep coming.
+/// Pause before the tool list is read again while changes keep arriving; it doubles each time.
 const FIRST_RENEWAL_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_RENEWAL_PAUSE: Duration = Duration::from_secs(30);
 
-/// Quiet time after which the next change is read at once again.
+/// Time without changes after which the next one is read at once.
 const QUIET_TIME: Duration = Duration::from_secs(2);
 
-/// Follows a connection's news until it ends.
-pub(super) async fn follow(connection: Weak<Connection>, news: Arc<News>, ends: CancellationToken) {
-    tokio::join!(follow_tools(&connection, &news, &ends), follow_others(&connection, &news, &ends));
+/// Publishes the changes of a connection until it ends.
+pub(super) async fn follow(
+    connection: Weak<Connection>,
+    announcements: Arc<Announcements>,
+    shutdown: CancellationToken,
+) {
+    tokio::join!(
+        follow_tools(&connection, &announcements, &shutdown),
+        follow_others(&connection, &announcements, &shutdown)
+    );
 }
 
-/// A server that announces a change whenever its list is read is not read without pause.
-async fn follow_tools(connection: &Weak<Connection>, news: &News, ends: &CancellationToken) {
+/// Reads the tool list after each change, with pauses: some servers announce a change whenever the list is
+/// read.
+async fn follow_tools(
+    connection: &Weak<Connection>,
+    announcements: &Announcements,
+    shutdown: &CancellationToken,
+) {
     let mut pace = RefreshBackoff::default();
-    while ends.run_until_cancelled(news.tools_changed()).await.is_some() {
-        if ends.run_until_cancelled(tokio::time::sleep(pace.pause())).await.is_none() {
+    while shutdown.run_until_cancelled(announcements.tools_changed()).await.is_some() {
+        if shutdown.run_until_cancelled(tokio::time::sleep(pace.pause())).await.is_none() {
             return;
         }
-        renew(connection, ends).await;
+        renew(connection, shutdown).await;
         pace.renewed();
     }
 }
 
-async fn follow_others(connection: &Weak<Connection>, news: &News, ends: &CancellationToken) {
-    while let Some(marks) = ends.run_until_cancelled(news.next()).await {
+async fn follow_others(
+    connection: &Weak<Connection>,
+    announcements: &Announcements,
+    shutdown: &CancellationToken,
+) {
+    while let Some(marks) = shutdown.run_until_cancelled(announcements.next()).await {
         let Some(connection) = connection.upgrade() else { return };
         if marks.resources {
             connection.feed.publish(Change::Resources);
@@ -54,7 +70,7 @@ async fn follow_others(connection: &Weak<Connection>, news: &News, ends: &Cancel
     }
 }
 
-/// The pause before each renewal: none after a quiet time, else twice the last one.
+/// Pause before each renewal: none after a quiet time, otherwise twice the last one.
 #[derive(Default)]
 struct RefreshBackoff {
     last_pause: Duration,
@@ -74,15 +90,15 @@ impl RefreshBackoff {
     }
 }
 
-/// Reads the tool list again and publishes it. The connection is not held while the server takes its time.
-async fn renew(connection: &Weak<Connection>, ends: &CancellationToken) {
-    let Some((peer, name, limit, vetting)) = connection.upgrade().map(|it| {
+/// Reads the tool list again and publishes it. Does not keep the connection alive while the server answers.
+async fn renew(connection: &Weak<Connection>, shutdown: &CancellationToken) {
+    let Some((peer, name, limit, validation)) = connection.upgrade().map(|it| {
         (it.peer().clone(), it.name.clone(), it.options.handshake_timeout, ToolValidation::new(&it.options))
     }) else {
         return;
     };
-    let reading = tokio::time::timeout(limit, Listing::read(&peer, &name, vetting));
-    let Some(listing) = ends.run_until_cancelled(reading).await else { return };
+    let reading = tokio::time::timeout(limit, Listing::read(&peer, &name, validation));
+    let Some(listing) = shutdown.run_until_cancelled(reading).await else { return };
     match (listing, connection.upgrade()) {
         (Ok(Ok(listing)), Some(connection)) => publish(&connection, Arc::new(listing)),
         (Ok(Err(error)), _) => tracing::warn!(%error, server = name, "a changed tool list could not be read"),
@@ -91,7 +107,7 @@ async fn renew(connection: &Weak<Connection>, ends: &CancellationToken) {
     }
 }
 
-/// Publishes what the server offers now. The feed belongs to the connection, so it must not own it in turn.
+/// Publishes a new snapshot. The feed belongs to the connection, so the closure holds the connection weakly.
 fn publish(connection: &Arc<Connection>, listing: Arc<Listing>) {
     connection.note_dropped(&listing.dropped);
     let weak = Arc::downgrade(connection);

@@ -36,56 +36,56 @@ pub struct RemoteExtension {
 }
 
 impl RemoteExtension {
-    /// The MCP version that was agreed on.
+    /// Returns the negotiated MCP version.
     pub fn protocol_version(&self) -> Option<String> {
         self.connection.peer().peer_info().map(|info| info.protocol_version.to_string())
     }
 
-    /// Returns whether the server is still there.
+    /// Returns whether the connection is open.
     pub fn is_connected(&self) -> bool {
         !self.connection.peer().is_transport_closed()
     }
 
-    /// The greeting that worked: as [`ConnectOptions`](super::ConnectOptions) said, or `initialize` where the first
-    /// try confused it.
+    /// Returns the handshake that succeeded: the one in [`ConnectOptions`](super::ConnectOptions), or
+    /// `initialize` if the server did not understand that one.
     pub fn lifecycle(&self) -> Lifecycle {
         self.connection.options.lifecycle
     }
 
-    /// Ends when the connection has: the server is gone, or was stopped. It does not keep the extension.
+    /// Waits until the connection ends. Does not keep the extension alive.
     pub fn closed(&self) -> impl Future<Output = ()> + Send + 'static {
         self.connection.closed.clone().cancelled_owned()
     }
 
-    /// The last standard error output of a server that is a program; empty otherwise.
+    /// Returns the last standard error output of a program; empty for other servers.
     pub fn stderr_tail(&self) -> String {
         self.connection.program.as_ref().map(Program::stderr).unwrap_or_default()
     }
 
-    /// Why the connection has ended, as far as that shows: the exit code of a program, and its last words.
+    /// Describes why the connection has ended, with the exit code and last output of a program.
     pub async fn exit_report(&self) -> String {
         let lost =
             ToolError::Disconnected(format!("The connection to `{}` has ended.", self.connection.name));
         self.connection.explain(lost).await.to_string()
     }
 
-    /// Closes the connection, for all who hold this extension or another snapshot of it: their calls fail with
-    /// [`ToolError::Disconnected`]. A program gets a moment to end by itself, then it is ended; when this returns,
-    /// nothing of it is left, nor of what it started. It goes on by itself when this is dropped.
+    /// Closes the connection of this snapshot and all others; their calls fail with
+    /// [`ToolError::Disconnected`]. A program has a moment to exit, then it is killed with its children. No
+    /// process is left when this returns. Continues in the background if it is dropped.
     pub async fn stop(&self) {
         let connection = Arc::clone(&self.connection);
         let stopping = tokio::spawn(async move { connection.stop().await });
         if let Err(error) = stopping.await {
-            tracing::warn!(%error, server = self.connection.name, "a server was not stopped in order");
+            tracing::warn!(%error, server = self.connection.name, "a server could not be stopped cleanly");
         }
     }
 
-    /// The tools that the server announced and that cannot be used; of very many, the last entry says how many more.
+    /// Returns the tools that cannot be used. If there are very many, the last entry counts the rest.
     pub fn dropped_tools(&self) -> &[DroppedTool] {
         &self.listing.dropped
     }
 
-    /// The same of the newest snapshot.
+    /// Returns the tools of the newest snapshot that cannot be used.
     pub fn dropped_tools_now(&self) -> Vec<DroppedTool> {
         self.connection.dropped.lock().clone()
     }
@@ -95,16 +95,16 @@ impl RemoteExtension {
         self.connection.program.is_some()
     }
 
-    /// Measures how long the server takes to answer.
+    /// Measures the server's response time.
     ///
     /// # Errors
     ///
-    /// [`ToolError::Timeout`] where it does not within `limit`, [`ToolError::Disconnected`] where it is gone.
+    /// [`ToolError::Timeout`] after `limit`, [`ToolError::Disconnected`] if the connection has ended.
     pub async fn ping(&self, limit: Duration) -> ToolResult<Duration> {
         request::ping(&self.connection, limit).await
     }
 
-    /// Counts of unusable lines; `None` if the server does not speak in lines.
+    /// Returns the counters of unusable lines; `None` if the transport is not line-based.
     pub fn line_faults(&self) -> Option<Arc<LineFaults>> {
         self.connection.routes.faults()
     }
@@ -138,8 +138,8 @@ impl RemoteExtension {
     }
 }
 
-/// Some servers announce a list and then do not have it: that costs the list, not the extension.
-fn lacking<T>(result: ToolResult<Vec<T>>) -> ToolResult<Vec<T>> {
+/// Returns an empty list if the server declares a list but does not implement it, as some servers do.
+fn or_empty<T>(result: ToolResult<Vec<T>>) -> ToolResult<Vec<T>> {
     match result {
         Err(ToolError::NotFound(_)) => Ok(Vec::new()),
         Err(ToolError::Protocol(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => Ok(Vec::new()),
@@ -221,7 +221,7 @@ impl Extension for RemoteExtension {
             let result = connection.bounded("resources/list", connection.peer().list_resources(page)).await?;
             Ok((result.resources, result.next_cursor))
         });
-        lacking(resources.await)
+        or_empty(resources.await)
     }
 
     async fn list_resource_templates(&self) -> ToolResult<Vec<ResourceTemplate>> {
@@ -232,7 +232,7 @@ impl Extension for RemoteExtension {
                 .await?;
             Ok((result.resource_templates, result.next_cursor))
         });
-        lacking(templates.await)
+        or_empty(templates.await)
     }
 
     async fn read_resource(&self, uri: &str, context: &CallContext) -> ToolResult<Vec<ResourceContents>> {
@@ -263,7 +263,7 @@ impl Extension for RemoteExtension {
             let result = connection.bounded("prompts/list", connection.peer().list_prompts(page)).await?;
             Ok((result.prompts, result.next_cursor))
         });
-        lacking(prompts.await)
+        or_empty(prompts.await)
     }
 
     async fn get_prompt(

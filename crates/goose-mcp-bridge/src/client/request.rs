@@ -1,4 +1,4 @@
-//! One request to a server, through as many rounds as it takes.
+//! One request to a server, repeated in rounds until all of its questions are answered.
 
 use std::{
     pin::pin,
@@ -17,35 +17,35 @@ use rmcp::{
 use serde_json::json;
 
 use super::{
-    clock::{Clock, silence},
+    clock::{CallClock, silence_limit},
     connection::Connection,
     errors::failure,
     in_flight::Route,
-    questions::{Answers, Budget, MAX_ROUNDS, answer_all, too_many_rounds},
+    questions::{AnswerKinds, Budget, MAX_ROUNDS, answer_all, too_many_rounds},
     tasks,
 };
 use crate::{SESSION_META, WORKING_DIR_META, transport::CancelOnDrop};
 
-/// Pause before another try when a server only says that it needs more time.
+/// Pause before the next round if the server asks for time instead of input.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The answers to the last round, as the next request carries them.
+/// Answers to the last round, carried by the next request.
 #[derive(Default)]
 pub(super) struct RoundState {
     pub(super) responses: Option<InputResponses>,
     pub(super) state: Option<String>,
 }
 
-/// Sends what `make` makes until the server has no more questions, or the caller cancels. `what` names the request in
-/// errors.
+/// Sends requests from `make` until the server has no more questions, or the caller cancels. `what` names the
+/// request in errors.
 pub(super) async fn send_with_rounds(
     connection: &Connection,
     what: &str,
     context: &CallContext,
     make: impl FnMut(RoundState) -> ClientRequest + Send,
 ) -> ToolResult<ServerResult> {
-    // Pinned, so that what follows moves a pointer and not the whole future.
+    // Pinned, so that only a pointer moves from here on.
     let rounds = pin!(rounds(connection, what, context, make));
     let timed = async {
         match connection.options.max_call_time {
@@ -61,7 +61,8 @@ pub(super) async fn send_with_rounds(
     }
 }
 
-/// Rare paths are boxed here and below, so that each call does not carry the space for them.
+/// Sends the rounds of a request. Rare paths are boxed here and below, so that the future of each call stays
+/// small.
 async fn rounds(
     connection: &Connection,
     what: &str,
@@ -72,7 +73,7 @@ async fn rounds(
     let budget = Budget::default();
     let mut pause = FIRST_PAUSE;
     for _ in 0..MAX_ROUNDS {
-        match once(connection, what, context, &budget, make(carried)).await? {
+        match send_once(connection, what, context, &budget, make(carried)).await? {
             ServerResult::InputRequiredResult(result) => {
                 carried = Box::pin(answer(result, context, &budget)).await?;
                 if carried.responses.is_none() {
@@ -89,15 +90,15 @@ async fn rounds(
     Err(too_many_rounds(what))
 }
 
-/// Sends one request and waits; when this is dropped, the server is told to stop.
-async fn once(
+/// Sends one request and waits for its response. Dropping this cancels the request at the server.
+async fn send_once(
     connection: &Connection,
     what: &str,
     context: &CallContext,
     budget: &Budget,
     mut request: ClientRequest,
 ) -> ToolResult<ServerResult> {
-    let clock = connection.options.call_timeout.map(Clock::new);
+    let clock = connection.options.call_timeout.map(CallClock::new);
     let route = Route { context: context.clone(), clock: clock.clone(), budget: budget.clone() };
     request.extensions_mut().insert(route);
     let mut options = PeerRequestOptions::no_options();
@@ -107,12 +108,12 @@ async fn once(
         Ok(handle) => handle,
         Err(error) => return Err(Box::pin(connection.failed(what, error)).await),
     };
-    let _route = Routed { connection, id: handle.id.clone() };
-    let waiting = CancelOnDrop::new(peer, handle.id.clone()).tracked(&connection.withdrawals);
+    let _route = RouteGuard { connection, id: handle.id.clone() };
+    let waiting = CancelOnDrop::new(peer, handle.id.clone()).tracked(&connection.cancellations);
     let result = tokio::select! {
         result = handle.await_response() => result,
-        timeout = silence(clock.as_deref(), connection.options.clock()) => {
-            // Dropping `waiting` tells the server, in the background: it may not even read any more.
+        timeout = silence_limit(clock.as_deref(), connection.options.clock()) => {
+            // Dropping `waiting` cancels in the background: the server may have stopped reading.
             return Err(failure(&connection.name, what, ServiceError::Timeout { timeout }));
         }
     };
@@ -123,13 +124,13 @@ async fn once(
     }
 }
 
-/// Measures how long a server takes to answer. An error of its own is an answer too.
+/// Measures the response time of a server. An error response counts.
 pub(super) async fn ping(connection: &Connection, limit: Duration) -> ToolResult<Duration> {
     let started = Instant::now();
     let (request, peer) = (small_request(connection), connection.peer());
     let asking = async {
         let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-        let waiting = CancelOnDrop::new(peer, handle.id.clone()).tracked(&connection.withdrawals);
+        let waiting = CancelOnDrop::new(peer, handle.id.clone()).tracked(&connection.cancellations);
         let result = handle.await_response().await;
         waiting.done();
         result
@@ -141,13 +142,13 @@ pub(super) async fn ping(connection: &Connection, limit: Duration) -> ToolResult
     }
 }
 
-/// The smallest request that a server answers. The 2026-07-28 wire has no ping; over HTTP its `server/discover` would wait
-/// for all calls under way, so there another takes its place.
+/// Returns the smallest request that the server answers. The newer wire has no ping; `server/discover` over
+/// HTTP would wait for all running calls, so a list request replaces it there.
 fn small_request(connection: &Connection) -> ClientRequest {
     if !connection.is_new_wire() {
         return ClientRequest::PingRequest(PingRequest::default());
     }
-    let info = connection.peer().peer_info().filter(|_| connection.is_site);
+    let info = connection.peer().peer_info().filter(|_| connection.is_http);
     let capabilities = info.as_deref().map(|info| &info.capabilities);
     match capabilities {
         Some(it) if it.tools.is_some() => ClientRequest::ListToolsRequest(Default::default()),
@@ -157,24 +158,24 @@ fn small_request(connection: &Connection) -> ClientRequest {
     }
 }
 
-/// Ends a call's route when it is dropped, whatever the transport made of it.
-struct Routed<'a> {
+/// Removes a call's route when it is dropped.
+struct RouteGuard<'a> {
     connection: &'a Connection,
     id: RequestId,
 }
 
-impl Drop for Routed<'_> {
+impl Drop for RouteGuard<'_> {
     fn drop(&mut self) {
-        self.connection.routes.withdraw(&self.id);
+        self.connection.routes.cancel(&self.id);
     }
 }
 
-/// Returns the metadata of each request on the 2026-07-28 wire, and to local servers on any; nothing if it would only
-/// repeat what was said at the start.
+/// Returns the metadata of a request: capabilities on the newer wire, if they differ from the declared ones,
+/// and session and folder for local servers.
 fn meta(connection: &Connection, context: &CallContext) -> Option<RequestMetaObject> {
     let mut meta = RequestMetaObject::new();
     if connection.is_new_wire() {
-        let answers = Answers::from_context(context);
+        let answers = AnswerKinds::from_context(context);
         if answers != connection.declared {
             meta = answers.as_meta();
         }

@@ -1,8 +1,8 @@
-//! Routing of a server's messages to the calls that they belong to.
+//! Routes a server's messages to the calls that they belong to.
 //!
-//! Progress, log messages and questions arrive between a request and its response. [`RoutingTransport`] sits in front of the
-//! transport: it notes each call before its request is sent, and hands progress and log messages to that call
-//! in the order in which they came, before the response can end it.
+//! Progress, log messages and questions arrive between a request and its response. [`RoutingTransport`] wraps
+//! the transport: it registers each call before its request is sent, and passes progress and log messages to
+//! that call in order, before the response can end it.
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates logging; all older peers use it")]
 
@@ -30,7 +30,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    in_flight::{Asked, Calls, MessageKind, Route},
+    in_flight::{Calls, MessageKind, OpenQuestion, Route},
     questions::Budget,
 };
 use crate::{
@@ -38,13 +38,13 @@ use crate::{
     stdio_transport::{LineFaults, LineTransport},
 };
 
-/// The calls in flight on a connection.
+/// Calls in flight on a connection, with the owner of messages that belong to none.
 pub(super) struct Routes {
     calls: Mutex<Calls>,
-    /// For what belongs to no call.
+    /// Context of messages that belong to no call.
     fallback: CallContext,
-    /// The budget of questions that belong to no call.
-    aside: Budget,
+    /// Budget of questions that belong to no call.
+    unassigned: Budget,
     faults: Mutex<Option<Arc<LineFaults>>>,
     closed: Mutex<CancellationToken>,
 }
@@ -54,37 +54,39 @@ impl Routes {
         Self {
             calls: Mutex::default(),
             fallback,
-            aside: Budget::default(),
+            unassigned: Budget::default(),
             faults: Mutex::default(),
             closed: Mutex::default(),
         }
     }
 
-    /// The lines that could not be used, where the server speaks in lines.
+    /// Returns the counters of unusable lines, if the transport is line-based.
     pub(super) fn faults(&self) -> Option<Arc<LineFaults>> {
         self.faults.lock().clone()
     }
 
-    /// Is cancelled when nothing can come in any more.
+    /// Returns the token that is cancelled when no more messages can arrive.
     pub(super) fn closed(&self) -> CancellationToken {
         self.closed.lock().clone()
     }
 
     /// Removes a cancelled call.
-    pub(super) fn withdraw(&self, id: &RequestId) {
-        self.calls.lock().withdraw(id);
+    pub(super) fn cancel(&self, id: &RequestId) {
+        self.calls.lock().cancel(id);
     }
 
-    /// The call that a question belongs to. One that cannot be told may belong to any of them.
-    pub(super) fn of_question(&self, meta: &RequestMetaObject, extensions: &Extensions) -> Asked {
+    /// Finds the call of a question. If it is unknown, the question may belong to any call.
+    pub(super) fn question_owner(&self, meta: &RequestMetaObject, extensions: &Extensions) -> OpenQuestion {
         let mut calls = self.calls.lock();
         let ids = match (call_token(meta.get(CALL_META)), extensions.get()) {
             (Some(token), _) => calls.by_token(&token).into_iter().collect(),
             (None, Some(InboundStreamOrigin::OutboundRequest(id))) => vec![id.clone()],
-            // Some servers ask on the stream that is meant for what belongs to no call.
-            (None, Some(InboundStreamOrigin::Unassociated) | None) => calls.of_only_owner(MessageKind::Ask),
+            // Some servers send questions of a call on the stream for messages that belong to none.
+            (None, Some(InboundStreamOrigin::Unassociated) | None) => calls.of_single_owner(MessageKind::Ask),
         };
-        calls.ask(&ids).unwrap_or_else(|| calls.ask_aside(&self.fallback, self.aside.renewed()))
+        calls
+            .open_question(&ids)
+            .unwrap_or_else(|| calls.open_unassigned_question(&self.fallback, self.unassigned.fresh()))
     }
 
     fn progress(&self, params: &ProgressNotificationParam) {
@@ -102,14 +104,15 @@ impl Routes {
         }
     }
 
-    /// The call that a log message belongs to: the one it names, which may be over, or as the transport tells.
-    fn of_log(&self, meta: Option<&NotificationMetaObject>, extensions: &Extensions) -> CallContext {
+    /// Finds the context of a log message: of the call that it names, or of the request whose stream it came
+    /// on.
+    fn log_owner(&self, meta: Option<&NotificationMetaObject>, extensions: &Extensions) -> CallContext {
         let calls = self.calls.lock();
         let id = match (call_token(meta.and_then(|meta| meta.get(CALL_META))), extensions.get()) {
             (Some(token), _) => calls.by_token(&token),
             (None, Some(InboundStreamOrigin::OutboundRequest(id))) => Some(id.clone()),
             (None, Some(InboundStreamOrigin::Unassociated)) => None,
-            (None, None) => calls.of_only_owner(MessageKind::Tell).pop(),
+            (None, None) => calls.of_single_owner(MessageKind::Tell).pop(),
         };
         let call = id.and_then(|id| calls.get(&id));
         call.map_or_else(|| self.fallback.clone(), |call| call.context.clone())
@@ -117,7 +120,7 @@ impl Routes {
 
     fn log(&self, params: &LoggingMessageNotificationParam, extensions: &Extensions) {
         let meta = params.meta.as_ref().or_else(|| extensions.get::<NotificationMetaObject>());
-        let context = self.of_log(meta, extensions);
+        let context = self.log_owner(meta, extensions);
         let text = || params.data.as_str().map_or_else(|| params.data.to_string(), str::to_owned);
         match (params.logger.as_deref(), context.caller()) {
             (Some(STATUS_LOGGER), _) => context.status(text()),
@@ -137,7 +140,7 @@ fn call_token(value: Option<&Value>) -> Option<ProgressToken> {
     ProgressToken::deserialize(value?).ok()
 }
 
-/// A transport that keeps [`Routes`], and tells when it has ended.
+/// Transport that maintains [`Routes`], and signals its end.
 pub(super) struct RoutingTransport<T> {
     inner: T,
     routes: Arc<Routes>,
@@ -155,9 +158,9 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// Over a pair of streams, whose faults are counted; those of the last, where a server is started again.
+    /// Creates a transport over a pair of streams. Its fault counters replace those of an earlier attempt.
     pub(super) fn lines(reader: R, writer: W, routes: &Arc<Routes>) -> Self {
-        let lines = LineTransport::new(reader, writer).with_shortcut(call_result);
+        let lines = LineTransport::new(reader, writer).with_fast_path(call_result);
         *routes.faults.lock() = Some(lines.faults());
         Self::new(lines, routes)
     }
@@ -170,7 +173,7 @@ impl<T: Transport<RoleClient>> RoutingTransport<T> {
         Self { inner, routes: Arc::clone(routes), closed }
     }
 
-    /// Is cancelled when nothing can come in any more.
+    /// Returns the token that is cancelled when no more messages can arrive.
     pub(super) fn closed(&self) -> CancellationToken {
         self.closed.clone()
     }
@@ -178,11 +181,11 @@ impl<T: Transport<RoleClient>> RoutingTransport<T> {
     fn note(&self, message: &mut RxJsonRpcMessage<RoleClient>) {
         match message {
             JsonRpcMessage::Response(response) => {
-                self.routes.calls.lock().answered(&response.id);
+                self.routes.calls.lock().remove_answered(&response.id);
             }
             JsonRpcMessage::Error(error) => {
                 if let Some(id) = &error.id {
-                    self.routes.calls.lock().answered(id);
+                    self.routes.calls.lock().remove_answered(id);
                 }
             }
             JsonRpcMessage::Notification(notification) => match &notification.notification {
@@ -192,9 +195,10 @@ impl<T: Transport<RoleClient>> RoutingTransport<T> {
                 }
                 _ => {}
             },
-            // It is settled now whom a question goes to: the call may be over when it is handled.
+            // Assigned now: the call may have ended when the question is handled.
             JsonRpcMessage::Request(request) if is_question(&request.request) => {
-                let asked = self.routes.of_question(request.request.get_meta(), request.request.extensions());
+                let asked =
+                    self.routes.question_owner(request.request.get_meta(), request.request.extensions());
                 request.request.extensions_mut().insert(Arc::new(asked));
             }
             JsonRpcMessage::Request(_) => {}
@@ -230,7 +234,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for RoutingTransport<T> {
                     &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.routes.withdraw(id);
+                    self.routes.cancel(id);
                 }
             }
             _ => {}
@@ -243,7 +247,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for RoutingTransport<T> {
             self.closed.cancel();
             return None;
         };
-        // A caller that panics must not take the connection with it.
+        // A caller that panics must not end the connection.
         if catch_unwind(AssertUnwindSafe(|| self.note(&mut message))).is_err() {
             tracing::error!("a caller panicked over a server's message");
         }
@@ -264,7 +268,8 @@ struct Answer {
     error: Option<IgnoredAny>,
 }
 
-/// The result of a call, where the line is one and has content.
+/// Parses the result of a call that has content. A shortcut for the most common line: rmcp buffers a message
+/// and tries its types in turn.
 pub(super) fn call_result(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
     let Answer { jsonrpc, id, result, method: None, error: None } = serde_json::from_slice(line).ok()? else {
         return None;
@@ -278,7 +283,7 @@ pub(super) fn call_result(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
 mod tests {
     use super::*;
 
-    /// Messages do not compare, but what they print does.
+    /// Compares messages, which do not implement `PartialEq`, by their debug output.
     fn shown(message: Option<RxJsonRpcMessage<RoleClient>>) -> Option<String> {
         message.map(|message| format!("{message:?}"))
     }

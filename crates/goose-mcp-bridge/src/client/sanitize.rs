@@ -1,7 +1,8 @@
-//! Untrusted results, made fit to be passed on: no NUL, no endless texts, no invalid media. Descriptions have no invisible
-//! characters either.
+//! Makes untrusted results safe to pass on: no NUL, no unbounded texts, no invalid media. Descriptions have
+//! no invisible characters either.
 //!
-//! A model's provider refuses a whole conversation for one bad block in it, so what is bad becomes a text that says so.
+//! Model providers reject a whole conversation for one bad block, so a bad block is replaced by a text that
+//! says so.
 
 use std::borrow::Cow;
 
@@ -11,13 +12,13 @@ use goose_extension::{
 use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ResourceContents};
 use serde_json::Value;
 
-/// Maximum length of a description or an instruction.
+/// Maximum length of a description or of instructions.
 pub(super) const MAX_PROSE_BYTES: usize = 64 * 1024;
 
-/// The end of a text that was cut.
+/// Suffix of a text that was cut.
 const CUT: &str = "\n[… cut: the server's text is too long]";
 
-/// A server's description or instruction, cut where it is too long.
+/// Sanitizes a description or instructions.
 pub(super) fn prose(mut text: String) -> String {
     make_visible(&mut text);
     if text.len() > MAX_PROSE_BYTES {
@@ -28,7 +29,7 @@ pub(super) fn prose(mut text: String) -> String {
     text
 }
 
-/// A tool's result with every block fit to be passed on.
+/// Sanitizes a tool result.
 pub(super) fn result(mut result: CallToolResult) -> CallToolResult {
     result.content.iter_mut().for_each(fit_block);
     if result.is_error == Some(true) && result.content.is_empty() && result.structured_content.is_none() {
@@ -37,14 +38,14 @@ pub(super) fn result(mut result: CallToolResult) -> CallToolResult {
     result
 }
 
-/// A prompt with every message fit to be passed on.
+/// Sanitizes a prompt.
 pub(super) fn prompt(mut prompt: GetPromptResult) -> GetPromptResult {
     prompt.description = prompt.description.map(prose);
     prompt.messages.iter_mut().for_each(|message| fit_block(&mut message.content));
     prompt
 }
 
-/// A resource without what a provider refuses. Where that is all of it, a text says so.
+/// Sanitizes a resource. Invalid contents become a text that says so.
 pub(super) fn contents(mut contents: ResourceContents) -> ResourceContents {
     match fault_of_contents(&mut contents) {
         Some(fault) => {
@@ -72,7 +73,7 @@ fn fit_block(block: &mut ContentBlock) {
     }
 }
 
-/// The text in place of a resource that cannot be passed on. An empty file can be.
+/// Returns the text that replaces an invalid resource. An empty blob is valid.
 fn fault_of_contents(contents: &mut ResourceContents) -> Option<String> {
     match contents {
         ResourceContents::TextResourceContents { text, .. } => {
@@ -92,7 +93,8 @@ fn remove_nul(text: &mut String) {
     }
 }
 
-/// Shows what the model sees and people do not. For descriptions alone: results stay as they are until they go to a model.
+/// Escapes characters that a model reads and a person cannot see. For descriptions only; results are escaped
+/// when they are sent to a model.
 fn make_visible(text: &mut String) {
     remove_nul(text);
     if let Cow::Owned(safe) = visible(text) {
@@ -100,7 +102,7 @@ fn make_visible(text: &mut String) {
     }
 }
 
-/// Makes the words of a schema visible: its titles and descriptions. Everything else in it has a meaning to validators.
+/// Escapes titles and descriptions in a schema. Its other strings have a meaning for validators.
 pub(super) fn make_schema_visible(schema: &mut JsonObject) {
     for (name, value) in schema.iter_mut() {
         match value {
@@ -114,7 +116,7 @@ pub(super) fn make_schema_visible(schema: &mut JsonObject) {
     }
 }
 
-/// The text in place of a picture or sound that cannot be shown. Line breaks within base64 are common, and removed.
+/// Returns the text that replaces invalid media. Line breaks in base64 are common, and removed.
 fn fault_of_media(kind: &str, mime_type: &str, data: &mut String) -> Option<String> {
     if data.len() <= MAX_MEDIA_BYTES && data.contains(|c: char| c.is_ascii_whitespace()) {
         data.retain(|c| !c.is_ascii_whitespace());
@@ -122,7 +124,8 @@ fn fault_of_media(kind: &str, mime_type: &str, data: &mut String) -> Option<Stri
     let fault = match check_media(data) {
         Ok(()) => return None,
         Err(MediaFault::TooLarge) => format!(
-            "too large: {} bytes as base64, at most {MAX_MEDIA_BYTES} are allowed. Ask for a smaller one, or for a file.",
+            "too large: {} bytes as base64, at most {MAX_MEDIA_BYTES} are allowed. Ask for a smaller one, or \
+             for a file.",
             data.len()
         ),
         Err(MediaFault::NotBase64) => "broken: its data is not base64.".to_owned(),

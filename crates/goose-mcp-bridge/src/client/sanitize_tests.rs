@@ -15,13 +15,13 @@ fn nul_is_removed_and_every_other_character_stays() {
 }
 
 #[test]
-fn what_cannot_be_seen_in_a_description_is_made_visible() {
+fn invisible_characters_of_a_description_are_escaped() {
     let text = "a\0b\u{1b}[31m\n\t\u{202e}ü\u{e0041}";
     assert_eq!(prose(text.to_owned()), "ab\\u{1b}[31m\n\t\\u{202e}ü\\u{e0041}");
 }
 
 #[test]
-fn the_words_of_a_schema_are_made_visible_and_its_values_stay() {
+fn titles_and_descriptions_of_a_schema_are_escaped_and_its_values_stay() {
     let given = json!({
         "description": "a\u{e0041}",
         "properties": { "description": { "type": "string", "enum": ["b\u{202e}"], "title": "c\u{200b}" } },
@@ -38,7 +38,7 @@ fn the_words_of_a_schema_are_made_visible_and_its_values_stay() {
 }
 
 #[test]
-fn good_media_stay_and_line_breaks_in_them_go() {
+fn valid_media_stay_without_their_line_breaks() {
     for data in ["QUJD", "QUI=", "QQ==", "+/+/"] {
         assert_eq!(shown(ContentBlock::image(data, "image/png")), ContentBlock::image(data, "image/png"));
     }
@@ -49,7 +49,7 @@ fn good_media_stay_and_line_breaks_in_them_go() {
 }
 
 #[test]
-fn media_that_are_none_become_a_text_that_says_so() {
+fn invalid_media_become_a_text_that_says_so() {
     for data in ["", "QUJ", "QUJ!", "=QUJ", "Q===", "QU-_", "QUJDü"] {
         let block = shown(ContentBlock::image(data, "image/png"));
         let text = block.as_text().map(|text| text.text.as_str()).unwrap_or_default();
@@ -93,7 +93,7 @@ fn text_of(contents: ResourceContents) -> String {
 }
 
 #[test]
-fn blobs_that_are_none_or_too_large_become_texts() {
+fn invalid_or_oversized_blobs_become_texts() {
     let large = "A".repeat(MAX_MEDIA_BYTES + 4);
     for (data, word) in [("not base64!", "broken"), (large.as_str(), "too large")] {
         let text = text_of(contents(blob(data)));
@@ -108,7 +108,7 @@ fn blobs_that_are_none_or_too_large_become_texts() {
 }
 
 #[test]
-fn a_prompt_is_vetted_like_a_result() {
+fn a_prompt_is_sanitized_like_a_result() {
     let messages = [
         ContentBlock::text("a\0b"),
         ContentBlock::image("!", "image/png"),

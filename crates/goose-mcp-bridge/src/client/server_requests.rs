@@ -1,4 +1,4 @@
-//! Requests and notifications of the server to its client: the handler that answers them.
+//! Handler of the server's requests and notifications.
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
 
@@ -15,14 +15,14 @@ use rmcp::{
     service::{NotificationContext, RequestContext},
 };
 
-use super::{in_flight::Asked, notifications::News, questions::ask, routing::Routes};
+use super::{in_flight::OpenQuestion, notifications::Announcements, questions::ask, routing::Routes};
 
-/// Our side of a connection.
+/// Client side of a connection.
 pub(super) struct ClientSide {
     pub(super) implementation: Implementation,
     pub(super) capabilities: ClientCapabilities,
     pub(super) routes: Arc<Routes>,
-    pub(super) news: Arc<News>,
+    pub(super) announcements: Arc<Announcements>,
 }
 
 impl ClientSide {
@@ -31,16 +31,16 @@ impl ClientSide {
         question: Question,
         context: RequestContext<RoleClient>,
     ) -> Result<Answer, ErrorData> {
-        let asked = context.extensions.get::<Arc<Asked>>().cloned();
+        let asked = context.extensions.get::<Arc<OpenQuestion>>().cloned();
         let asked =
-            asked.unwrap_or_else(|| Arc::new(self.routes.of_question(&context.meta, &context.extensions)));
-        // The service ends only when all its questions have; they must not wait for it in turn.
+            asked.unwrap_or_else(|| Arc::new(self.routes.question_owner(&context.meta, &context.extensions)));
+        // The service ends only after its questions, so a question must not wait for the service.
         let closed = self.routes.closed();
         tokio::select! {
             answer = ask(&asked.context, &asked.key, question, &asked.budget) => Ok(answer?),
             () = context.ct.cancelled() => Err(withdrawn("The server withdrew its question.")),
-            () = asked.all_calls_ended() => Err(withdrawn("The call that asked is over.")),
-            () = closed.cancelled() => Err(withdrawn("The server is gone.")),
+            () = asked.all_calls_ended() => Err(withdrawn("The call that asked has ended.")),
+            () = closed.cancelled() => Err(withdrawn("The connection has ended.")),
         }
     }
 }
@@ -50,7 +50,7 @@ fn withdrawn(reason: &str) -> ErrorData {
 }
 
 fn mismatch() -> ErrorData {
-    ErrorData::internal_error("The answer is of another kind than the question.", None)
+    ErrorData::internal_error("The answer does not match the kind of the question.", None)
 }
 
 impl ClientHandler for ClientSide {
@@ -88,15 +88,15 @@ impl ClientHandler for ClientSide {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.news.mark(Change::Tools);
+        self.announcements.mark(Change::Tools);
     }
 
     async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.news.mark(Change::Resources);
+        self.announcements.mark(Change::Resources);
     }
 
     async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.news.mark(Change::Prompts);
+        self.announcements.mark(Change::Prompts);
     }
 
     async fn on_resource_updated(
@@ -104,6 +104,6 @@ impl ClientHandler for ClientSide {
         params: ResourceUpdatedNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        self.news.mark(Change::ResourceUpdated(params.uri));
+        self.announcements.mark(Change::ResourceUpdated(params.uri));
     }
 }

@@ -1,7 +1,8 @@
-//! A call that goes on as a task (the MCP extension `io.modelcontextprotocol/tasks`): it is asked about until it ends.
+//! A call that continues as a task (the MCP extension `io.modelcontextprotocol/tasks`): the task is polled
+//! until it ends.
 //!
-//! Its questions are answered as those of any call, its changes are told to the caller, and when its caller is gone
-//! the server is told to stop.
+//! Its questions are answered like those of any call, and its status is reported to the caller. When the
+//! caller stops waiting, the task is cancelled.
 
 use std::{
     collections::HashSet,
@@ -24,15 +25,15 @@ use super::{
     questions::{Budget, MAX_ROUNDS, answer_all, too_many_rounds},
 };
 
-/// Bounds of the polling interval that a server suggests for a task.
+/// Default and bounds of the polling interval.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
 const LONGEST_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Time limit of the cancellation of a task.
+/// Time limit for sending a cancellation.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Follows a task to its end and gives the call's result. When this is dropped, the server is told to stop.
+/// Polls a task until it ends, and returns the result of the call. Dropping this cancels the task.
 pub(super) async fn follow(
     connection: &Connection,
     what: &str,
@@ -40,25 +41,25 @@ pub(super) async fn follow(
     budget: &Budget,
     task: Task,
 ) -> ToolResult<ServerResult> {
-    let running = Running { connection, id: Some(task.task_id.clone()) };
-    let mut following = Following::new(connection, what, context, budget, &task);
+    let running = CancelTaskOnDrop { connection, id: Some(task.task_id.clone()) };
+    let mut poll = TaskPoll::new(connection, what, context, budget, &task);
     let mut interval = interval_of(&task);
     loop {
-        tokio::time::sleep(interval.min(following.patience()?)).await;
-        let state = following.state(&task.task_id).await?;
-        following.note(&state.task);
+        tokio::time::sleep(interval.min(poll.patience()?)).await;
+        let state = poll.state(&task.task_id).await?;
+        poll.note(&state.task);
         interval = interval_of(&state.task);
         match state.payload {
             TaskPayload::InputRequired { input_requests } => {
-                following.answer(&task.task_id, input_requests).await?;
+                poll.answer(&task.task_id, input_requests).await?;
             }
             TaskPayload::Completed { result } => {
                 running.done();
-                return following.result(result);
+                return poll.result(result);
             }
             TaskPayload::Failed { error } => {
                 running.done();
-                return Err(following.failed(error));
+                return Err(poll.failed(error));
             }
             TaskPayload::Cancelled => {
                 running.done();
@@ -76,8 +77,8 @@ fn interval_of(task: &Task) -> Duration {
     suggested.clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL)
 }
 
-/// The state of a task while it is polled.
-struct Following<'a> {
+/// State of a task that is polled.
+struct TaskPoll<'a> {
     connection: &'a Connection,
     what: &'a str,
     context: &'a CallContext,
@@ -90,7 +91,7 @@ struct Following<'a> {
     answered: HashSet<String>,
 }
 
-impl<'a> Following<'a> {
+impl<'a> TaskPoll<'a> {
     fn new(
         connection: &'a Connection,
         what: &'a str,
@@ -98,7 +99,7 @@ impl<'a> Following<'a> {
         budget: &'a Budget,
         task: &Task,
     ) -> Self {
-        let mut following = Self {
+        let mut poll = Self {
             connection,
             what,
             context,
@@ -110,11 +111,11 @@ impl<'a> Following<'a> {
             rounds: 0,
             answered: HashSet::new(),
         };
-        following.tell(task);
-        following
+        poll.tell(task);
+        poll
     }
 
-    /// Returns the time that the task may stay silent, or an error when that is over.
+    /// Returns how long the task may still be silent, or an error if it was silent for too long.
     fn patience(&self) -> ToolResult<Duration> {
         let Some(timeout) = self.connection.options.call_timeout else { return Ok(LONGEST_INTERVAL) };
         let left = timeout.saturating_sub(self.last_sign.elapsed());
@@ -130,7 +131,8 @@ impl<'a> Following<'a> {
             Ok(state) => Ok(state.task),
             Err(ToolError::InvalidParameters(reason) | ToolError::NotFound(reason)) => {
                 Err(ToolError::ExecutionError(format!(
-                    "The server knows nothing of its work on `{}` any more ({reason}); it may have expired. Call it again.",
+                    "The server no longer knows its work on `{}` ({reason}); it may have expired. Call it \
+                     again.",
                     self.what
                 )))
             }
@@ -138,7 +140,7 @@ impl<'a> Following<'a> {
         }
     }
 
-    /// Notes signs of life, and tells the caller what has changed.
+    /// Records signs of progress, and reports a new status to the caller.
     fn note(&mut self, task: &Task) {
         if task.last_updated_at != self.last_update {
             self.last_update.clone_from(&task.last_updated_at);
@@ -160,7 +162,7 @@ impl<'a> Following<'a> {
         }
     }
 
-    /// Answers what was not answered yet: a server may repeat a question until it has seen the answer.
+    /// Answers new questions only: a server may repeat a question until it has processed the answer.
     async fn answer(&mut self, id: &str, questions: InputRequests) -> ToolResult<()> {
         let new: InputRequests =
             questions.into_iter().filter(|(key, _)| !self.answered.contains(key)).collect();
@@ -197,19 +199,19 @@ impl<'a> Following<'a> {
     }
 }
 
-/// Tells the server to stop when it is dropped before [`done`](Self::done).
-struct Running<'a> {
+/// Cancels a task when it is dropped before [`done`](Self::done).
+struct CancelTaskOnDrop<'a> {
     connection: &'a Connection,
     id: Option<String>,
 }
 
-impl Running<'_> {
+impl CancelTaskOnDrop<'_> {
     fn done(mut self) {
         self.id = None;
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for CancelTaskOnDrop<'_> {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
         let peer = self.connection.peer().clone();
@@ -219,6 +221,6 @@ impl Drop for Running<'_> {
                 tracing::debug!("a task could not be cancelled");
             }
         };
-        self.connection.withdrawals.spawn_on(cancelling, &runtime);
+        self.connection.cancellations.spawn_on(cancelling, &runtime);
     }
 }

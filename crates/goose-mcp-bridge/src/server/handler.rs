@@ -1,4 +1,4 @@
-//! The MCP methods.
+//! The MCP methods of a server.
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates logging; all older peers use it")]
 
@@ -21,7 +21,7 @@ use serde_json::json;
 
 use super::{
     ExtensionServer, notifications,
-    request_scope::{Ended, Request, is_new_wire},
+    request_scope::{Outcome, Request, is_new_wire},
 };
 
 type McpResult<T> = Result<T, ErrorData>;
@@ -31,7 +31,8 @@ fn cache(freshness: Freshness) -> (Option<u64>, Option<CacheScope>) {
     (Some(freshness.ttl_ms), Some(scope))
 }
 
-/// Methods whose parameters were not what MCP says, as opposed to methods that do not exist.
+/// Methods that exist. rmcp reports a request as custom if its parameters cannot be read, so that a wrong
+/// parameter looks like an unknown method.
 const KNOWN_METHODS: [&str; 8] = [
     "tools/list",
     "tools/call",
@@ -43,7 +44,7 @@ const KNOWN_METHODS: [&str; 8] = [
     "completion/complete",
 ];
 
-/// The same for methods that only the older wire has.
+/// Methods that exist on the older wire only.
 const OLDER_METHODS: [&str; 3] = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 impl ServerHandler for ExtensionServer {
@@ -91,8 +92,8 @@ impl ServerHandler for ExtensionServer {
             .run(&self.shared.codec, &request.name, extension.call(&request.name, arguments, &call))
             .await?;
         Ok(match ended {
-            Ended::Done(output) => CallToolResponse::Complete(ToolOutput::into_mcp(output)),
-            Ended::InputRequired(questions) => CallToolResponse::InputRequired(questions),
+            Outcome::Done(output) => CallToolResponse::Complete(ToolOutput::into_mcp(output)),
+            Outcome::InputRequired(questions) => CallToolResponse::InputRequired(questions),
         })
     }
 
@@ -142,11 +143,11 @@ impl ServerHandler for ExtensionServer {
         };
         let ended = scope.run(&self.shared.codec, &request.uri, read).await?;
         Ok(match ended {
-            Ended::Done(contents) => {
-                // What a resource holds may change at any time and may depend on who asks: no freshness is promised.
+            Outcome::Done(contents) => {
+                // No freshness: contents may change at any time, and may depend on the client.
                 ReadResourceResponse::Complete(ReadResourceResult::new(contents))
             }
-            Ended::InputRequired(questions) => ReadResourceResponse::InputRequired(questions),
+            Outcome::InputRequired(questions) => ReadResourceResponse::InputRequired(questions),
         })
     }
 
@@ -182,12 +183,12 @@ impl ServerHandler for ExtensionServer {
             .run(&self.shared.codec, &request.name, extension.get_prompt(&request.name, arguments, &call))
             .await?;
         Ok(match ended {
-            Ended::Done(mut result) => {
-                // A result that was read from another server may lack it.
+            Outcome::Done(mut result) => {
+                // A result from an older server lacks the type.
                 result.result_type = Some(ResultType::COMPLETE);
                 GetPromptResponse::Complete(result)
             }
-            Ended::InputRequired(questions) => GetPromptResponse::InputRequired(questions),
+            Outcome::InputRequired(questions) => GetPromptResponse::InputRequired(questions),
         })
     }
 
@@ -223,7 +224,7 @@ impl ServerHandler for ExtensionServer {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> McpResult<()> {
-        let begin = catch(&request.uri, self.watching.begin(&request.uri));
+        let begin = catch(&request.uri, self.watch_list.watch(&request.uri));
         let begun = context.ct.run_until_cancelled(begin).await.unwrap_or(Ok(()));
         Ok(begun.map_err(|error| with_uri(error, &request.uri))?)
     }
@@ -233,7 +234,7 @@ impl ServerHandler for ExtensionServer {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> McpResult<()> {
-        let end = catch(&request.uri, self.watching.end(&request.uri));
+        let end = catch(&request.uri, self.watch_list.unwatch(&request.uri));
         let ended = context.ct.run_until_cancelled(end).await.unwrap_or(Ok(()));
         Ok(ended.map_err(|error| with_uri(error, &request.uri))?)
     }
@@ -243,14 +244,14 @@ impl ServerHandler for ExtensionServer {
             return;
         }
         if let Some(feed) = self.feed() {
-            let (watching, session) = (self.watching.clone(), self.session.clone());
-            tokio::spawn(notifications::forward(feed, context.peer, watching, session));
+            let (watch_list, session) = (self.watch_list.clone(), self.session.clone());
+            tokio::spawn(notifications::forward(feed, context.peer, watch_list, session));
         }
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let feed = self.feed()?;
-        self.has_news.store(true, Ordering::Release);
+        self.has_streams.store(true, Ordering::Release);
         self.listening.lock().push_back(feed);
         Some(requested.clone())
     }
@@ -258,11 +259,11 @@ impl ServerHandler for ExtensionServer {
     async fn listen(&self, context: SubscriptionContext) -> McpResult<()> {
         let accepted = self.listening.lock().pop_front();
         let Some(feed) = accepted.or_else(|| self.feed()) else { return Ok(()) };
-        // This listen's own watches end with it, however it ends.
-        let watching = self.shared.watching();
+        // A list for this request alone: its watches end with it, also when it is dropped.
+        let watch_list = self.shared.watch_list();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
             tokio::select! {
-                begun = catch(uri, watching.begin(uri)) => begun.map_err(|error| with_uri(error, uri))?,
+                begun = catch(uri, watch_list.watch(uri)) => begun.map_err(|error| with_uri(error, uri))?,
                 () = context.cancelled() => return Ok(()),
                 () = self.session.cancelled() => return Ok(()),
             }
@@ -283,7 +284,7 @@ impl ServerHandler for ExtensionServer {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
         }
         Err(ToolError::InvalidParameters(format!(
-            "The parameters of `{}` are not what MCP asks for: names and URIs are strings, `arguments` is an object. \
+            "The parameters of `{}` do not match MCP: names and URIs are strings, `arguments` is an object. \
              Correct them and send the request again.",
             request.method
         ))

@@ -1,5 +1,5 @@
-//! Questions on the 2026-07-28 wire: a request that needs an answer ends as *input required*, with its state sealed, and is
-//! made again with the answers.
+//! Questions on the newer wire: a request that needs an answer ends as *input required*, with its state
+//! sealed, and the client repeats it with the answer.
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates sampling and roots; all older peers use them")]
 
@@ -16,13 +16,13 @@ use rmcp::model::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Rounds of questions of one call.
+/// Maximum rounds of questions in one call.
 const MAX_ROUNDS: u32 = 32;
 
-/// Maximum size of the sealed state; it travels with each round.
+/// Maximum size of the sealed state, which is sent with each round.
 const MAX_STATE_BYTES: usize = 1024 * 1024;
 
-/// Time that a client has to answer.
+/// Time limit for a client to answer.
 const STATE_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// Contents of the sealed state.
@@ -32,22 +32,23 @@ struct State {
     answers: BTreeMap<String, Value>,
 }
 
-/// One entry of a call: what was answered before, and what is asked now.
+/// One round of a call: the answers so far, and the questions of this round.
 pub(super) struct Round {
     number: u32,
     known: BTreeMap<String, Value>,
     fresh: InputResponses,
-    progress: Mutex<Asked>,
+    progress: Mutex<RoundProgress>,
 }
 
 #[derive(Default)]
-struct Asked {
+struct RoundProgress {
     used: BTreeMap<String, Value>,
     open: InputRequests,
 }
 
 impl Round {
-    /// Opens the state that came with a request; `binding` is what identifies the request.
+    /// Opens the state that came with a request. `binding` identifies the request, so that its state cannot
+    /// be used for another one.
     pub(super) fn open(
         codec: &RequestStateCodec,
         binding: &[u8],
@@ -57,10 +58,9 @@ impl Round {
         let state = match state {
             None => State::default(),
             Some(sealed) => codec.open_json_with::<State>(sealed, binding).map_err(|error| {
-                ErrorData::invalid_params(
-                    format!("The requestState is not the one this server gave out: {error}. Start the call again without it."),
-                    None,
-                )
+                let text =
+                    format!("The requestState is not valid here: {error}. Start the call again without it.");
+                ErrorData::invalid_params(text, None)
             })?,
         };
         Ok(Self {
@@ -71,36 +71,36 @@ impl Round {
         })
     }
 
-    /// The answer, where the client has given one that fits; else the question is put on the list.
+    /// Returns the client's answer, if it fits; otherwise adds the question to this round.
     pub(super) fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
-        let mut asked = self.progress.lock();
+        let mut progress = self.progress.lock();
         let given = self.fresh.get(key).or_else(|| self.known.get(key));
         if let Some(value) = given
             && let Some(answer) = parse(&question, value)
         {
-            asked.used.insert(key.to_owned(), value.clone());
+            progress.used.insert(key.to_owned(), value.clone());
             return Ok(answer);
         }
-        asked.open.insert(key.to_owned(), to_request(question));
+        progress.open.insert(key.to_owned(), to_request(question));
         Err(ToolError::InputRequired(format!("The call waits for an answer to `{key}`.")))
     }
 
-    /// The *input required* result, where questions are open.
+    /// Returns the *input required* result, if questions are open.
     pub(super) fn close(
         &self,
         codec: &RequestStateCodec,
         binding: &[u8],
     ) -> Result<Option<InputRequiredResult>, ErrorData> {
-        let asked = std::mem::take(&mut *self.progress.lock());
-        if asked.open.is_empty() {
+        let progress = std::mem::take(&mut *self.progress.lock());
+        if progress.open.is_empty() {
             return Ok(None);
         }
         if self.number >= MAX_ROUNDS {
-            let text = format!("The call asked for input {MAX_ROUNDS} times without coming to an end.");
+            let text = format!("The call asked for input {MAX_ROUNDS} times and did not finish.");
             return Err(ErrorData::internal_error(text, None));
         }
         let mut answers = self.known.clone();
-        answers.extend(asked.used);
+        answers.extend(progress.used);
         let state = State { round: self.number + 1, answers };
         let options = SealOptions::new().associated_data(binding).ttl(STATE_TTL);
         let sealed = codec
@@ -111,7 +111,7 @@ impl Round {
                 format!("The answers so far are larger than {MAX_STATE_BYTES} bytes. Answer more briefly.");
             return Err(ErrorData::invalid_params(text, None));
         }
-        Ok(Some(InputRequiredResult::new(Some(asked.open), Some(sealed))))
+        Ok(Some(InputRequiredResult::new(Some(progress.open), Some(sealed))))
     }
 }
 
@@ -123,7 +123,7 @@ fn to_request(question: Question) -> InputRequest {
     }
 }
 
-/// The answer, if it fits the question.
+/// Parses an answer. Returns `None` if it does not fit the question.
 pub(crate) fn parse(question: &Question, value: &Value) -> Option<Answer> {
     match question {
         Question::Elicit(request) => {
@@ -137,7 +137,7 @@ pub(crate) fn parse(question: &Question, value: &Value) -> Option<Answer> {
     }
 }
 
-/// Returns whether an accepted form has what the form asked for. A page to open is answered without content.
+/// Returns whether an accepted form matches its schema. An answer to a URL has no content.
 pub(crate) fn fits(request: &Elicitation, answer: &Elicited) -> bool {
     let Elicitation::FormElicitationParams { requested_schema, .. } = request else { return true };
     if answer.action != ElicitAction::Accept {

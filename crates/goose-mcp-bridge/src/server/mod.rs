@@ -1,12 +1,12 @@
-//! An extension as an MCP server: [`ExtensionServer`] answers every MCP request from an
-//! [`Extension`](goose_extension::Extension), on both eras of the protocol.
+//! An extension as an MCP server: [`ExtensionServer`] answers MCP requests from an
+//! [`Extension`](goose_extension::Extension), on both wires.
 //!
-//! - `handler`: the MCP methods; `request_scope`: one request that may ask back, log and report progress;
-//! - `input_required`: questions on the 2026-07-28 wire; `notifications`: messages on their way to clients;
+//! - `handler`: the MCP methods; `request_scope`: one request, with questions, log and progress;
+//! - `input_required`: questions on the newer wire; `notifications`: messages to clients;
 //! - `subscriptions`: watched resources.
 //!
-//! Lists come in pages. A cursor remembers where it stands and in which list: when the list has changed, the client is told
-//! to start again rather than being given a mixture.
+//! Lists have pages. A cursor contains its position and a fingerprint of the list: if the list has changed,
+//! the client has to start again, and does not get a mixture.
 
 mod handler;
 mod input_required;
@@ -33,7 +33,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::{
     request_scope::{Request, RequestScope},
-    subscriptions::Watching,
+    subscriptions::WatchList,
 };
 
 /// Limits and trust of a server towards its clients.
@@ -41,12 +41,13 @@ use self::{
 pub struct ServeOptions {
     /// Items on one page of a list.
     pub page_size: usize,
-    /// True if a client may say in which folder and session it works. On for local clients (stdio, duplex).
+    /// True if a client may choose the folder and the session of its calls. For local clients only (stdio,
+    /// duplex).
     pub trust_surroundings: bool,
-    /// The key that seals states on the 2026-07-28 wire, 32 bytes or more. Several servers behind one address
-    /// share one; otherwise each process makes its own.
+    /// Key of at least 32 bytes that seals states on the newer wire. Servers behind one address share it. By
+    /// default each process creates one.
     pub state_key: Option<Vec<u8>>,
-    /// Time that the extension has to begin or end a subscription.
+    /// Time limit for the extension to start or end a subscription.
     pub subscribe_timeout: Duration,
 }
 
@@ -61,7 +62,7 @@ impl Default for ServeOptions {
     }
 }
 
-/// State that all connections of one server share.
+/// State that all connections of a server share.
 struct Shared {
     extension: Arc<dyn Extension>,
     codec: RequestStateCodec,
@@ -70,32 +71,32 @@ struct Shared {
 }
 
 impl Shared {
-    fn watching(&self) -> Watching {
+    fn watch_list(&self) -> WatchList {
         let (subscriptions, extension) = (Arc::clone(&self.subscriptions), Arc::clone(&self.extension));
-        Watching::new(subscriptions, extension, self.options.subscribe_timeout)
+        WatchList::new(subscriptions, extension, self.options.subscribe_timeout)
     }
 }
 
-/// Serves one connection of an extension. [`new_session`](Self::new_session) gives the next one.
+/// Server of one connection to an extension. [`new_session`](Self::new_session) creates the next one.
 pub struct ExtensionServer {
     shared: Arc<Shared>,
     log_level: Mutex<LogLevel>,
-    watching: Watching,
+    watch_list: WatchList,
     forwards_changes: AtomicBool,
-    /// Feeds opened when a listen was accepted, so that nothing is lost until it runs.
+    /// Feeds of accepted `listen` requests that do not run yet, so that no change is lost in between.
     listening: Mutex<VecDeque<broadcast::Receiver<Change>>>,
     session: CancellationToken,
-    /// True if a stream of news was opened.
-    has_news: Arc<AtomicBool>,
+    /// True once a subscription stream was opened.
+    has_streams: Arc<AtomicBool>,
     _ends_with_session: DropGuard,
 }
 
 impl ExtensionServer {
-    /// A server for an extension.
+    /// Creates a server for an extension.
     ///
     /// # Errors
     ///
-    /// The state key is too short, or there is none and the system gives no random bytes for one.
+    /// Fails if the state key is too short, or if none is given and the system has no random bytes.
     pub fn new(extension: Arc<dyn Extension>, options: ServeOptions) -> ToolResult<Self> {
         let codec = match options.state_key.clone() {
             Some(key) => RequestStateCodec::try_new(key).map_err(|error| {
@@ -109,12 +110,12 @@ impl ExtensionServer {
         Ok(Self::for_session(Arc::new(Shared { extension, codec, options, subscriptions: Arc::default() })))
     }
 
-    /// A server for another connection to the same extension.
+    /// Creates a server for another connection to the same extension.
     pub fn new_session(&self) -> Self {
         Self::for_session(Arc::clone(&self.shared))
     }
 
-    /// The same server for clients that must not choose our folders and sessions.
+    /// Returns the same server for clients that must not choose folders and sessions.
     pub(super) fn untrusted(&self) -> Self {
         let Shared { extension, codec, options, subscriptions } = &*self.shared;
         Self::for_session(Arc::new(Shared {
@@ -127,30 +128,30 @@ impl ExtensionServer {
 
     fn for_session(shared: Arc<Shared>) -> Self {
         let session = CancellationToken::new();
-        let watching = shared.watching();
+        let watch_list = shared.watch_list();
         Self {
             shared,
             log_level: Mutex::new(LogLevel::Info),
-            watching,
+            watch_list,
             forwards_changes: AtomicBool::new(false),
             listening: Mutex::default(),
             _ends_with_session: session.clone().drop_guard(),
             session,
-            has_news: Arc::default(),
+            has_streams: Arc::default(),
         }
     }
 
-    /// Returns whether a stream of news was opened.
-    pub(super) fn has_news(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.has_news)
+    /// Returns the flag that a subscription stream was opened.
+    pub(super) fn has_streams(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.has_streams)
     }
 
-    /// Ends what goes on beside the requests of this connection.
+    /// Returns the token that ends the background work of this connection.
     pub(super) fn session(&self) -> CancellationToken {
         self.session.clone()
     }
 
-    /// The newest snapshot of the extension.
+    /// Returns the newest snapshot of the extension.
     fn extension(&self) -> Arc<dyn Extension> {
         let latest = self.shared.extension.changes().and_then(|feed| feed.latest());
         latest.unwrap_or_else(|| Arc::clone(&self.shared.extension))
@@ -208,17 +209,17 @@ impl ExtensionServer {
 
 fn random_codec() -> ToolResult<RequestStateCodec> {
     let mut key = [0u8; RequestStateCodec::MIN_KEY_LENGTH];
-    // The key authenticates states that come back from clients: a guessable one is worse than no server.
+    // The key authenticates states that come back from clients: with a guessable one, better not to serve.
     getrandom::fill(&mut key).map_err(|error| {
-        ToolError::ExecutionError(format!("The system gives no random bytes for a state key: {error}."))
+        ToolError::ExecutionError(format!("The system has no random bytes for a state key: {error}."))
     })?;
     Ok(RequestStateCodec::new_unchecked(key))
 }
 
-/// Items on one page.
+/// Default number of items on one page.
 const PAGE_SIZE: usize = 500;
 
-/// The page that `cursor` points at, and the cursor of the next one.
+/// Returns the page at `cursor`, and the cursor of the next page.
 fn page<T>(
     items: Vec<T>,
     cursor: Option<&str>,
@@ -255,9 +256,7 @@ fn fingerprint<'a>(names: impl Iterator<Item = &'a str>) -> u64 {
 fn bad_cursor(cursor: &str) -> ErrorData {
     let cursor: String = cursor.chars().take(64).collect();
     ErrorData::invalid_params(
-        format!(
-            "The cursor `{cursor}` does not belong to the list as it is now. List again without a cursor."
-        ),
+        format!("The cursor `{cursor}` does not belong to the current list. List again without a cursor."),
         None,
     )
 }

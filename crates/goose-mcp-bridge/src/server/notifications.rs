@@ -1,4 +1,4 @@
-//! Notifications on their way to clients: those of a request in their order, and changes of the extension.
+//! Notifications to clients: those of a request, in order, and changes of the extension.
 
 #![expect(deprecated, reason = "MCP 2026-07-28 deprecates logging; all older peers use it")]
 
@@ -21,10 +21,10 @@ use tokio::sync::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::subscriptions::Watching;
+use super::subscriptions::WatchList;
 
-/// Messages of one call that may wait to be sent. Beyond that, old progress makes room first; what does not fit then
-/// is counted and reported.
+/// Messages of one call that may wait to be sent. If there are more, the oldest progress report is dropped;
+/// without one, the new message is dropped and counted.
 const OUTBOX_CAPACITY: usize = 1024;
 
 #[derive(Default)]
@@ -41,7 +41,7 @@ struct State {
 }
 
 impl NotificationQueue {
-    /// Queues a message; never waits.
+    /// Queues a message, without waiting.
     pub(super) fn post(&self, notification: ServerNotification) {
         let mut state = self.state.lock();
         if state.closed {
@@ -56,13 +56,13 @@ impl NotificationQueue {
         self.changed.notify_one();
     }
 
-    /// Takes no more messages; the sender ends after the last one.
+    /// Closes the queue: later messages are ignored, and [`next`](Self::next) ends after the last one.
     pub(super) fn close(&self) {
         self.state.lock().closed = true;
         self.changed.notify_one();
     }
 
-    /// The next message; waits for one until the queue is closed and empty.
+    /// Returns the next message, or `None` once the queue is closed and empty.
     pub(super) async fn next(&self) -> Option<ServerNotification> {
         loop {
             {
@@ -83,7 +83,7 @@ impl NotificationQueue {
 }
 
 impl State {
-    /// Gives up the oldest progress report: a newer one says more.
+    /// Drops the oldest progress report, which a newer one replaces.
     fn make_room(&mut self) -> bool {
         let progress =
             self.queue.iter().position(|it| matches!(it, ServerNotification::ProgressNotification(_)));
@@ -94,7 +94,7 @@ impl State {
         let dropped = std::mem::take(&mut self.dropped);
         (dropped > 0).then(|| {
             let text = json!(format!(
-                "{dropped} messages were dropped: the tool reported faster than they were read."
+                "{dropped} messages were dropped: the tool sent them faster than they were read."
             ));
             let params = LoggingMessageNotificationParam::new(LogLevel::Warning.into_mcp(), text);
             ServerNotification::LoggingMessageNotification(LoggingMessageNotification::new(params))
@@ -102,7 +102,7 @@ impl State {
     }
 }
 
-/// The next changes; where some were missed, everything counts as changed, the `watched` resources too.
+/// Returns the next changes. If some were missed, all lists and the `watched` resources count as changed.
 async fn next(feed: &mut Receiver<Change>, watched: impl FnOnce() -> Vec<String>) -> Option<Vec<Change>> {
     match feed.recv().await {
         Ok(change) => Some(vec![change]),
@@ -114,35 +114,35 @@ async fn next(feed: &mut Receiver<Change>, watched: impl FnOnce() -> Vec<String>
     }
 }
 
-/// Tells a client of the older wire about changes, until `session` ends.
+/// Sends changes to a client on the older wire, until `session` ends.
 pub(super) async fn forward(
     mut feed: Receiver<Change>,
     peer: Peer<RoleServer>,
-    watching: Watching,
+    watch_list: WatchList,
     session: CancellationToken,
 ) {
-    while let Some(Some(changes)) = session.run_until_cancelled(next(&mut feed, || watching.uris())).await {
+    while let Some(Some(changes)) = session.run_until_cancelled(next(&mut feed, || watch_list.uris())).await {
         for change in changes {
-            if tell(&peer, &watching, change).await.is_err() {
+            if notify(&peer, &watch_list, change).await.is_err() {
                 return;
             }
         }
     }
 }
 
-async fn tell(peer: &Peer<RoleServer>, watching: &Watching, change: Change) -> Result<(), ServiceError> {
+async fn notify(peer: &Peer<RoleServer>, watch_list: &WatchList, change: Change) -> Result<(), ServiceError> {
     match change {
         Change::Tools => peer.notify_tool_list_changed().await,
         Change::Resources => peer.notify_resource_list_changed().await,
         Change::Prompts => peer.notify_prompt_list_changed().await,
-        Change::ResourceUpdated(uri) if watching.contains(&uri) => {
+        Change::ResourceUpdated(uri) if watch_list.contains(&uri) => {
             peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await
         }
         Change::ResourceUpdated(_) => Ok(()),
     }
 }
 
-/// Serves one `subscriptions/listen` of the 2026-07-28 wire, until it is cancelled.
+/// Serves one `subscriptions/listen` of the newer wire, until it is cancelled.
 pub(super) async fn listen(mut feed: Receiver<Change>, context: SubscriptionContext) {
     loop {
         let watched = || context.accepted().resource_subscriptions.clone().unwrap_or_default();

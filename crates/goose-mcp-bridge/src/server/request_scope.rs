@@ -1,5 +1,5 @@
-//! One request of a client while it is served: its context, and the client as the [`Caller`] that a tool asks, tells and
-//! logs to.
+//! One request while it is served: its context, and the client as the [`Caller`] that answers a tool's
+//! questions and receives its progress and log.
 
 #![expect(
     deprecated,
@@ -35,15 +35,15 @@ use crate::{
     CALL_META, RECORD_LOGGER, SESSION_META, STATUS_LOGGER, WORKING_DIR_META, transport::CancelOnDrop,
 };
 
-/// The identity of a request, and its rounds so far.
+/// Identity of a request, and the state of its rounds.
 pub(super) struct Request<'a, P> {
     pub(super) identity: P,
     pub(super) state: Option<&'a str>,
     pub(super) responses: Option<InputResponses>,
 }
 
-/// The end of a request: a result, or questions.
-pub(super) enum Ended<T> {
+/// End of a request: a result, or questions.
+pub(super) enum Outcome<T> {
     Done(T),
     InputRequired(InputRequiredResult),
 }
@@ -55,8 +55,8 @@ pub(super) struct RequestScope {
 }
 
 impl RequestScope {
-    /// Opens a request. `session_level` is what the client of the older wire set for its session;
-    /// `trusted` clients may say where the work is done.
+    /// Opens a request. `session_level` is the log level that a client on the older wire has set. `trusted`
+    /// clients may choose the folder and the session.
     pub(super) fn open<P: Serialize>(
         context: RequestContext<RoleServer>,
         request: Request<'_, P>,
@@ -93,28 +93,28 @@ impl RequestScope {
         Ok(Self { context: call, caller, binding })
     }
 
-    /// Runs `call`, sends what it reports while it runs, and ends the request. `what` names it in errors.
+    /// Runs `call`, sends its notifications meanwhile, and ends the request. `what` names the call in errors.
     pub(super) async fn run<T>(
         self,
         codec: &RequestStateCodec,
         what: &str,
         call: impl Future<Output = ToolResult<T>>,
-    ) -> Result<Ended<T>, ErrorData> {
+    ) -> Result<Outcome<T>, ErrorData> {
         let queue = &self.caller.queue;
-        // Both go on side by side: a client that does not read must not keep the call from being cancelled.
+        // Concurrently: a client that does not read must not keep the call from being cancelled.
         let call = async {
             let result = catch(what, call).await;
             queue.close();
             result
         };
         let (result, ()) = futures::join!(call, self.deliver());
-        // Open questions decide, whatever the function made of the interruption.
+        // An open question ends the round, also if the tool swallowed the error that interrupted it.
         if let Some(round) = &self.caller.round
             && let Some(questions) = round.close(codec, &self.binding)?
         {
-            return Ok(Ended::InputRequired(questions));
+            return Ok(Outcome::InputRequired(questions));
         }
-        Ok(Ended::Done(result?))
+        Ok(Outcome::Done(result?))
     }
 
     async fn deliver(&self) {
@@ -126,7 +126,7 @@ impl RequestScope {
     }
 }
 
-/// Returns whether the request came on the 2026-07-28 wire, where a server cannot call its client.
+/// Returns whether the request came on the newer wire, where a server cannot send requests to its client.
 pub(super) fn is_new_wire(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| !is_older(&version))
 }
@@ -135,18 +135,18 @@ fn is_older(version: &ProtocolVersion) -> bool {
     version.as_str() < ProtocolVersion::V_2026_07_28.as_str()
 }
 
-/// One call, seen from the tool. What the request says about the client is read only when it is needed.
+/// The client as a tool's caller. Its capabilities are read only when they are needed.
 pub(super) struct WireCaller {
     pub(super) request: RequestContext<RoleServer>,
-    /// The least level that the client of an older wire wants to see.
+    /// Lowest log level that a client on the older wire has asked for.
     pub(super) session_level: Option<LogLevel>,
     pub(super) queue: NotificationQueue,
-    /// On the 2026-07-28 wire: the questions and answers of this entry. On older wires we ask and wait.
+    /// Questions of this round on the newer wire; `None` on the older wire, where the server asks and waits.
     pub(super) round: Option<Round>,
 }
 
 impl WireCaller {
-    /// The least level that the client wants to see; `None` if it wants no log.
+    /// Returns the lowest log level that the client wants, or `None` if it wants no log.
     fn log_level(&self) -> Option<LogLevel> {
         self.session_level.or_else(|| self.request.meta.log_level().map(LogLevel::from_mcp))
     }
@@ -156,7 +156,7 @@ impl WireCaller {
         let elicitation = capabilities.elicitation.as_ref();
         match kind {
             QuestionKind::ElicitUrl => elicitation.is_some_and(|modes| modes.url.is_some()),
-            // A client that names no mode supports forms.
+            // MCP: a client that names no mode supports forms.
             QuestionKind::ElicitForm => {
                 elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
             }
@@ -191,7 +191,7 @@ impl WireCaller {
         }
     }
 
-    /// Sends a request that says which call it belongs to, and withdraws it when it is dropped.
+    /// Sends a request that names the call it belongs to. Cancels the request when this is dropped.
     async fn send(&self, request: ServerRequest) -> Result<ClientResult, ServiceError> {
         let mut options = PeerRequestOptions::no_options();
         if let Some(token) = self.request.meta.get_progress_token() {
@@ -245,7 +245,7 @@ impl Caller for WireCaller {
         let mut params = LoggingMessageNotificationParam::new(entry.level.into_mcp(), entry.data);
         params.logger = entry.logger;
         if let Some(token) = self.request.meta.get_progress_token() {
-            // Which call it belongs to: MCP has no place for that, and some transports lose the order.
+            // MCP has no member for the call of a log message, and some transports lose the order.
             let mut meta = NotificationMetaObject::new();
             meta.insert(CALL_META.to_owned(), json!(token));
             params.meta = Some(meta);

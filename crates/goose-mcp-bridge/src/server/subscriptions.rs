@@ -1,5 +1,5 @@
-//! The resources that clients of a server watch. The extension hears of the first watcher of a resource and of the last
-//! one's leaving, however many clients there are and however they leave.
+//! Watched resources. The extension is told about the first watcher of a resource and about the last one that
+//! leaves, even if clients just disconnect.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -7,37 +7,39 @@ use futures::future::join_all;
 use goose_extension::{Extension, Subscriptions, ToolError, ToolResult};
 use parking_lot::Mutex;
 
-/// The resources that one client watches; it leaves all of them when it is dropped.
+/// Resources that one client watches. Dropping it ends all of its watches.
 #[derive(Clone)]
-pub(super) struct Watching(Arc<Inner>);
+pub(super) struct WatchList(Arc<Inner>);
 
 struct Inner {
     all: Arc<Subscriptions>,
     extension: Arc<dyn Extension>,
-    /// Time that the extension has to begin or end a subscription.
+    /// Time limit for the extension to start or end a subscription.
     limit: Duration,
-    own: Mutex<HashSet<String>>,
+    uris: Mutex<HashSet<String>>,
 }
 
-impl Watching {
+impl WatchList {
     pub(super) fn new(all: Arc<Subscriptions>, extension: Arc<dyn Extension>, limit: Duration) -> Self {
-        Self(Arc::new(Inner { all, extension, limit, own: Mutex::default() }))
+        Self(Arc::new(Inner { all, extension, limit, uris: Mutex::default() }))
     }
 
-    pub(super) async fn begin(&self, uri: &str) -> ToolResult<()> {
+    /// Starts a watch. Tells the extension if it is the first one of the resource.
+    pub(super) async fn watch(&self, uri: &str) -> ToolResult<()> {
         let Inner { all, extension, limit, .. } = &*self.0;
-        if !self.0.own.lock().insert(uri.to_owned()) {
+        if !self.0.uris.lock().insert(uri.to_owned()) {
             return Ok(());
         }
-        // Cleared also where this is dropped on the way: a client that went away must not leave what it never began.
-        let mut begun = Begun { inner: &self.0, uri: Some(uri) };
+        // Also when dropped: a client that disconnects now must not end a watch that never started.
+        let mut guard = RemoveOnDrop { inner: &self.0, uri: Some(uri) };
         all.add(uri, bounded(uri, *limit, extension.subscribe(uri))).await?;
-        begun.uri = None;
+        guard.uri = None;
         Ok(())
     }
 
-    pub(super) async fn end(&self, uri: &str) -> ToolResult<()> {
-        if !self.0.own.lock().remove(uri) {
+    /// Ends a watch. Tells the extension if it was the last one of the resource.
+    pub(super) async fn unwatch(&self, uri: &str) -> ToolResult<()> {
+        if !self.0.uris.lock().remove(uri) {
             return Ok(());
         }
         let Inner { all, extension, limit, .. } = &*self.0;
@@ -45,24 +47,24 @@ impl Watching {
     }
 
     pub(super) fn contains(&self, uri: &str) -> bool {
-        self.0.own.lock().contains(uri)
+        self.0.uris.lock().contains(uri)
     }
 
     pub(super) fn uris(&self) -> Vec<String> {
-        self.0.own.lock().iter().cloned().collect()
+        self.0.uris.lock().iter().cloned().collect()
     }
 }
 
-/// Takes a resource out of a client's own again, unless it was begun.
-struct Begun<'a> {
+/// Removes a resource from the list when it is dropped before the watch has started.
+struct RemoveOnDrop<'a> {
     inner: &'a Inner,
     uri: Option<&'a str>,
 }
 
-impl Drop for Begun<'_> {
+impl Drop for RemoveOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(uri) = self.uri {
-            self.inner.own.lock().remove(uri);
+            self.inner.uris.lock().remove(uri);
         }
     }
 }
@@ -74,20 +76,20 @@ async fn leave(all: &Subscriptions, extension: &dyn Extension, limit: Duration, 
 async fn bounded(uri: &str, limit: Duration, call: impl Future<Output = ToolResult<()>>) -> ToolResult<()> {
     tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
         Err(ToolError::Timeout(format!(
-            "The subscription to `{uri}` did not change within {limit:?}. Try again later."
+            "The subscription to `{uri}` could not be changed within {limit:?}. Try again later."
         )))
     })
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let uris = std::mem::take(&mut *self.own.lock());
+        let uris = std::mem::take(&mut *self.uris.lock());
         let (all, extension, limit) = (Arc::clone(&self.all), Arc::clone(&self.extension), self.limit);
         if let (false, Ok(runtime)) = (uris.is_empty(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(async move {
                 join_all(uris.iter().map(async |uri| {
                     if let Err(error) = leave(&all, extension.as_ref(), limit, uri).await {
-                        tracing::debug!(%error, uri, "a subscription could not be given up");
+                        tracing::debug!(%error, uri, "a subscription could not be ended");
                     }
                 }))
                 .await;

@@ -1,4 +1,4 @@
-//! Calls to servers that do not do what they should.
+//! Calls to servers that break the protocol.
 
 use std::{
     sync::Arc,
@@ -89,7 +89,7 @@ pub(crate) async fn work(extension: &Arc<RemoteExtension>) -> ToolResult<Value> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_oversized_line_fails_the_calls_that_wait_and_the_connection_goes_on() {
+async fn an_oversized_line_fails_pending_calls_only() {
     let script = |mut server: Server| async move {
         let request = server.begin().await.unwrap();
         server.send(&"x".repeat(MAX_LINE_BYTES + 1)).await;
@@ -285,7 +285,7 @@ async fn the_server_hears_of_the_first_watcher_and_the_last_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_server_calls_itself_is_made_fit_to_be_a_name() {
+async fn the_reported_name_of_a_server_is_sanitized() {
     for (name, expected) in [
         ("odd\n\u{1b}[31m", "odd__[31m".to_owned()),
         (&"ü".repeat(99), "ü".repeat(64)),
@@ -308,11 +308,11 @@ async fn what_a_server_calls_itself_is_made_fit_to_be_a_name() {
     }
 }
 
-/// Our client greets in the newer way first. A server that starts more slowly than the probe's ten seconds answers it
-/// when the older greeting is already under way.
+/// The client tries the newer wire first. A server that starts more slowly than the probe's ten seconds
+/// answers the probe when `initialize` was already sent.
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_slow_to_start_is_reached_in_the_end() {
+async fn a_server_that_starts_slowly_is_reached() {
     let program =
         tokio::task::spawn_blocking(|| goose_test_support::binary("kitchen_sink")).await.unwrap().unwrap();
     let mut command = goose_mcp_bridge::ProcessSpec::new("sh");
@@ -334,7 +334,7 @@ fn is_running(pid: &Value) -> bool {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_ends_with_its_extension_by_itself_or_by_force() {
+async fn a_server_ends_with_its_extension_or_is_killed() {
     let program =
         tokio::task::spawn_blocking(|| goose_test_support::binary("kitchen_sink")).await.unwrap().unwrap();
     // The second one goes on after its input was closed.

@@ -60,7 +60,7 @@ async fn only_its_own_names_and_known_origins_get_in() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_no_messages_are_refused_and_the_server_goes_on() {
+async fn bodies_that_are_not_messages_are_refused() {
     let server = server().await;
     let host = format!("localhost:{}", server.address().port());
     let broken = post(&server, &host, &[], "{\"jsonrpc\":").await;

@@ -73,7 +73,7 @@ async fn a_server_that_stays_busy_is_given_up_after_three_tries() {
 }
 
 #[tokio::test]
-async fn statuses_that_say_no_become_words() {
+async fn error_statuses_become_error_texts() {
     let text = || {
         let response = Response::builder().status(403).body(Body::from("not for you"));
         response.unwrap()
@@ -112,7 +112,7 @@ async fn forgetful(keeps: impl Fn(usize) -> bool + Clone + Send + Sync + 'static
 }
 
 #[tokio::test]
-async fn a_session_that_is_gone_is_begun_again_once() {
+async fn a_session_that_has_ended_is_restarted_once() {
     let (web, sessions) = forgetful(|session| session > 1).await;
     let server = open(&web).await;
     assert_eq!(work(&server).await, Ok(json!("done")));

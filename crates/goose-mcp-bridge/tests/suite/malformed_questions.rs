@@ -1,4 +1,4 @@
-//! Untrusted questions: bounded, and the answers fit them. While we are asked, the server's time does not run.
+//! Untrusted questions: they are bounded, their answers fit, and the call's clock stops meanwhile.
 
 use std::{
     sync::{Arc, Mutex},
@@ -191,7 +191,7 @@ impl Curious {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_round_with_too_many_questions_is_refused_before_anybody_is_asked() {
+async fn a_round_with_too_many_questions_is_refused_before_any_is_asked() {
     let options = ConnectOptions { lifecycle: Lifecycle::Discover, ..ConnectOptions::default() };
     let extension = connect(serve(Curious).duplex(), options).await.unwrap();
     for (questions, passes) in [(16, true), (17, false)] {

@@ -45,7 +45,7 @@ async fn pictures_that_are_too_large_or_broken_become_texts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bytes_that_are_no_text_are_replaced_and_the_connection_goes_on() {
+async fn bytes_that_are_not_utf8_are_replaced() {
     let script = |mut server: Server| async move {
         let request = server.begin().await.unwrap();
         let head = format!(

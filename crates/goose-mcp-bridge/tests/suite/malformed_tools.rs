@@ -177,7 +177,7 @@ async fn lists_that_go_in_circles_or_are_too_large_are_not_used() {
 
 /// A changed list is read under the same rules, and a server that does not answer does not stop the news.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_list_is_vetted_and_bounded_too() {
+async fn a_changed_list_is_validated_and_bounded_too() {
     let script = |mut server: Server| async move {
         let mut asked = 0;
         while let Some(request) = server.next().await {

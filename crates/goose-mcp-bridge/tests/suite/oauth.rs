@@ -23,7 +23,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_is_kept_for_the_next_time_and_for_nobody_else() {
+async fn a_login_is_stored_for_later_and_for_its_owner_only() {
     let (web, login_server) = oauth_server().await;
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("logins");
@@ -121,7 +121,7 @@ impl Browser for Nobody {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_waited_for_without_end_and_giving_up_frees_the_port() {
+async fn a_login_has_a_time_limit_and_frees_its_port() {
     let (web, _login_server) = oauth_server().await;
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let oauth = OAuth::new(Arc::new(MemoryTokenStore::default()))
@@ -162,7 +162,7 @@ async fn time_that_a_person_takes_is_not_the_servers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_header_of_the_user_wins_and_nobody_logs_in() {
+async fn a_configured_header_takes_precedence_over_a_login() {
     let (web, login_server) = oauth_server().await;
     let options = ConnectOptions {
         headers: vec![("Authorization".into(), "Bearer mine".into())],

@@ -42,7 +42,7 @@ fn logging_in_with(browser: Arc<dyn Browser>) -> OAuth {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_is_shared_by_all_who_waited() {
+async fn a_refused_login_is_shared_by_all_waiting_connections() {
     let (web, login_server) = oauth_server().await;
     let (opened, visitor) = (AtomicUsize::new(0), Visitor::default());
     let patient = Arc::new(Patient { login_server: Arc::clone(&login_server), opened, visitor });
@@ -62,7 +62,7 @@ async fn a_refusal_is_shared_by_all_who_waited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_asked_for_what_nobody_waits_for() {
+async fn no_login_is_shown_for_a_background_request() {
     let (web, login_server) = oauth_server().await;
     let visitor = Arc::new(Visitor::default());
     let server = open(&web, &logging_in_with(visitor.clone())).await.unwrap();
@@ -78,7 +78,7 @@ async fn nobody_is_asked_for_what_nobody_waits_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_lists_only_for_those_who_logged_in_asks_for_it() {
+async fn a_list_that_requires_a_login_asks_for_one() {
     let (web, login_server) = oauth_server().await;
     lock(&login_server).greets_all = true;
     let visitor = Arc::new(Visitor::default());

@@ -1,4 +1,4 @@
-//! Servers that are programs: why they are gone, what they said, and that nothing of them stays behind.
+//! Servers that are programs: why they ended, their last output, and no process that stays behind.
 #![cfg(target_os = "linux")]
 
 use std::{
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// Time limit for something that has to happen, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server in the older way, with one tool whose work is the script `$WORK`; `$START` is run before it listens.
+/// A server on the older wire, with one tool that runs the script `$WORK`; `$START` is run before it listens.
 const SERVER: &str = r#"
     answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
     note() { echo $$ >>"$NOTES"; }
@@ -117,8 +117,8 @@ async fn a_program_that_ends_during_the_greeting_says_why_at_once() {
         let begin = Instant::now();
         let error = connect(server.command(), ConnectOptions { lifecycle, ..options() }).await.unwrap_err();
         assert!(begin.elapsed() < Duration::from_secs(10), "it took {:?}", begin.elapsed());
-        let expected = "Could not connect to `x`: it ended with exit code 3 before it had greeted. \
-                        Check that the server runs and speaks MCP. It last said on standard error:\n  \
+        let expected = "Could not connect to `x`: it ended with exit code 3 before the handshake. \
+                        Check that the server runs and speaks MCP. Last output on standard error:\n  \
                         no \\u{1b}[31mkey";
         assert_eq!(error, ToolError::Disconnected(expected.to_owned()));
         assert!(server.is_gone());
@@ -133,7 +133,7 @@ async fn a_program_that_never_greets_leaves_nothing_when_it_is_given_up() {
     let options = ConnectOptions { handshake_timeout: Duration::from_secs(1), ..options() };
     let error = connect(server.command(), options).await.unwrap_err().to_string();
     assert!(error.contains("did not answer within 1s"), "{error}");
-    assert!(error.ends_with("It last said on standard error:\n  waiting for a licence"), "{error}");
+    assert!(error.ends_with("Last output on standard error:\n  waiting for a licence"), "{error}");
     assert_eq!(server.pids().len(), 2);
     assert!(server.is_gone());
 }
@@ -145,7 +145,7 @@ async fn a_program_that_ends_while_it_lists_its_tools_says_why() {
     let broken = server.command_of(&script);
     let error = connect(broken, options()).await.unwrap_err().to_string();
     let expected = "The server `x` is gone: it ended with exit code 5. Try again later, or do without it. \
-                    It last said on standard error:\n  bye";
+                    Last output on standard error:\n  bye";
     assert_eq!(error, expected);
     assert!(server.is_gone());
 }
@@ -159,7 +159,7 @@ async fn a_program_that_dies_in_mid_call_says_why_to_this_call_and_all_later_one
     let extension = server.connect().await;
     let closed = extension.closed();
     let expected = "The server `x` is gone: it ended with exit code 7. Try again later, or do without it. \
-                    It last said on standard error:\n  Traceback: boom\n  in line 7";
+                    Last output on standard error:\n  Traceback: boom\n  in line 7";
     assert_eq!(gone(work(&extension).await), expected);
     tokio::time::timeout(PATIENCE, closed).await.expect("the connection has ended");
     assert_eq!(gone(work(&extension).await), expected);
@@ -203,7 +203,7 @@ async fn a_program_that_is_killed_while_it_asks_fails_its_call_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_last_words_are_shown_and_not_too_many() {
+async fn only_the_last_lines_of_standard_error_are_shown() {
     let noise =
         "i=0; while [ $i -lt 50 ]; do echo \"$i 🦀 $(printf '%0900d' 0)\" >&2; i=$((i+1)); done; exit 1";
     let server = Server { work: noise.to_owned(), ..Server::new() };
@@ -265,7 +265,7 @@ async fn a_call_in_flight_ends_when_its_server_is_stopped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_that_nobody_waits_for_goes_on() {
+async fn a_stop_that_is_dropped_continues() {
     let server = Server { start: format!("note; {STUBBORN}"), ..Server::new() };
     let extension = server.connect().await;
     server.wait_for(2).await;

@@ -145,7 +145,7 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_for_a_withdrawn_call_reaches_nobody_else() {
+async fn a_question_of_a_cancelled_call_reaches_no_other_caller() {
     let mut puppet = Puppet::start(ConnectOptions::default()).await;
     let (one, other) = (Person::new(9), Person::new(9));
     let token = CancellationToken::new();
@@ -170,7 +170,7 @@ async fn a_question_for_a_withdrawn_call_reaches_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_who_withdrew_a_call_can_still_be_asked() {
+async fn a_caller_that_cancelled_a_call_can_still_be_asked() {
     let mut puppet = Puppet::start(ConnectOptions::default()).await;
     let person = Person::new(9);
     let token = CancellationToken::new();
@@ -219,7 +219,7 @@ async fn a_question_of_one_of_several_calls_holds_the_time_of_all_and_ends_with_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_so_many_questions_may_be_open_at_once() {
+async fn the_number_of_open_questions_is_limited() {
     let mut puppet = Puppet::start(ConnectOptions::default()).await;
     let person = Person::new(0);
     let (call, request) = puppet.call(person.context()).await;

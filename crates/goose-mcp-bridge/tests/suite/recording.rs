@@ -1,4 +1,5 @@
-//! Record and replay: the same answers without the server, and a clear word where a test and its recording differ.
+//! Record and replay: the same answers without the server, and a clear error if a test and its recording
+//! differ.
 
 use std::{
     path::{Path, PathBuf},
@@ -427,7 +428,7 @@ async fn a_server_that_died_dies_again_at_the_same_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_connection_goes_on_with_the_same_tape() {
+async fn a_second_connection_continues_the_recording() {
     for lifecycle in BOTH {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("tape.json");

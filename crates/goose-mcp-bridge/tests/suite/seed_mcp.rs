@@ -1,5 +1,5 @@
-//! The MCP integration page's examples: a server written against rmcp, served over streams and in-process, the
-//! messages it shows, and the standard error codes.
+//! The MCP integration page's examples: a server written against rmcp, served over streams and in-process,
+//! the messages it shows, and the standard error codes.
 
 use std::sync::Arc;
 

@@ -200,7 +200,7 @@ async fn questions_of_a_task_are_answered_by_the_caller() {
 async fn a_task_that_fails_expires_or_is_forgotten_is_a_clear_error() {
     for lifecycle in WIRES {
         let opened = open(on(lifecycle)).await;
-        for (tool, reason) in [("fail", "disk is full"), ("expire", ""), ("forget", "nothing of its work")] {
+        for (tool, reason) in [("fail", "disk is full"), ("expire", ""), ("forget", "no longer knows")] {
             let error = within(opened.extension.call_tool(tool, HashMap::new())).await.unwrap_err();
             let text = error.to_string();
             assert!(text.len() > 10 && text.contains(reason), "{lifecycle:?} {tool}: {error:?}");
@@ -210,7 +210,7 @@ async fn a_task_that_fails_expires_or_is_forgotten_is_a_clear_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_that_nobody_answers_ends_the_task() {
+async fn a_question_without_an_answer_ends_the_task() {
     let mut opened = open(on(Lifecycle::Discover)).await;
     let error = within(opened.extension.call_tool("ask_patiently", HashMap::new())).await;
     assert!(error.is_err(), "{error:?}");

@@ -330,7 +330,7 @@ async fn questions_pass_through_a_server_that_stands_in_between() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_tool_is_guarded_on_the_wire_too() {
+async fn resources_and_prompts_are_guarded_on_the_wire_too() {
     for kind in TransportKind::WIRES {
         let opened = kind.open().await;
         let nobody = CallContext::new();
@@ -465,7 +465,7 @@ async fn one_client_that_leaves_does_not_end_the_watch_of_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_two_who_share_a_server_may_leave() {
+async fn one_of_two_connections_to_a_server_may_close() {
     use goose_extension::Change;
     for kind in TransportKind::WIRES {
         let opened = kind.open().await;

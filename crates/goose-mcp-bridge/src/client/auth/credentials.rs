@@ -1,4 +1,4 @@
-//! The login at one server: the token that there is, a newer one, another login.
+//! Login at one server: the current token, its renewal, and a new login.
 
 use std::sync::{
     Arc,
@@ -22,11 +22,11 @@ use super::{
 };
 use crate::client::{clock::LoginClock, http_error::HttpError};
 
-/// Error codes of login servers for a refresh token that will never work again.
+/// OAuth error codes for a refresh token that is permanently invalid.
 const REFUSALS: [&str; 5] =
     ["invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope", "unsupported_grant_type"];
 
-/// The login at one server.
+/// Login at one server.
 #[derive(Clone)]
 pub(in crate::client) struct Credentials {
     pub(super) settings: Arc<OAuthSettings>,
@@ -37,30 +37,30 @@ pub(in crate::client) struct Credentials {
 }
 
 impl Credentials {
-    /// The token to send, where there is one; renewed first where it is about to end.
+    /// Returns the token to send, if there is one. Renews it first if it expires soon.
     ///
     /// # Errors
     ///
-    /// The store cannot be read, or the token cannot be renewed just now.
+    /// Fails if the store cannot be read, or the token cannot be renewed at the moment.
     pub(in crate::client) async fn token(&self) -> Result<Option<String>, HttpError> {
         match self.stored().await? {
-            Stored::Fresh(token) => return Ok(Some(token)),
-            Stored::None => return Ok(None),
-            Stored::Old => {}
+            StoredToken::Fresh(token) => return Ok(Some(token)),
+            StoredToken::None => return Ok(None),
+            StoredToken::Old => {}
         }
         let login_lock = self.login_lock.renewal.lock().await;
         match self.stored().await? {
-            Stored::Fresh(token) => Ok(Some(token)),
-            Stored::Old => self.refresh(&login_lock, None).await,
-            Stored::None => Ok(None),
+            StoredToken::Fresh(token) => Ok(Some(token)),
+            StoredToken::Old => self.refresh(&login_lock, None).await,
+            StoredToken::None => Ok(None),
         }
     }
 
-    /// Gets a token that is not the rejected one, without a person. `false` if that takes a login.
+    /// Gets a token other than the rejected one, without the user. Returns `false` if that requires a login.
     ///
     /// # Errors
     ///
-    /// As for [`token`](Self::token); or no login can help.
+    /// Fails as [`token`](Self::token) does, or if no login can help.
     pub(in crate::client) async fn renew(&self, challenge: &Challenge) -> Result<bool, HttpError> {
         let login_lock = self.login_lock.renewal.lock().await;
         if self.is_answered(challenge).await? {
@@ -73,53 +73,53 @@ impl Credentials {
         Ok(token.is_some_and(|token| Some(&token) != challenge.rejected.as_ref()))
     }
 
-    /// Has a person log in, unless another connection has done so meanwhile. If another one failed meanwhile, that is the
-    /// answer for all who waited.
+    /// Asks the user to log in, unless another connection has done so meanwhile. If its login failed, all
+    /// waiting connections get that error.
     ///
     /// # Errors
     ///
-    /// No person can be asked, or the login failed.
+    /// Fails if there is no browser, or the login fails.
     pub(in crate::client) fn log_in<'a>(
         &'a self,
         challenge: &'a Challenge,
     ) -> BoxFuture<'a, Result<(), HttpError>> {
         Box::pin(async move {
-            // Waiting for the login of another connection is waiting for a person, too.
-            let _under_way = self.clock.begin();
+            // Waiting for another connection's login is waiting for the user, too.
+            let _login = self.clock.begin();
             let mut last = self.login_lock.last_failure.lock().await;
             if self.is_answered(challenge).await? {
                 return Ok(());
             }
-            let shared = |it: &&Failure| it.nth > challenge.failures && it.scope == challenge.scope;
+            let shared = |it: &&LoginFailure| it.nth > challenge.failures && it.scope == challenge.scope;
             if let Some(failure) = last.as_ref().filter(shared) {
                 return Err(failure.error.clone());
             }
             let result = login::through_browser(self, challenge).await;
             if let Err(error) = &result {
                 let nth = self.login_lock.failures.fetch_add(1, Ordering::AcqRel) + 1;
-                *last = Some(Failure { nth, scope: challenge.scope.clone(), error: error.clone() });
+                *last = Some(LoginFailure { nth, scope: challenge.scope.clone(), error: error.clone() });
             }
             result
         })
     }
 
-    /// The number of logins that have failed so far; see [`Challenge::failures`].
+    /// Returns the number of failed logins so far; see [`Challenge::failures`].
     pub(in crate::client) fn failures(&self) -> u64 {
         self.login_lock.failures.load(Ordering::Acquire)
     }
 
-    /// Returns whether connecting is over: until then, a caller waits for it.
+    /// Returns whether the connection is established. Until then, the caller of `connect` waits.
     pub(in crate::client) fn is_connected(&self) -> bool {
         self.is_connected.load(Ordering::Acquire)
     }
 
-    /// Returns whether the store has what a challenge wants by now.
+    /// Returns whether the store already has the token or scope that a challenge asks for.
     async fn is_answered(&self, challenge: &Challenge) -> Result<bool, HttpError> {
         let Some(login) = self.load().await? else { return Ok(false) };
         let Some(token) = login.token() else { return Ok(false) };
         let is_new = Some(&token.access_token) != challenge.rejected.as_ref();
         match &challenge.scope {
-            Some(scope) if login.grants(scope) && !is_new => Err(challenge.in_vain()),
+            Some(scope) if login.grants(scope) && !is_new => Err(challenge.error_after_login()),
             Some(scope) => Ok(is_new && login.grants(scope)),
             None => Ok(is_new && login.is_fresh(&token)),
         }
@@ -129,17 +129,17 @@ impl Credentials {
         self.settings.store.load(&self.server).await.map_err(HttpError::login_failed)
     }
 
-    async fn stored(&self) -> Result<Stored, HttpError> {
-        let Some(login) = self.load().await? else { return Ok(Stored::None) };
+    async fn stored(&self) -> Result<StoredToken, HttpError> {
+        let Some(login) = self.load().await? else { return Ok(StoredToken::None) };
         Ok(match login.token() {
-            Some(token) if login.is_fresh(&token) => Stored::Fresh(token.access_token),
-            Some(_) => Stored::Old,
-            None => Stored::None,
+            Some(token) if login.is_fresh(&token) => StoredToken::Fresh(token.access_token),
+            Some(_) => StoredToken::Old,
+            None => StoredToken::None,
         })
     }
 
-    /// A new token for the refresh token; nothing if the login server has none for us, so that the server asks for a
-    /// login. The refresh token goes only to the login server that gave it.
+    /// Renews the token; returns `None` if that requires a login. The refresh token is sent only to the login
+    /// server that issued it.
     async fn refresh(
         &self,
         _gate: &MutexGuard<'_, ()>,
@@ -150,7 +150,7 @@ impl Credentials {
             return Ok(None);
         }
         let mut manager = self.manager(login.client_secret.clone()).await.map_err(HttpError::login_failed)?;
-        let resolution = manager.resolve_metadata_from_challenge(header).await.map_err(unrenewed)?;
+        let resolution = manager.resolve_metadata_from_challenge(header).await.map_err(refresh_error)?;
         let issuer = resolution.metadata.issuer.as_deref();
         if !resolution.source.is_discovered() || !self.is_issuer_of(&login, issuer) {
             return Ok(None);
@@ -162,11 +162,11 @@ impl Credentials {
         match manager.refresh_token().await {
             Ok(_) => Ok(self.load().await?.and_then(|login| login.token()).map(|token| token.access_token)),
             Err(error) if is_refusal(&error) => Ok(None),
-            Err(error) => Err(unrenewed(error)),
+            Err(error) => Err(refresh_error(error)),
         }
     }
 
-    /// Returns whether a login server is the one that gave a login, and the one that was configured, if one was.
+    /// Returns whether a login server issued this login and is the configured one, if any.
     fn is_issuer_of(&self, login: &StoredLogin, issuer: Option<&str>) -> bool {
         let Some(issuer) = issuer.filter(|issuer| login.credentials.issuer.as_deref() == Some(issuer)) else {
             return false;
@@ -174,7 +174,7 @@ impl Credentials {
         self.settings.issuer.as_deref().is_none_or(|configured| is_same_issuer(configured, issuer))
     }
 
-    /// The OAuth client.
+    /// Creates the OAuth client.
     pub(super) async fn manager(&self, secret: Option<String>) -> Result<AuthorizationManager, AuthError> {
         let server = self.server.clone();
         let mut manager = if url_policy::is_internal(&server).await {
@@ -192,7 +192,7 @@ impl Credentials {
     }
 }
 
-enum Stored {
+enum StoredToken {
     None,
     Old,
     Fresh(String),
@@ -206,12 +206,12 @@ pub(super) fn client_config(id: String, redirect_uri: &str, secret: Option<Strin
     }
 }
 
-/// The login server cannot be asked just now.
-fn unrenewed(error: AuthError) -> HttpError {
+/// Returns the error for a login server that cannot be reached at the moment.
+fn refresh_error(error: AuthError) -> HttpError {
     HttpError::LoginUnrenewed(error.to_string().trim_end_matches('.').to_owned())
 }
 
-/// Returns whether a refresh token will never work again.
+/// Returns whether a refresh token is permanently invalid.
 fn is_refusal(error: &AuthError) -> bool {
     match error {
         AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_) => true,
@@ -222,12 +222,12 @@ fn is_refusal(error: &AuthError) -> bool {
     }
 }
 
-/// People write issuers with and without the slash at the end.
+/// Compares issuers; users write them with and without a trailing slash.
 pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
     one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 
-/// The place of one login in a [`TokenStore`], as rmcp wants it.
+/// Adapter from a [`TokenStore`] to rmcp's store of one login.
 pub(super) struct TokenCache {
     store: Arc<dyn TokenStore>,
     server: Url,
@@ -237,40 +237,40 @@ pub(super) struct TokenCache {
 #[async_trait]
 impl CredentialStore for TokenCache {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        Ok(self.store.load(&self.server).await.map_err(unkept)?.map(|login| login.credentials))
+        Ok(self.store.load(&self.server).await.map_err(store_error)?.map(|login| login.credentials))
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
         let client_secret = self.secret.clone();
-        self.store.save(&self.server, &StoredLogin { credentials, client_secret }).await.map_err(unkept)
+        self.store.save(&self.server, &StoredLogin { credentials, client_secret }).await.map_err(store_error)
     }
 
     async fn clear(&self) -> Result<(), AuthError> {
-        self.store.clear(&self.server).await.map_err(unkept)
+        self.store.clear(&self.server).await.map_err(store_error)
     }
 
     async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
-        Ok(self.store.lock(&self.server).await.map_err(unkept)?.map(CredentialRefreshGuard::new))
+        Ok(self.store.lock(&self.server).await.map_err(store_error)?.map(CredentialRefreshGuard::new))
     }
 }
 
-fn unkept(error: ToolError) -> AuthError {
+fn store_error(error: ToolError) -> AuthError {
     AuthError::CredentialStoreError(error.to_string())
 }
 
-/// Locks of one server's login.
+/// Locks of the login at one server.
 #[derive(Default)]
 pub(super) struct LoginLock {
-    /// Held while a person logs in, which may take long; keeps the last login that failed.
-    last_failure: Mutex<Option<Failure>>,
-    /// Held while a token is renewed or replaced, which never waits for a person.
+    /// Held during a login, which may take minutes. Contains the last failed login.
+    last_failure: Mutex<Option<LoginFailure>>,
+    /// Held while a token is renewed or replaced, never while waiting for the user.
     pub(super) renewal: Mutex<()>,
-    /// The number of logins that have failed so far.
+    /// Number of failed logins.
     failures: AtomicU64,
 }
 
-struct Failure {
-    /// The number of failed logins, with this one.
+struct LoginFailure {
+    /// Number of failed logins, including this one.
     nth: u64,
     scope: Option<String>,
     error: HttpError,

@@ -1,4 +1,4 @@
-//! Logging in: the page that a browser shows, the address that it returns to, and the token in exchange.
+//! Login with a browser: the login page, the callback, and the exchange of the code for a token.
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -25,27 +25,30 @@ use super::{
 };
 use crate::client::http_error::HttpError;
 
-/// The name of this client.
+/// Name of this client.
 const CLIENT_NAME: &str = "goose";
 
-/// The scope that gives tokens which can be renewed.
+/// Scope for tokens that can be renewed.
 const OFFLINE: &str = "offline_access";
 
+/// Logs in with a browser.
+///
 /// # Errors
 ///
-/// No person can be asked; the server has no login server, or an unsafe one; the person or the login server refused.
+/// Fails if there is no browser, the server names no login server or an unsafe one, or the user or login
+/// server refuses.
 pub(super) async fn through_browser(
     credentials: &Credentials,
     challenge: &Challenge,
 ) -> Result<(), HttpError> {
-    let Some(browser) = &credentials.settings.browser else { return Err(challenge.unseen()) };
+    let Some(browser) = &credentials.settings.browser else { return Err(challenge.error_without_browser()) };
     let before = credentials.load().await?;
     let mut manager = credentials.manager(None).await.map_err(HttpError::login_failed)?;
     let metadata = discover(&mut manager, challenge).await?;
     check_issuer(credentials, &metadata, before.as_ref())?;
     let callback = Callback::listen(credentials.settings.redirect_port).await;
     let callback = callback
-        .map_err(|error| HttpError::login_failed(format!("no port for the browser's answer: {error}")))?;
+        .map_err(|error| HttpError::login_failed(format!("no port for the browser's callback: {error}")))?;
     let scopes = scopes(credentials, &manager, &metadata, challenge, before.as_ref()).await;
     let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
     let client = client(credentials, &mut manager, &metadata, &callback.redirect_uri(), &scopes).await?;
@@ -55,7 +58,7 @@ pub(super) async fn through_browser(
     finish(credentials, browser.as_ref(), &manager, callback, &page).await
 }
 
-/// Finds the login server in what the server says about it.
+/// Finds the login server in the metadata of the server.
 async fn discover(
     manager: &mut AuthorizationManager,
     challenge: &Challenge,
@@ -72,8 +75,8 @@ async fn discover(
     Ok(resolution.metadata)
 }
 
-/// The login server is the one that was configured. Where none was, a client's secret goes only to the one that the
-/// last login with it was at.
+/// Checks that the login server is the configured one. Without one, the secret of a client is sent only to
+/// the login server of the last login with that client.
 fn check_issuer(
     credentials: &Credentials,
     metadata: &AuthorizationMetadata,
@@ -88,14 +91,15 @@ fn check_issuer(
     match metadata.issuer.as_deref() {
         Some(issuer) if is_same_issuer(issuer, expected) => Ok(()),
         issuer => Err(HttpError::login_failed(format!(
-            "the server names the login server `{}`, but the login is for `{expected}`, and nothing was sent. If you \
-             trust the other one, configure it as the issuer",
+            "the server names the login server `{}`, but the login is for `{expected}`, and nothing was \
+             sent. If you trust the other one, configure it as the issuer",
             issuer.unwrap_or("without a name")
         ))),
     }
 }
 
-/// The scopes to ask for: those configured, or those that the server names. A wider login keeps the earlier ones.
+/// Returns the scopes to ask for: those configured, or those that the server names. A login for more scopes
+/// keeps the earlier ones.
 async fn scopes(
     credentials: &Credentials,
     manager: &AuthorizationManager,
@@ -122,7 +126,7 @@ async fn scopes(
     scopes
 }
 
-/// As whom we ask: as the client that was configured, by our document, or registered just now.
+/// Returns the OAuth client: the configured one, our metadata document, or a newly registered one.
 async fn client(
     credentials: &Credentials,
     manager: &mut AuthorizationManager,
@@ -146,7 +150,7 @@ async fn client(
     }
 }
 
-/// Shows the page, waits for the answer, and trades it for a token, which the manager keeps in our store.
+/// Shows the page, waits for the code, and exchanges it for a token, which the manager saves in our store.
 async fn finish(
     credentials: &Credentials,
     browser: &dyn Browser,
@@ -162,7 +166,7 @@ async fn finish(
         let answer = callback.answer(state.clone());
         let server = shown_place(credentials.server.as_str());
         let shown = browser.open(&server, &page);
-        // The answer may come before the browser says that it has shown the page.
+        // The callback may arrive before the browser reports that it has shown the page.
         let (answer, ()) =
             futures::try_join!(async { answer.await.map_err(HttpError::login_failed) }, async {
                 shown.await.map_err(HttpError::login_failed)
@@ -182,41 +186,41 @@ async fn finish(
     Ok(())
 }
 
-/// Time that a starter has to report a failure.
+/// Time limit for the opener to report a failure.
 const START_TIME: Duration = Duration::from_secs(3);
 
-/// Shows pages to a person.
+/// Shows pages to the user.
 #[async_trait]
 pub trait Browser: Send + Sync {
-    /// Shows the person the page where they log in to a server. Returns when it is shown: what the person does there
-    /// comes back in another way.
+    /// Shows the login page of a server. Returns when it is shown; the outcome of the login arrives on the
+    /// callback.
     ///
     /// # Errors
     ///
-    /// The page cannot be shown; the login ends with that error.
+    /// Fails if the page cannot be shown, which ends the login.
     async fn open(&self, server: &str, url: &Url) -> ToolResult<()>;
 }
 
-/// The browser that the system starts for a URL.
+/// The default browser of the system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemBrowser;
 
-/// The program that opens a URL.
+/// Program that opens a URL.
 const STARTER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
 impl SystemBrowser {
-    /// Shows a page of any scheme, so its address must not come from others.
+    /// Opens a URL of any scheme. It must not come from an untrusted source.
     ///
     /// # Errors
     ///
-    /// The starter cannot be run or reports a failure.
+    /// Fails if the opener cannot be run or reports a failure.
     pub async fn show(&self, url: &Url) -> Result<(), String> {
         let mut spec = ProcessSpec::new(STARTER);
         spec.arg(url.as_str()).stdin(Stream::Null).stdout(Stream::Null).stderr(Stream::Null);
         match goose_process::start_detached(&spec, START_TIME).await {
             Ok(Some(status)) if !status.success() => Err(format!("`{STARTER}`: {status}")),
             Err(error) => Err(format!("`{STARTER}`: {error}")),
-            // A program that still runs is the browser itself.
+            // An opener that still runs is the browser itself.
             _ => Ok(()),
         }
     }
@@ -226,48 +230,48 @@ impl SystemBrowser {
 impl Browser for SystemBrowser {
     async fn open(&self, server: &str, url: &Url) -> ToolResult<()> {
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(unshown(server, "its address is not of the web"));
+            return Err(browser_error(server, "its address is neither http nor https"));
         }
-        self.show(url).await.map_err(|reason| unshown(server, &reason))
+        self.show(url).await.map_err(|reason| browser_error(server, &reason))
     }
 }
 
-fn unshown(server: &str, reason: &str) -> ToolError {
+fn browser_error(server: &str, reason: &str) -> ToolError {
     ToolError::ExecutionError(format!(
-        "The login page of `{server}` could not be shown: {reason}. Log in where there is a browser, or set an \
-         `Authorization` header for the server."
+        "The login page of `{server}` could not be shown: {reason}. Log in on a machine with a browser, or \
+         set an `Authorization` header for the server."
     ))
 }
 
-/// The path that the browser is sent to.
+/// Path of the callback.
 const PATH: &str = "/callback";
 
-/// Time that the page with the outcome has to reach the browser.
+/// Time limit for sending the final page to the browser.
 const PAGE_TIME: Duration = Duration::from_secs(2);
 
-/// The longest query that is read.
+/// Maximum length of a query.
 const MAX_QUERY: usize = 16 << 10;
 
-const DONE: &str = "You are logged in. You can close this page and go back to goose.";
-const FAILED: &str = "The login did not work. Go back to goose to see why.";
-const STRANGE: &str = "This is not the login that goose waits for.";
+const DONE: &str = "You are logged in. You can close this page and return to goose.";
+const FAILED: &str = "The login failed. Return to goose to see why.";
+const UNEXPECTED: &str = "goose does not wait for this login.";
 
-/// The parameters that the browser brought.
-pub(super) struct Answer {
+/// Parameters of a successful callback.
+pub(super) struct AuthorizationCode {
     pub(super) code: String,
     pub(super) issuer: Option<String>,
 }
 
-/// Listens until it is dropped.
+/// Listener for the browser's callback.
 pub(super) struct Callback {
     port: u16,
     listener: TcpListener,
 }
 
-/// State of the page: the value that marks our login, and the channel of the waiting login.
+/// State of the callback page: the `state` of our login, and the channel to it.
 struct CallbackServer {
     state: String,
-    waiting: Mutex<Option<oneshot::Sender<Result<Answer, String>>>>,
+    waiting: Mutex<Option<oneshot::Sender<Result<AuthorizationCode, String>>>>,
 }
 
 impl Callback {
@@ -280,11 +284,11 @@ impl Callback {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// The answer that carries the state; anything else is ignored. An error is what the login server said.
-    pub(super) async fn answer(self, state: String) -> Result<Answer, String> {
+    /// Waits for the callback with our `state`; all others are ignored. An error is the login server's.
+    pub(super) async fn answer(self, state: String) -> Result<AuthorizationCode, String> {
         let (sender, receiver) = oneshot::channel();
-        let desk = Arc::new(CallbackServer { state, waiting: Mutex::new(Some(sender)) });
-        let router = Router::new().route(PATH, get(receive)).with_state(desk);
+        let server = Arc::new(CallbackServer { state, waiting: Mutex::new(Some(sender)) });
+        let router = Router::new().route(PATH, get(receive)).with_state(server);
         let closing = CancellationToken::new();
         let serving = axum::serve(self.listener, router)
             .with_graceful_shutdown(closing.clone().cancelled_owned())
@@ -303,25 +307,25 @@ impl Callback {
     }
 }
 
-async fn receive(State(desk): State<Arc<CallbackServer>>, uri: Uri) -> Response {
+async fn receive(State(server): State<Arc<CallbackServer>>, uri: Uri) -> Response {
     let query = uri.query().filter(|query| query.len() <= MAX_QUERY).unwrap_or_default();
     let find = |name: &str| {
         let mut pairs = form_urlencoded::parse(query.as_bytes());
         pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
     };
-    if find("state").as_deref() != Some(&desk.state) {
-        return page(StatusCode::BAD_REQUEST, STRANGE);
+    if find("state").as_deref() != Some(&server.state) {
+        return page(StatusCode::BAD_REQUEST, UNEXPECTED);
     }
     let result = match (find("code"), find("error")) {
         (_, Some(error)) => Err(refusal(&error, find("error_description").as_deref())),
-        (Some(code), None) => Ok(Answer { code, issuer: find("iss") }),
-        (None, None) => return page(StatusCode::BAD_REQUEST, STRANGE),
+        (Some(code), None) => Ok(AuthorizationCode { code, issuer: find("iss") }),
+        (None, None) => return page(StatusCode::BAD_REQUEST, UNEXPECTED),
     };
-    let Some(waiting) = desk.waiting.lock().take() else {
-        return page(StatusCode::GONE, STRANGE);
+    let Some(waiting) = server.waiting.lock().take() else {
+        return page(StatusCode::GONE, UNEXPECTED);
     };
     let text = if result.is_ok() { DONE } else { FAILED };
-    // The waiting login may have ended.
+    // The login may have timed out.
     let _ = waiting.send(result);
     page(StatusCode::OK, text)
 }
@@ -334,7 +338,7 @@ fn refusal(error: &str, description: Option<&str>) -> String {
     }
 }
 
-/// A page that says one of our sentences, and nothing that came from outside.
+/// Returns a page with one of our texts, and nothing from outside.
 fn page(status: StatusCode, text: &'static str) -> Response {
     const HEADERS: [(HeaderName, HeaderValue); 5] = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),

@@ -1,8 +1,8 @@
-//! Logging in to servers that want it: OAuth 2.1 with a browser, tokens that are kept, renewed and widened.
+//! Logins at servers by URL: OAuth 2.1 with a browser; tokens are stored, renewed, and extended by scopes.
 //!
-//! - [`OAuth`]: how to log in, for all servers;
-//! - `credentials`: the login at one server, one at a time and shared by all who wait for it;
-//! - `login`: the way through the browser; `url_policy`: challenges of servers, and where secrets may travel;
+//! - [`OAuth`]: settings for all servers;
+//! - `credentials`: the login at one server, shared by all connections that wait for it;
+//! - `login`: the login with a browser; `url_policy`: challenges, and where secrets may be sent;
 //! - `store`: logins in memory and in files.
 
 mod credentials;
@@ -28,48 +28,48 @@ use super::clock::LoginClock;
 pub(super) use credentials::Credentials;
 pub use login::{Browser, SystemBrowser};
 pub use store::{FileTokenStore, MemoryTokenStore, StoredLogin, TokenStore};
-pub(super) use url_policy::{Challenge, is_private_way};
+pub(super) use url_policy::{Challenge, is_confidential};
 
-/// Time that a person has to log in.
+/// Default time limit of a login.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The way to log in to servers that want it.
+/// Login settings and state for servers by URL.
 ///
-/// Logins are kept in a [`TokenStore`] and used again. Where a new one is needed, a [`Browser`] shows the server's page
-/// to a person; without a browser only what the store has is used. Clones share everything.
+/// Logins are kept in a [`TokenStore`] and reused. For a new one, a [`Browser`] shows the login page; without
+/// a browser, only stored logins are used. Clones share their state.
 #[derive(Clone)]
 pub struct OAuth {
     settings: Arc<OAuthSettings>,
-    /// One login at a time for each server.
+    /// Locks by server, for one login at a time.
     login_locks: Arc<Mutex<HashMap<String, Arc<LoginLock>>>>,
     clock: Arc<LoginClock>,
     is_connected: Arc<AtomicBool>,
 }
 
-/// Settings of a login. See [`OAuth::with`].
+/// Settings of logins. See [`OAuth::with`].
 #[derive(Clone)]
 pub struct OAuthSettings {
-    /// The store of logins.
+    /// Store of logins.
     pub store: Arc<dyn TokenStore>,
-    /// Shows the login page. Without one, only stored logins are used.
+    /// Browser for the login page. Without one, only stored logins are used.
     pub browser: Option<Arc<dyn Browser>>,
-    /// The URL of the document that describes this program, for login servers that read such documents.
+    /// URL of our client metadata document, for login servers that support such documents.
     pub client_metadata_url: Option<String>,
-    /// The id and the secret of a client that was registered by hand. The id is shown to the login server of each server
-    /// that this is used for; the secret only to the first one that each server names, or to the `issuer`.
+    /// Id and secret of a client that was registered by hand. Every login server sees the id; the secret is
+    /// sent only to the first login server that a server names, or to `issuer`.
     pub client: Option<(String, Option<String>)>,
-    /// The only login server that is used, whatever else a server names.
+    /// The only login server that may be used.
     pub issuer: Option<String>,
-    /// The port of the loopback interface that waits for the browser; 0 is any free one.
+    /// Loopback port of the callback; 0 means any free port.
     pub redirect_port: u16,
-    /// The scopes to ask for; if empty, those that the server names.
+    /// Scopes to ask for; if empty, those that the server names.
     pub scopes: Vec<String>,
-    /// Time that a person has to log in; five minutes by default.
+    /// Time limit of a login; five minutes by default.
     pub timeout: Duration,
 }
 
 impl OAuth {
-    /// Keeps logins in a store. No person is asked to log in until there is a browser.
+    /// Creates settings with a store and no browser.
     pub fn new(store: Arc<dyn TokenStore>) -> Self {
         let settings = OAuthSettings {
             store,
@@ -100,12 +100,12 @@ impl OAuth {
         self.with(|it| it.browser = Some(browser))
     }
 
-    /// The same for one connection, which has its own clock and has yet to be made.
+    /// Returns a copy for one connection, with its own clock.
     pub(super) fn for_connection(&self) -> Self {
         Self { clock: Arc::default(), is_connected: Arc::default(), ..self.clone() }
     }
 
-    /// Connecting is over. From now on only requests with a caller show a login page.
+    /// Marks the connection as established: from now on, only requests of a caller may show a login page.
     pub(super) fn connected(&self) {
         self.is_connected.store(true, Ordering::Release);
     }
@@ -129,7 +129,7 @@ impl OAuth {
 }
 
 impl std::fmt::Debug for OAuth {
-    /// Shows nothing that is secret.
+    /// Omits secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OAuth")
             .field("client_id", &self.settings.client.as_ref().map(|(id, _)| id))

@@ -1,4 +1,4 @@
-//! Stores for logins: in memory, and in files that only their owner can read.
+//! Stores of logins: in memory, and in files that only their owner can read.
 
 use std::{
     collections::HashMap,
@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-/// A token that ends sooner than this is renewed before it is used.
+/// Remaining lifetime below which a token is renewed before use.
 const LEEWAY_SECS: u64 = 30;
 
-/// A login at a server: tokens, and the client that they were given to. It is for that server only.
+/// A login at one server: its tokens, and the client that they were issued to.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct StoredLogin {
     pub(super) credentials: StoredCredentials,
@@ -30,7 +30,7 @@ pub struct StoredLogin {
 }
 
 impl std::fmt::Debug for StoredLogin {
-    /// Shows nothing that is secret.
+    /// Omits secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StoredLogin")
             .field("client_id", &self.credentials.client_id)
@@ -40,7 +40,7 @@ impl std::fmt::Debug for StoredLogin {
     }
 }
 
-/// The part of a token response that we read.
+/// The members of a token response that we use.
 #[derive(Deserialize)]
 pub(super) struct Token {
     pub(super) access_token: String,
@@ -54,7 +54,7 @@ impl StoredLogin {
         serde_json::from_value(response).ok()
     }
 
-    /// Returns whether the token can be used for a while.
+    /// Returns whether the token does not expire soon.
     pub(super) fn is_fresh(&self, token: &Token) -> bool {
         let (Some(lasts), Some(since)) = (token.expires_in, self.credentials.token_received_at) else {
             return true;
@@ -63,36 +63,37 @@ impl StoredLogin {
         since.saturating_add(lasts) > now.saturating_add(LEEWAY_SECS)
     }
 
-    /// Returns whether all of some scopes were granted.
+    /// Returns whether all of the scopes were granted.
     pub(super) fn grants(&self, scope: &str) -> bool {
         scope.split_whitespace().all(|one| self.credentials.granted_scopes.iter().any(|it| it == one))
     }
 }
 
-/// Keeps logins by the URL of their server.
+/// Store of logins by server URL.
 ///
 /// # Errors
 ///
-/// All methods fail where the store cannot be read or written, and say what to do about it.
+/// All methods fail if the store cannot be read or written, and say what to do about it.
 #[async_trait]
 pub trait TokenStore: Send + Sync {
-    /// The login at a server, as it is now.
+    /// Loads the current login at a server.
     async fn load(&self, server: &Url) -> ToolResult<Option<StoredLogin>>;
 
-    /// Keeps a login in place of the one before.
+    /// Saves a login, and replaces an earlier one.
     async fn save(&self, server: &Url, login: &StoredLogin) -> ToolResult<()>;
 
-    /// Forgets the login at a server.
+    /// Removes the login at a server.
     async fn clear(&self, server: &Url) -> ToolResult<()>;
 
-    /// Keeps others who share the store from renewing the same login at the same time, as long as the result lives.
+    /// Locks a login until the result is dropped, so that processes that share the store do not renew it at
+    /// once.
     async fn lock(&self, server: &Url) -> ToolResult<Option<Box<dyn Send>>> {
         let _ = server;
         Ok(None)
     }
 }
 
-/// Keeps logins until it is dropped.
+/// Store that lasts as long as the process.
 #[derive(Default)]
 pub struct MemoryTokenStore {
     logins: Mutex<HashMap<Url, StoredLogin>>,
@@ -116,40 +117,40 @@ impl TokenStore for MemoryTokenStore {
     }
 }
 
-/// The URL that a server's login is kept under.
+/// Returns the URL under which a server's login is stored.
 pub(super) fn key(server: &Url) -> Url {
     let mut key = server.clone();
     key.set_fragment(None);
-    // Only URLs without a host refuse these, and they have neither.
+    // Fails only for URLs without a host, which have neither.
     let _ = key.set_username("");
     let _ = key.set_password(None);
     key
 }
 
-/// Attempts to get the lock of another process that renews the same login, and the pause between them.
+/// Attempts to lock a login that another process renews, and the pause between them.
 const LOCK_TRIES: u32 = 300;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
-/// The largest file that is read.
+/// Maximum size of a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Keeps each login in a file of its own.
+/// Store with one file per login.
 ///
-/// The folder has mode 0700 and the files 0600. A file is replaced as a whole, so it is never half written, and read
-/// again each time it is used, so that processes can share the folder.
+/// The folder has mode 0700, the files 0600. Files are replaced atomically and read again for each use, so
+/// processes can share the folder.
 pub struct FileTokenStore {
     folder: PathBuf,
 }
 
-/// Contents of a file. The server's name is for people, and guards against a mix-up.
+/// Contents of a file. The file name is a hash, so the server is repeated for people and as a check.
 #[derive(Serialize, Deserialize)]
-struct Page {
+struct LoginFile {
     server: Url,
     login: StoredLogin,
 }
 
 impl FileTokenStore {
-    /// Keeps logins in a folder, which is made when it is needed.
+    /// Creates a store in a folder, which is created when needed.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
@@ -169,14 +170,17 @@ impl TokenStore for FileTokenStore {
 
     async fn save(&self, server: &Url, login: &StoredLogin) -> ToolResult<()> {
         let (path, folder) = (self.path(server, "json"), self.folder.clone());
-        let page = serde_json::to_vec_pretty(&Page { server: server.clone(), login: login.clone() })?;
-        blocking(move || write(&folder, &path, &page).map_err(|error| failed("write", &path, &error))).await
+        let page = serde_json::to_vec_pretty(&LoginFile { server: server.clone(), login: login.clone() })?;
+        blocking(move || write(&folder, &path, &page).map_err(|error| store_error("write", &path, &error)))
+            .await
     }
 
     async fn clear(&self, server: &Url) -> ToolResult<()> {
         let path = self.path(server, "json");
         blocking(move || match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", &path, &error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(store_error("remove", &path, &error))
+            }
             _ => Ok(()),
         })
         .await
@@ -184,16 +188,16 @@ impl TokenStore for FileTokenStore {
 
     async fn lock(&self, server: &Url) -> ToolResult<Option<Box<dyn Send>>> {
         let path = self.path(server, "lock");
-        let mut file = open_lock(&self.folder, &path).map_err(|error| failed("lock", &path, &error))?;
+        let mut file = open_lock(&self.folder, &path).map_err(|error| store_error("lock", &path, &error))?;
         for _ in 0..LOCK_TRIES {
-            match FileLock::try_new(file).map_err(|error| failed("lock", &path, &error))? {
+            match FileLock::try_new(file).map_err(|error| store_error("lock", &path, &error))? {
                 Ok(lock) => return Ok(Some(Box::new(lock))),
                 Err(busy) => file = busy,
             }
             tokio::time::sleep(LOCK_PAUSE).await;
         }
         let error = io::Error::new(io::ErrorKind::TimedOut, "another process holds it");
-        Err(failed("lock", &path, &error))
+        Err(store_error("lock", &path, &error))
     }
 }
 
@@ -206,14 +210,15 @@ fn read(path: &Path, server: &Url) -> ToolResult<Option<StoredLogin>> {
     {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed("read", path, &error)),
+        Err(error) => return Err(store_error("read", path, &error)),
     };
-    // What serde says could repeat what is in the file.
+    // serde's message could quote the secrets in the file.
     let unreadable = || io::Error::new(io::ErrorKind::InvalidData, "it is not a login");
-    let page: Page = serde_json::from_slice(&text).map_err(|_| failed("read", path, &unreadable()))?;
+    let page: LoginFile =
+        serde_json::from_slice(&text).map_err(|_| store_error("read", path, &unreadable()))?;
     if page.server != *server {
         let other = io::Error::new(io::ErrorKind::InvalidData, "it is for another server");
-        return Err(failed("read", path, &other));
+        return Err(store_error("read", path, &other));
     }
     Ok(Some(page.login))
 }
@@ -224,23 +229,23 @@ fn within_cap(length: u64) -> io::Result<()> {
 }
 
 fn write(folder: &Path, path: &Path, page: &[u8]) -> io::Result<()> {
-    make(folder)?;
+    create_folder(folder)?;
     AtomicFile::new(path).synced().write(page)
 }
 
 fn open_lock(folder: &Path, path: &Path) -> io::Result<File> {
-    make(folder)?;
+    create_folder(folder)?;
     let file = open_lock_file(path)?;
     set_mode(path, 0o600)?;
     Ok(file)
 }
 
-fn make(folder: &Path) -> io::Result<()> {
+fn create_folder(folder: &Path) -> io::Result<()> {
     create_private_dir(folder)?;
     set_mode(folder, 0o700)
 }
 
-/// Corrects the mode of a file or folder that was there before.
+/// Corrects the mode of an existing file or folder.
 fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     if fs::metadata(path)?.permissions().mode() & 0o777 == mode {
         return Ok(());
@@ -248,7 +253,7 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
-fn failed(what: &str, path: &Path, error: &io::Error) -> ToolError {
+fn store_error(what: &str, path: &Path, error: &io::Error) -> ToolError {
     ToolError::ExecutionError(format!(
         "Could not {what} the login in `{}`: {error}. Repair or remove that file, then log in again.",
         path.display()

@@ -1,4 +1,4 @@
-//! Addresses that a login may use, and the challenges of servers that want one.
+//! Challenges of servers that require a login, and the addresses that secrets may be sent to.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -7,16 +7,16 @@ use url::{Host, Url};
 
 use crate::client::http_error::HttpError;
 
-/// A request that was refused for want of a login (HTTP 401) or of a scope (403).
+/// A request that was refused for lack of a login (HTTP 401) or of a scope (HTTP 403).
 #[derive(Clone)]
 pub(in crate::client) struct Challenge {
-    /// The server's explanation.
+    /// `WWW-Authenticate` header of the response.
     pub(in crate::client) header: Option<String>,
-    /// The token that was not enough.
+    /// Token that was rejected.
     pub(in crate::client) rejected: Option<String>,
-    /// The scope that is wanted.
+    /// Scope that is missing.
     pub(in crate::client) scope: Option<String>,
-    /// Logins that had failed when the request was made. One that failed since is the answer to this, too.
+    /// Number of failed logins when the request was made. A later failure answers this challenge, too.
     pub(super) failures: u64,
 }
 
@@ -25,7 +25,7 @@ impl Challenge {
         Self { header, rejected, scope: None, failures: 0 }
     }
 
-    /// A refusal that a wider login can help: only one that names the scope.
+    /// Returns the challenge of a 403 response, if it names the missing scope: only then a login can help.
     pub(in crate::client) fn scope(
         header: Option<String>,
         rejected: Option<String>,
@@ -36,14 +36,14 @@ impl Challenge {
         Some(Self { header, rejected, scope: Some(scope), failures: 0 })
     }
 
-    /// The same for a request that was made after so many failed logins.
-    pub(in crate::client) fn after(self, failures: u64) -> Self {
+    /// Sets the number of failed logins when the request was made.
+    pub(in crate::client) fn with_failures(self, failures: u64) -> Self {
         Self { failures, ..self }
     }
 
-    /// The error where there is nothing to log in with.
-    pub(in crate::client) fn unanswered(&self, server: &Url) -> HttpError {
-        if !is_private_way(server) {
+    /// Returns the error if OAuth is not set up.
+    pub(in crate::client) fn error_without_oauth(&self, server: &Url) -> HttpError {
+        if !is_confidential(server) {
             return HttpError::LoginUnsafe;
         }
         match &self.scope {
@@ -54,8 +54,8 @@ impl Challenge {
         }
     }
 
-    /// The error if no caller waits who could log in.
-    pub(in crate::client) fn unattended(&self) -> HttpError {
+    /// Returns the error if no caller waits who could log in.
+    pub(in crate::client) fn error_without_caller(&self) -> HttpError {
         let hint =
             "The request was made in the background, so no login page was shown; the next call shows it.";
         match &self.scope {
@@ -66,8 +66,8 @@ impl Challenge {
         }
     }
 
-    /// The error if no person can be asked.
-    pub(super) fn unseen(&self) -> HttpError {
+    /// Returns the error if there is no browser.
+    pub(super) fn error_without_browser(&self) -> HttpError {
         match &self.scope {
             None => HttpError::LoginNeeded { hint: "There is no browser here to log in with.".to_owned() },
             Some(scope) => HttpError::Forbidden(format!(
@@ -76,22 +76,22 @@ impl Challenge {
         }
     }
 
-    /// The error where a login did not help.
-    pub(in crate::client) fn in_vain(&self) -> HttpError {
+    /// Returns the error if a login did not help.
+    pub(in crate::client) fn error_after_login(&self) -> HttpError {
         match &self.scope {
             None => {
                 HttpError::LoginFailed("the server refuses the token that was just issued for it".to_owned())
             }
             Some(scope) => HttpError::Forbidden(format!(
-                ": it wants the scope `{scope}` although the login has it or cannot get it. Ask the owner of the \
-                 server for access"
+                ": it requires the scope `{scope}`, which the login has or cannot get. Ask the owner \
+                 of the server for access"
             )),
         }
     }
 }
 
-/// Returns whether what is sent there is encrypted, or stays on this machine.
-pub(in crate::client) fn is_private_way(url: &Url) -> bool {
+/// Returns whether a request to a URL is encrypted, or stays on this machine.
+pub(in crate::client) fn is_confidential(url: &Url) -> bool {
     match (url.scheme(), url.host()) {
         ("https", Some(_)) => true,
         ("http", Some(host)) => is_loopback(&host),
@@ -99,13 +99,13 @@ pub(in crate::client) fn is_private_way(url: &Url) -> bool {
     }
 }
 
-/// Tokens and secrets travel encrypted, or stay on this machine.
+/// Checks that the login server's endpoints are encrypted, or on this machine.
 pub(super) fn check(metadata: &AuthorizationMetadata) -> Result<(), HttpError> {
     let registration = metadata.registration_endpoint.as_ref();
     for endpoint in
         [&metadata.authorization_endpoint, &metadata.token_endpoint].into_iter().chain(registration)
     {
-        if !is_private_way(&Url::parse(endpoint).map_err(HttpError::login_failed)?) {
+        if !is_confidential(&Url::parse(endpoint).map_err(HttpError::login_failed)?) {
             return Err(HttpError::login_failed(format!(
                 "the login server's address `{endpoint}` is not https"
             )));
@@ -122,8 +122,8 @@ fn is_loopback(host: &Host<&str>) -> bool {
     }
 }
 
-/// Returns whether a server is on this machine or in a private network, and so may have its login server there. One whose name
-/// has a public address too is not.
+/// Returns whether a server is on this machine or in a private network, and so may have its login server
+/// there. A name that also has a public address is not.
 pub(super) async fn is_internal(server: &Url) -> bool {
     match server.host() {
         Some(host) if is_loopback(&host) => true,
@@ -146,7 +146,8 @@ fn is_internal_address(address: IpAddr) -> bool {
     }
 }
 
-/// Addresses between a provider and its customers (100.64.0.0/10), which company networks use too.
+/// Returns whether an address is in 100.64.0.0/10, between a provider and its customers, which company
+/// networks use too.
 fn is_shared(address: Ipv4Addr) -> bool {
     let [first, second, ..] = address.octets();
     first == 100 && (64..128).contains(&second)
@@ -193,7 +194,7 @@ mod tests {
             ("http://10.0.0.1/", false),
             ("http://localhost.example.com/", false),
         ] {
-            assert_eq!(is_private_way(&Url::parse(url)?), is_private, "{url}");
+            assert_eq!(is_confidential(&Url::parse(url)?), is_private, "{url}");
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Sends messages as often as it takes: waits where the server is busy, logs in where it wants that.
+//! Sends messages over HTTP, and retries when the server is busy or requires a login.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -41,23 +41,24 @@ use crate::{
 };
 
 type Headers = HashMap<HeaderName, HeaderValue>;
-type Failed = StreamableHttpError<HttpError>;
+type ClientError = StreamableHttpError<HttpError>;
 
-/// The client of one server. Clones are the same client.
+/// HTTP client of one server. Clones share its state.
 #[derive(Clone)]
 pub(in crate::client) struct HttpClient {
     inner: reqwest::Client,
     url: Url,
     credentials: Option<Credentials>,
-    greeting: Arc<Greeting>,
+    handshake: Arc<HandshakeState>,
     listening: Arc<SseReady>,
-    unanswered: LostResponses,
+    streamed: StreamedCalls,
     ends: CancellationToken,
 }
 
-/// A greeting has little time, a person has not: a login is not done within it, but noted here and done after it.
+/// State of the handshake. A login takes longer than a handshake may, so its challenge is kept here, and the
+/// login happens between two attempts.
 #[derive(Default)]
-struct Greeting {
+struct HandshakeState {
     is_over: AtomicBool,
     challenge: Mutex<Option<Challenge>>,
 }
@@ -68,25 +69,25 @@ impl HttpClient {
             inner,
             url: url.clone(),
             credentials,
-            greeting: Arc::default(),
+            handshake: Arc::default(),
             listening: Arc::default(),
-            unanswered: LostResponses::default(),
+            streamed: StreamedCalls::default(),
             ends: CancellationToken::new(),
         }
     }
 
-    /// The same client, whose waiting ends with `ends`.
-    pub(super) fn for_transport(&self, ends: &CancellationToken, unanswered: &LostResponses) -> Self {
-        Self { ends: ends.clone(), unanswered: unanswered.clone(), ..self.clone() }
+    /// Returns the client for one transport; its waits end with `ends`.
+    pub(super) fn for_transport(&self, ends: &CancellationToken, streamed: &StreamedCalls) -> Self {
+        Self { ends: ends.clone(), streamed: streamed.clone(), ..self.clone() }
     }
 
-    pub(super) fn greeted(&self) {
-        self.greeting.is_over.store(true, Ordering::Release);
+    pub(super) fn end_handshake(&self) {
+        self.handshake.is_over.store(true, Ordering::Release);
     }
 
-    /// The login that the greeting failed for, if it did.
+    /// Returns the challenge that failed the handshake.
     pub(super) fn take_challenge(&self) -> Option<Challenge> {
-        self.greeting.challenge.lock().take()
+        self.handshake.challenge.lock().take()
     }
 
     async fn token(&self) -> Result<Option<String>, HttpError> {
@@ -96,7 +97,7 @@ impl HttpClient {
         }
     }
 
-    async fn deliver(&self, post: Post<'_>) -> Result<StreamableHttpPostResponse, Failed> {
+    async fn deliver(&self, post: Post<'_>) -> Result<StreamableHttpPostResponse, ClientError> {
         let effect = Effect::from_message(post.message);
         if let Some(session) = post.session.as_ref().filter(|_| effect == Effect::Possible) {
             self.listening.wait(session).await;
@@ -107,7 +108,7 @@ impl HttpClient {
             let token = self.token().await?;
             match post.send(&self.inner, token.as_deref()).await? {
                 Outcome::Answer(answer) => {
-                    self.unanswered.note(post.message, &answer);
+                    self.streamed.note(post.message, &answer);
                     return Ok(answer);
                 }
                 Outcome::SessionGone => return Err(StreamableHttpError::SessionExpired),
@@ -126,18 +127,18 @@ impl HttpClient {
                     return Err(HttpError::Unsure(format!("it answered {}", busy.status)).into());
                 }
                 Outcome::Unauthorized(header) => {
-                    self.log_in(Challenge::login(header, token).after(failures), &mut logins).await?;
+                    self.log_in(Challenge::login(header, token).with_failures(failures), &mut logins).await?;
                 }
                 Outcome::Forbidden(header, text) => {
                     let challenge = Challenge::scope(header, token, &self.url);
                     let challenge = challenge.ok_or_else(|| HttpError::forbidden(&text))?;
-                    self.log_in(challenge.after(failures), &mut logins).await?;
+                    self.log_in(challenge.with_failures(failures), &mut logins).await?;
                 }
             }
         }
     }
 
-    /// Waits before the next try and counts it, unless there were enough.
+    /// Waits before the next attempt. Fails with `error` if there were too many.
     async fn wait(&self, tries: u32, pause: Duration, error: HttpError) -> Result<u32, HttpError> {
         if tries >= TRIES {
             return Err(error);
@@ -146,22 +147,24 @@ impl HttpClient {
         Ok(tries + 1)
     }
 
-    async fn log_in(&self, challenge: Challenge, logins: &mut AuthAttempts) -> Result<(), Failed> {
-        let Some(credentials) = &self.credentials else { return Err(challenge.unanswered(&self.url).into()) };
-        // A new token without a person is quick.
+    async fn log_in(&self, challenge: Challenge, logins: &mut AuthAttempts) -> Result<(), ClientError> {
+        let Some(credentials) = &self.credentials else {
+            return Err(challenge.error_without_oauth(&self.url).into());
+        };
+        // First without the user: a refresh is quick.
         if logins.may_renew() && self.unless_ended(credentials.renew(&challenge)).await?? {
             return Ok(());
         }
         if !logins.allow(&challenge) {
-            return Err(challenge.in_vain().into());
+            return Err(challenge.error_after_login().into());
         }
-        if !self.greeting.is_over.load(Ordering::Acquire) {
+        if !self.handshake.is_over.load(Ordering::Acquire) {
             let header = challenge.header.clone().unwrap_or_default();
-            *self.greeting.challenge.lock() = Some(challenge);
+            *self.handshake.challenge.lock() = Some(challenge);
             return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(header)));
         }
         if credentials.is_connected() && !logins.has_caller {
-            return Err(challenge.unattended().into());
+            return Err(challenge.error_without_caller().into());
         }
         Ok(self.unless_ended(credentials.log_in(&challenge)).await??)
     }
@@ -174,7 +177,8 @@ impl HttpClient {
 impl StreamableHttpClient for HttpClient {
     type Error = HttpError;
 
-    // Both methods that read events cap them at `MAX_LINE_BYTES`, so rmcp's variants with a cap lead here.
+    // Both methods that read events cap them at `MAX_LINE_BYTES`, so rmcp's default variants with a cap may
+    // call these.
     async fn post_message(
         &self,
         _uri: Arc<str>,
@@ -182,7 +186,7 @@ impl StreamableHttpClient for HttpClient {
         session: Option<Arc<str>>,
         _auth_header: Option<String>,
         headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
+    ) -> Result<StreamableHttpPostResponse, ClientError> {
         self.deliver(Post { url: &self.url, message: &message, session, headers }).await
     }
 
@@ -192,12 +196,13 @@ impl StreamableHttpClient for HttpClient {
         session_id: Arc<str>,
         _auth_header: Option<String>,
         custom_headers: Headers,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), ClientError> {
         let token = self.token().await?;
-        self.inner.delete_session(uri, session_id, token, custom_headers).await.map_err(own)
+        self.inner.delete_session(uri, session_id, token, custom_headers).await.map_err(from_reqwest)
     }
 
-    /// No caller waits for this stream: it takes the token that there is, or can be had without a person.
+    /// Opens the stream of a session. No caller waits for it, so it uses a stored or refreshed token, and no
+    /// login.
     async fn get_stream(
         &self,
         uri: Arc<str>,
@@ -205,7 +210,7 @@ impl StreamableHttpClient for HttpClient {
         last_event_id: Option<String>,
         _auth_header: Option<String>,
         headers: Headers,
-    ) -> Result<BoxedSseResponse, Failed> {
+    ) -> Result<BoxedSseResponse, ClientError> {
         let open = async |token: Option<String>| {
             let (uri, session, last) = (Arc::clone(&uri), session.clone(), last_event_id.clone());
             let (headers, limit) = (headers.clone(), MAX_LINE_BYTES);
@@ -216,13 +221,14 @@ impl StreamableHttpClient for HttpClient {
             (Err(StreamableHttpError::AuthRequired(refused)), Some(credentials)) => {
                 let challenge = Challenge::login(Some(refused.www_authenticate_header), token);
                 match self.unless_ended(credentials.renew(&challenge)).await? {
-                    Ok(true) => open(self.token().await?).await.map_err(own),
-                    // As an error of ours, so that it is tried again: a login may succeed meanwhile.
-                    Ok(false) => Err(challenge.unattended().into()),
+                    Ok(true) => open(self.token().await?).await.map_err(from_reqwest),
+                    // Not `AuthRequired`, which rmcp does not retry: a login of another request may succeed
+                    // meanwhile.
+                    Ok(false) => Err(challenge.error_without_caller().into()),
                     Err(error) => Err(error.into()),
                 }
             }
-            (stream, _) => stream.map_err(own),
+            (stream, _) => stream.map_err(from_reqwest),
         };
         if let Some(session) = session.filter(|_| last_event_id.is_none()) {
             self.listening.began(session);
@@ -231,8 +237,8 @@ impl StreamableHttpClient for HttpClient {
     }
 }
 
-/// An error of the client inside as ours.
-fn own(error: StreamableHttpError<reqwest::Error>) -> Failed {
+/// Converts an error of the inner client.
+fn from_reqwest(error: StreamableHttpError<reqwest::Error>) -> ClientError {
     match error {
         StreamableHttpError::Client(error) => HttpError::unreachable(&error).into(),
         StreamableHttpError::ServerDoesNotSupportSse => StreamableHttpError::ServerDoesNotSupportSse,
@@ -244,13 +250,13 @@ fn own(error: StreamableHttpError<reqwest::Error>) -> Failed {
     }
 }
 
-/// Wider logins that one message may lead to.
+/// Logins for more scopes that one message may cause.
 const MAX_WIDENINGS: u32 = 2;
 
-/// The logins that one message, or one greeting, has led to.
+/// Logins that one message or handshake has caused.
 #[derive(Default)]
 pub(super) struct AuthAttempts {
-    /// True if a caller waits for the answer, and can be asked to log in for it.
+    /// True if a caller waits who can be asked to log in.
     pub(super) has_caller: bool,
     renewed: bool,
     logged_in: bool,
@@ -266,7 +272,7 @@ impl AuthAttempts {
         !std::mem::replace(&mut self.renewed, true)
     }
 
-    /// Decides if a person is asked: once for a login, a few times for a wider one.
+    /// Returns whether the user may be asked: once for a login, a few times for more scopes.
     pub(super) fn allow(&mut self, challenge: &Challenge) -> bool {
         if challenge.scope.is_none() {
             return !std::mem::replace(&mut self.logged_in, true);
@@ -276,8 +282,8 @@ impl AuthAttempts {
     }
 }
 
-/// Calls and what else a caller asks for. Lists are read again in the background, and all else that we send is our own
-/// business.
+/// Returns whether a caller waits for the response. Lists are read in the background, and other messages are
+/// sent by ourselves.
 fn has_caller(message: &ClientJsonRpcMessage) -> bool {
     let ClientJsonRpcMessage::Request(request) = message else { return false };
     let is_asked_for = matches!(
@@ -289,18 +295,18 @@ fn has_caller(message: &ClientJsonRpcMessage) -> bool {
     is_asked_for || request.request.extensions().get::<Route>().is_some()
 }
 
-/// rmcp's mark of the error for a request whose stream ended without an answer.
+/// Key that rmcp adds to the error of a request whose stream ended without a response.
 const LOST_MARK: &str = "io.modelcontextprotocol/transportClosed";
 
-/// rmcp's error text for requests of a session that is over.
+/// Start of rmcp's error for requests of a session that has ended.
 const SESSION_OVER: &str = "streamable HTTP session was re-initialized";
 
-/// The calls of one transport whose answer is to come as a stream.
+/// Calls of one transport whose response arrives on a stream.
 #[derive(Clone, Default)]
-pub(super) struct LostResponses(Arc<Mutex<HashSet<RequestId>>>);
+pub(super) struct StreamedCalls(Arc<Mutex<HashSet<RequestId>>>);
 
-impl LostResponses {
-    /// Remembers a call whose answer is yet to come.
+impl StreamedCalls {
+    /// Records a call whose response is still to come.
     pub(super) fn note(&self, message: &ClientJsonRpcMessage, answer: &StreamableHttpPostResponse) {
         let ClientJsonRpcMessage::Request(request) = message else { return };
         let is_answered = matches!(answer, StreamableHttpPostResponse::Json(..));
@@ -309,7 +315,7 @@ impl LostResponses {
         }
     }
 
-    /// Forgets a call that was dropped.
+    /// Removes a cancelled call.
     pub(super) fn note_cancelled(&self, message: &ClientJsonRpcMessage) {
         if let ClientJsonRpcMessage::Notification(notification) = message
             && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
@@ -319,8 +325,9 @@ impl LostResponses {
         }
     }
 
-    /// The server's message; the loss of a call's answer in our words.
-    pub(super) fn heard(&self, mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+    /// Removes the call of a response. A lost response becomes an error that warns against repeating the
+    /// call.
+    pub(super) fn note_received(&self, mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
         let id = match &message {
             ServerJsonRpcMessage::Response(response) => Some(&response.id),
             ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
@@ -332,7 +339,7 @@ impl LostResponses {
             && is_lost(&error.error)
         {
             let lost = HttpError::Unsure("its answer broke off".to_owned());
-            error.error = ErrorData::internal_error(format!("The server could not be heard: {lost}."), None);
+            error.error = ErrorData::internal_error(format!("The response was lost: {lost}."), None);
         }
         message
     }
@@ -343,24 +350,24 @@ fn is_lost(error: &ErrorData) -> bool {
         || error.message.starts_with(SESSION_OVER)
 }
 
-/// Time that a call waits for a server to open the stream. It waits only once.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time limit for a server to open the stream. Only the first call of a session waits.
+const STREAM_WAIT: Duration = Duration::from_secs(1);
 
-/// The session that we listen to.
+/// Session whose stream is open. A call before that could lose its progress and questions.
 #[derive(Default)]
 pub(super) struct SseReady(watch::Sender<Option<Arc<str>>>);
 
 impl SseReady {
-    /// The server opened the stream of a session, or said that it has none.
+    /// Records that the server opened the stream of a session, or has none.
     pub(super) fn began(&self, session: Arc<str>) {
         self.0.send_replace(Some(session));
     }
 
-    /// Waits until we listen to a session.
+    /// Waits until the stream of a session is open.
     pub(super) async fn wait(&self, session: &Arc<str>) {
         let mut state = self.0.subscribe();
         let began = state.wait_for(|current| current.as_ref() == Some(session));
-        let in_time = tokio::time::timeout(PATIENCE, began).await.is_ok();
+        let in_time = tokio::time::timeout(STREAM_WAIT, began).await.is_ok();
         if !in_time {
             self.began(Arc::clone(session));
         }

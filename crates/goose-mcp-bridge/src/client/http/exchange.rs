@@ -1,4 +1,4 @@
-//! One message to a server and its answer. Nothing is read without a cap.
+//! One message to a server and its response. Everything is read with a cap.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -24,10 +24,10 @@ use url::Url;
 use super::retry::Busy;
 use crate::{client::http_error::HttpError, depth_limit, line_io::MAX_LINE_BYTES};
 
-/// Bytes of an error's body that are read.
+/// Maximum size of an error body.
 const MAX_ERROR_BYTES: usize = 16 << 10;
 
-/// Headers that are ours to set.
+/// Headers that the protocol sets.
 const RESERVED: [&str; 3] = ["accept", "mcp-session-id", "last-event-id"];
 
 /// A message to send.
@@ -38,27 +38,29 @@ pub(super) struct Post<'a> {
     pub(super) headers: HashMap<HeaderName, HeaderValue>,
 }
 
-/// The outcome of sending a message.
+/// Outcome of sending a message.
 #[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and none is kept")]
 pub(super) enum Outcome {
     Answer(StreamableHttpPostResponse),
-    /// The session is over (HTTP 404).
+    /// The session has ended (HTTP 404).
     SessionGone,
-    /// The server wants a login, or another one.
+    /// The server requires a login, with its challenge.
     Unauthorized(Option<String>),
-    /// The server wants more than the login allows.
+    /// The server requires more scopes, with its challenge and explanation.
     Forbidden(Option<String>, String),
     Busy(Busy),
     /// Nothing listens at the address.
     Refused(HttpError),
-    /// The connection broke; whether the message had arrived is not known.
+    /// The connection broke; the message may have arrived.
     Broken(HttpError),
 }
 
 impl Post<'_> {
+    /// Sends the message once.
+    ///
     /// # Errors
     ///
-    /// All that is no [`Outcome`] to react to.
+    /// Fails if no [`Outcome`] describes the response.
     pub(super) async fn send(
         &self,
         client: &reqwest::Client,
@@ -133,11 +135,11 @@ impl Post<'_> {
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let body = capped(response, MAX_LINE_BYTES).await?;
-        let body = depth_limit::list_of_tools(&body).unwrap_or(body);
+        let body = depth_limit::trim_tool_list(&body).unwrap_or(body);
         let wants_answer = self.request_id().is_some();
         match serde_json::from_slice(&body) {
             Ok(message) if kind == Kind::Json => Ok(StreamableHttpPostResponse::Json(message, session)),
-            // What needs no answer was taken, whatever the server says besides.
+            // A message that needs no response was accepted, whatever the body contains.
             _ if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
             Ok::<ServerJsonRpcMessage, _>(_) => Err(HttpError::unreadable(&"its type is not JSON", &body)),
             Err(error) if error.is_eof() && !body.is_empty() => Err(HttpError::BrokenOff(error.to_string())),
@@ -145,7 +147,7 @@ impl Post<'_> {
         }
     }
 
-    /// An error of JSON-RPC is an answer, whatever the status.
+    /// Reads an error response. A JSON-RPC error is a valid response with any status.
     async fn read_error(&self, response: reqwest::Response) -> Result<StreamableHttpPostResponse, HttpError> {
         let (status, kind) = (response.status(), kind(response.headers()));
         let text = error_text(response).await;
@@ -154,7 +156,7 @@ impl Post<'_> {
             _ => None,
         };
         if let Some(id) = self.discovers().filter(|_| status.is_client_error()) {
-            // An older server that does not know the newer greeting: its answer often lacks the id.
+            // Older servers do not know `server/discover`, and often answer without the id.
             let refused = || ErrorData::invalid_request(format!("HTTP {status}: {text}"), None);
             let error = error.map_or_else(refused, |error| error.error);
             return Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error, Some(id)), None));
@@ -205,7 +207,7 @@ fn challenge(headers: &HeaderMap) -> Option<String> {
     values().find(bearer).or_else(|| values().next()).map(str::to_owned)
 }
 
-/// The body, unless it is larger than allowed.
+/// Reads a body, unless it is too large.
 async fn capped(mut response: reqwest::Response, limit: usize) -> Result<Vec<u8>, HttpError> {
     if response.content_length().is_some_and(|length| length > limit as u64) {
         return Err(HttpError::TooLarge);
@@ -220,7 +222,7 @@ async fn capped(mut response: reqwest::Response, limit: usize) -> Result<Vec<u8>
     Ok(body)
 }
 
-/// The beginning of an error's body.
+/// Reads the start of an error body.
 async fn error_text(mut response: reqwest::Response) -> String {
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {
@@ -232,7 +234,7 @@ async fn error_text(mut response: reqwest::Response) -> String {
     String::from_utf8_lossy(&body).into_owned()
 }
 
-/// The events of an answer. One that is too large ends the stream with an error for the request that it answers.
+/// Reads the events of a response. An oversized event ends the stream with an error for its request.
 pub(super) fn read(
     response: reqwest::Response,
     limit: usize,
@@ -256,9 +258,9 @@ pub(super) fn read(
     events.map(answered).boxed()
 }
 
-/// An event whose list of tools nests too deep, without what does.
+/// Trims a tool list that nests too deep.
 fn readable(mut event: Sse) -> Sse {
-    let cut = event.data.as_ref().and_then(|data| depth_limit::list_of_tools(data.as_bytes()));
+    let cut = event.data.as_ref().and_then(|data| depth_limit::trim_tool_list(data.as_bytes()));
     if let Some(text) = cut.and_then(|cut| String::from_utf8(cut).ok()) {
         event.data = Some(text);
     }
@@ -271,18 +273,18 @@ fn is_too_large(error: &SseError) -> bool {
 }
 
 fn too_large(request: Option<&RequestId>) -> Option<Sse> {
-    let text = format!("The server could not be heard: {}.", HttpError::TooLarge);
+    let text = format!("The response was lost: {}.", HttpError::TooLarge);
     let error = ServerJsonRpcMessage::error(ErrorData::internal_error(text, None), Some(request?.clone()));
     Some(Sse::default().data(serde_json::to_string(&error).ok()?))
 }
 
-/// A body that is read chunk by chunk, until an event is larger than allowed.
+/// A body that is read in chunks, until an event is too large.
 struct Body {
     response: reqwest::Response,
     gauge: Gauge,
 }
 
-/// Measures events: all lines since the last empty one, without comments.
+/// Measures events: the lines since the last empty one, without comments.
 struct Gauge {
     limit: usize,
     event: usize,

@@ -1,7 +1,7 @@
-//! Reaching a server by URL.
+//! Servers by URL.
 //!
-//! - `client`: sends a message as often as it takes, logs in where the server wants that, and remembers lost answers;
-//! - `exchange`: one message and its answer or stream of events, read with caps; `retry`: when to send it again.
+//! - `client`: sends messages, retries them, and requests logins;
+//! - `exchange`: one message and its response or event stream; `retry`: when to send a message again.
 
 mod client;
 mod exchange;
@@ -23,7 +23,7 @@ use rmcp::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 use url::Url;
 
-use self::client::{AuthAttempts, HttpClient, LostResponses};
+use self::client::{AuthAttempts, HttpClient, StreamedCalls};
 use super::{
     auth::{self, Credentials},
     http_error::HttpError,
@@ -31,18 +31,18 @@ use super::{
 };
 use crate::line_io::MAX_LINE_BYTES;
 
-/// Attempts to reopen a broken stream of events, and the longest pause between them.
+/// Attempts to reopen a broken event stream, and the longest pause between them.
 const STREAM_TRIES: usize = 10;
 const LONGEST_STREAM_PAUSE: Duration = Duration::from_secs(30);
 
-/// Messages of one connection that may wait for their answers at the same time.
+/// Requests of one connection that may be in flight.
 const MAX_OPEN_REQUESTS: usize = 256;
 
-/// Time that an unused connection is kept. Many servers close theirs after five seconds, and a message that crosses with
-/// that is lost.
+/// Time that an unused connection is kept. Many servers close theirs after five seconds, and a message sent
+/// at that moment is lost.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
-/// A server's URL with all that its connection needs; makes a transport for each greeting.
+/// Configuration of a server by URL; creates a transport for each handshake.
 pub(super) struct HttpTarget {
     url: Url,
     headers: HashMap<HeaderName, HeaderValue>,
@@ -52,21 +52,23 @@ pub(super) struct HttpTarget {
 }
 
 impl HttpTarget {
+    /// Creates the configuration of a connection.
+    ///
     /// # Errors
     ///
-    /// A URL that is none or not of the web, headers that cannot be sent, no TLS.
+    /// Fails for an invalid URL, invalid headers, or missing TLS.
     pub(super) fn new(url: &str, options: &ConnectOptions) -> Result<Self, HttpError> {
         let url = parse(url)?;
         let headers = headers(options)?;
-        // A header that the user wrote wins over any login, and no token travels unprotected.
+        // A configured header takes precedence over a login, and tokens are not sent unencrypted.
         let oauth = options.oauth.as_ref().filter(|_| !headers.contains_key(&AUTHORIZATION));
-        let oauth = oauth.filter(|_| auth::is_private_way(&url));
+        let oauth = oauth.filter(|_| auth::is_confidential(&url));
         let credentials = oauth.map(|oauth| oauth.credentials(&url));
         let client = HttpClient::new(http_client()?, &url, credentials.clone());
         Ok(Self { url, headers, client, credentials, logins: AuthAttempts::default() })
     }
 
-    /// The URL as it may be shown.
+    /// Returns the URL without secrets.
     pub(super) fn shown(&self) -> String {
         shown_place(self.url.as_str())
     }
@@ -79,37 +81,39 @@ impl HttpTarget {
         let mut backoff = ExponentialBackoff::default();
         (backoff.max_times, backoff.max_delay) = (Some(STREAM_TRIES), Some(LONGEST_STREAM_PAUSE));
         config.retry_config = std::sync::Arc::new(backoff);
-        let (ends, unanswered) = (CancellationToken::new(), LostResponses::default());
-        let client = self.client.for_transport(&ends, &unanswered);
+        let (ends, streamed) = (CancellationToken::new(), StreamedCalls::default());
+        let client = self.client.for_transport(&ends, &streamed);
         let inner = StreamableHttpClientTransport::with_client(client, config);
-        HttpTransport { inner, unanswered, _ends: ends.drop_guard() }
+        HttpTransport { inner, streamed, _ends: ends.drop_guard() }
     }
 
-    /// Logs in where the greeting failed for want of it. `false` if that was not the reason.
+    /// Logs in if the handshake failed for lack of a login. Returns `false` if it failed for another reason.
     ///
     /// # Errors
     ///
-    /// The login failed.
+    /// Fails if the login fails.
     pub(super) fn log_in(&mut self) -> BoxFuture<'_, Result<bool, HttpError>> {
         Box::pin(async {
             match (&self.credentials, self.client.take_challenge()) {
-                (Some(_), Some(challenge)) if !self.logins.allow(&challenge) => Err(challenge.in_vain()),
+                (Some(_), Some(challenge)) if !self.logins.allow(&challenge) => {
+                    Err(challenge.error_after_login())
+                }
                 (Some(credentials), Some(challenge)) => credentials.log_in(&challenge).await.map(|()| true),
                 _ => Ok(false),
             }
         })
     }
 
-    /// From now on a request that needs a login waits for it.
-    pub(super) fn greeted(&self) {
-        self.client.greeted();
+    /// Ends the handshake: from now on, a request that needs a login waits for it.
+    pub(super) fn end_handshake(&self) {
+        self.client.end_handshake();
     }
 }
 
-/// The transport of one greeting and what follows. What its client waits for ends with it.
+/// Transport of one handshake and its session. Pending waits of the client end with it.
 pub(super) struct HttpTransport {
     inner: StreamableHttpClientTransport<HttpClient>,
-    unanswered: LostResponses,
+    streamed: StreamedCalls,
     _ends: DropGuard,
 }
 
@@ -120,13 +124,13 @@ impl Transport<RoleClient> for HttpTransport {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        self.unanswered.note_cancelled(&message);
+        self.streamed.note_cancelled(&message);
         self.inner.send(message)
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let message = self.inner.receive().await?;
-        Some(self.unanswered.heard(message))
+        Some(self.streamed.note_received(message))
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
@@ -153,8 +157,8 @@ fn headers(options: &ConnectOptions) -> Result<HashMap<HeaderName, HeaderValue>,
     options.headers.iter().map(parse).collect()
 }
 
-/// Connections are kept between calls, and no redirect is followed: it could carry our headers to another host. TLS is
-/// rustls with ring, unless the program has chosen a provider already.
+/// Creates the HTTP client. Redirects are not followed, because they could carry our headers to another host.
+/// TLS is rustls with ring, unless the program has installed a provider.
 fn http_client() -> Result<reqwest::Client, HttpError> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = reqwest::Client::builder()

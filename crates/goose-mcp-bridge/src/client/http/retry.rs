@@ -1,29 +1,29 @@
-//! When a message may be sent again, and after which pause.
+//! Rules for sending a message again, and the pauses in between.
 
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
 
-/// Attempts to send a message.
+/// Maximum attempts to send a message.
 pub(super) const TRIES: u32 = 3;
 
-/// The pause before the second try; it doubles for each further one.
+/// Pause before the second attempt; it doubles for each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// The longest that a server can make us wait.
+/// Longest pause, even if the server asks for more.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// A server that could not do it now.
+/// A response that asks to try again later.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Busy {
     pub(super) status: StatusCode,
-    /// The pause that the server asks for, where it does.
+    /// Pause that the server asks for.
     retry_after: Option<Duration>,
 }
 
 impl Busy {
-    /// Returns whether an answer says so.
+    /// Returns `Some` if the response asks to try again later.
     pub(super) fn read(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
         let is_busy = matches!(
             status,
@@ -35,7 +35,7 @@ impl Busy {
         is_busy.then(|| Self { status, retry_after: retry_after(headers) })
     }
 
-    /// Returns whether the server says that it did nothing with the message.
+    /// Returns whether the server certainly did not process the message.
     fn was_refused(self) -> bool {
         match self.status {
             StatusCode::TOO_MANY_REQUESTS => true,
@@ -44,7 +44,7 @@ impl Busy {
         }
     }
 
-    /// Returns whether a message may be sent again.
+    /// Returns whether a message with this effect may be sent again.
     pub(super) fn allows(self, effect: Effect) -> bool {
         effect == Effect::None || self.was_refused()
     }
@@ -54,13 +54,13 @@ impl Busy {
     }
 }
 
-/// The pause after so many tries.
+/// Returns the pause after a number of attempts.
 pub(super) fn pause(tries: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(8)).min(LONGEST_PAUSE)
 }
 
-/// The seconds that a server names. A date counts as "later": it is some seconds ahead in good servers, and we wait as
-/// long as we do at most.
+/// Parses `Retry-After`. A date is not parsed and means the longest pause, because it is rarely further
+/// ahead.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty() {
@@ -69,12 +69,12 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     value.ends_with("GMT").then_some(LONGEST_PAUSE)
 }
 
-/// The effect that a message may have.
+/// Effect of a message that was possibly processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Doing it twice is doing it once.
+    /// Processing it twice has the same effect as once.
     None,
-    /// It may have been done even though the answer did not arrive.
+    /// It may have an effect even if the response was lost.
     Possible,
 }
 

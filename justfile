@@ -11,6 +11,7 @@ test *ARGS:
 check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
+    scripts/check-features
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
 # Format the code

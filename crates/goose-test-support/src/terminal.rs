@@ -10,7 +10,7 @@ use std::{
     path::Path,
     process::{Child, ExitStatus},
     sync::Arc,
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -24,6 +24,8 @@ use vt100::Parser;
 
 /// Time that a test waits for something to appear; busy machines are slow.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Time that the output before the end of a program takes to appear. A process that it has left keeps the terminal open.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// Pause between two looks.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// Lines above the screen that are kept.
@@ -34,6 +36,7 @@ pub struct Terminal {
     child: Child,
     pty: Arc<Pty>,
     screen: Arc<Mutex<Parser>>,
+    reader: JoinHandle<()>,
 }
 
 impl Terminal {
@@ -67,11 +70,11 @@ impl Terminal {
         let (rows, columns) = (rows.context("rows")?, columns.context("columns")?);
         let screen = Arc::new(Mutex::new(Parser::new(rows, columns, SCROLLBACK)));
         let pty = Arc::new(pty);
-        thread::spawn({
+        let reader = thread::spawn({
             let (pty, screen) = (Arc::clone(&pty), Arc::clone(&screen));
             move || follow(&pty, &screen)
         });
-        Ok(Self { child, pty, screen })
+        Ok(Self { child, pty, screen, reader })
     }
 
     /// The program's process id.
@@ -136,7 +139,7 @@ impl Terminal {
         Ok(self.child.try_wait()?.is_some())
     }
 
-    /// Waits until the program ends.
+    /// Waits until the program ends. Its last output is on the screen then.
     ///
     /// # Errors
     ///
@@ -145,11 +148,19 @@ impl Terminal {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
             if let Some(status) = self.child.try_wait()? {
+                self.wait_for_last_output();
                 return Ok(status);
             }
             thread::sleep(INTERVAL);
         }
         bail!("the program has not ended after {PATIENCE:?}:\n{}", self.screen())
+    }
+
+    fn wait_for_last_output(&self) {
+        let end = Instant::now() + LAST_OUTPUT;
+        while !self.reader.is_finished() && Instant::now() < end {
+            thread::sleep(INTERVAL);
+        }
     }
 }
 

@@ -64,6 +64,10 @@ eval-local-set SET *ARGS:
 accept-ui:
     TRYBUILD=overwrite cargo test -p goose-extension --test suite ui
 
+# Accept new help texts, screens and other snapshots, after reading how they differ
+accept-snapshots *ARGS:
+    INSTA_UPDATE=always cargo test --workspace {{ARGS}}
+
 # Everything that CI does
 ci:
     .ci/run

@@ -14,6 +14,8 @@ mod endings;
 mod faults;
 mod guided;
 mod help;
+#[cfg(feature = "local")]
+mod help_texts;
 mod info;
 #[cfg(feature = "local")]
 mod inside;

@@ -329,14 +329,3 @@ fn ctrl_c_keeps_what_has_come() -> anyhow::Result<()> {
     assert_eq!(fs::read(file(&home))?, model());
     Ok(())
 }
-
-#[test]
-fn every_command_has_examples() -> anyhow::Result<()> {
-    let home = home()?;
-    assert_eq!(home.run(&["models"])?.stdout, home.run(&["models", "--help"])?.stdout);
-    for command in ["list", "pull", "verify", "remove", "use"] {
-        let run = home.run(&["models", command, "--help"])?;
-        ensure!(run.code == Some(0) && run.stdout.contains("\nExamples:\n"), "{run:?}");
-    }
-    Ok(())
-}

@@ -163,17 +163,3 @@ fn a_file_that_cannot_be_read_is_said_and_everything_is_asked() -> anyhow::Resul
     assert_eq!(test(&home, "ls")?["verdicts"]["auto"], "ask");
     Ok(())
 }
-
-#[test]
-fn help_has_examples() -> anyhow::Result<()> {
-    let home = Home::new()?;
-    assert_eq!(home.run(&["permissions"])?.stdout, home.run(&["permissions", "--help"])?.stdout);
-    for command in ["list", "explain", "test"] {
-        let run = home.run(&["permissions", command, "--help"])?;
-        for expected in ["\nExamples:\n", "--mode", "--dir"] {
-            ensure!(run.stdout.contains(expected), "no `{expected}` in:\n{}", run.stdout);
-        }
-    }
-    ensure!(home.run(&["completion", "bash"])?.stdout.contains("permissions"));
-    Ok(())
-}

@@ -27,7 +27,7 @@ fn exported(id: &str, name: Option<&str>, question: &str) -> Value {
 }
 
 /// A home with two conversations.
-fn with_two() -> anyhow::Result<Home> {
+pub(crate) fn with_two() -> anyhow::Result<Home> {
     let home = Home::new()?;
     for (id, name, question) in
         [("20261101_1", None, "Which bird is it?"), ("20261102_1", Some("ports"), "Which ports are open?")]

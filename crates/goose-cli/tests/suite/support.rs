@@ -42,16 +42,25 @@ impl Home {
         Ok(Self { folder: tempfile::tempdir()? })
     }
 
-    /// A home with a `config.yaml`. `{home}`, `{faulty_server}` and `{kitchen_sink}` in it are replaced by paths.
+    /// A home whose path is short and has the same length on all machines, for commands that wrap their lines.
+    pub(crate) fn with_short_path() -> anyhow::Result<Self> {
+        Ok(Self { folder: tempfile::tempdir_in("/tmp")? })
+    }
+
+    /// A home with a `config.yaml`.
     pub(crate) fn with_config(yaml: &str) -> anyhow::Result<Self> {
-        let home = Self::new()?;
-        let mut yaml = yaml.replace("{home}", &home.path().display().to_string());
+        Self::new()?.configured(yaml)
+    }
+
+    /// The same home with a `config.yaml`. `{home}`, `{faulty_server}` and `{kitchen_sink}` in it are replaced by paths.
+    pub(crate) fn configured(self, yaml: &str) -> anyhow::Result<Self> {
+        let mut yaml = yaml.replace("{home}", &self.path().display().to_string());
         for program in ["faulty_server", "kitchen_sink"] {
             yaml = yaml.replace(&format!("{{{program}}}"), &binary(program)?.display().to_string());
         }
-        std::fs::create_dir_all(home.path().join("config"))?;
-        std::fs::write(home.config(), yaml)?;
-        Ok(home)
+        std::fs::create_dir_all(self.path().join("config"))?;
+        std::fs::write(self.config(), yaml)?;
+        Ok(self)
     }
 
     pub(crate) fn path(&self) -> &Path {

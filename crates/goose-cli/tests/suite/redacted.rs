@@ -1,0 +1,27 @@
+//! Screens for snapshots: everything is replaced that differs between runs and machines.
+//!
+//! Ids and times are replaced by text of their length, so that columns stay aligned. A path cannot be: where a command
+//! wraps lines with a path in them, use [`Home::with_short_path`].
+
+use fancy_regex::Regex;
+use goose_test_support::Terminal;
+
+use crate::support::Home;
+
+/// Patterns and their replacements.
+const RULES: [(&str, &str); 5] = [
+    (r"\b\d{8}_(\d+)\b", "YYYYMMDD_$1"),
+    (r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b", "YYYY-MM-DD HH:MM"),
+    (r"\b127\.0\.0\.1:\d+\b", "ADDRESS"),
+    (r"\b\d+ MB free\b", "N MB free"),
+    (concat!(r"\b", env!("CARGO_PKG_VERSION"), r"\b"), "VERSION"),
+];
+
+/// The screen as it is now.
+pub(crate) fn screen(terminal: &Terminal, home: &Home) -> anyhow::Result<String> {
+    let mut text = terminal.screen().replace(&home.path().display().to_string(), "HOME");
+    for (pattern, replacement) in RULES {
+        text = Regex::new(pattern)?.replace_all(&text, replacement).into_owned();
+    }
+    Ok(text)
+}

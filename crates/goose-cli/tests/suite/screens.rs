@@ -1,0 +1,89 @@
+//! The screens of commands that answer at once, recorded. A change of wording shows here; look at it before it is accepted.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use goose_test_support::{ModelServer, Terminal};
+
+use crate::{
+    redacted::screen,
+    sessions,
+    support::{Home, UNREACHABLE_SERVERS},
+};
+
+const CONFIG: &str = "\
+GOOSE_PROVIDER: openai
+GOOSE_MODEL: gpt-4
+extensions:
+  notes: {type: stdio, name: notes, description: Keeps notes, cmd: notes, args: [--title, My notes]}
+  remote: {enabled: false, type: streamable_http, name: remote, uri: 'https://example.com/mcp'}
+  gone: {type: stdio, name: gone, cmd: no-such-program-here}
+  memory: {type: builtin, name: memory}
+";
+
+/// `goose` at a terminal, with the programs that it looks for in a folder of the home.
+fn at_terminal(home: &Home, arguments: &[&str], more: &[(&str, String)]) -> anyhow::Result<Terminal> {
+    let path = home.path().display().to_string();
+    let programs = home.path().join("bin");
+    fs::create_dir_all(&programs)?;
+    for program in ["git", "notes"].map(|name| programs.join(name)) {
+        fs::write(&program, "")?;
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    }
+    let environment = [
+        ("PATH", format!("{}:{}", programs.display(), std::env::var("PATH")?)),
+        ("GOOSE_PATH_ROOT", path.clone()),
+        ("HOME", path),
+        ("GOOSE_DISABLE_KEYRING", "1".to_owned()),
+        ("LANG", "C.UTF-8".to_owned()),
+    ];
+    let unreachable = UNREACHABLE_SERVERS.map(|(name, value)| (name, value.to_owned()));
+    let environment = environment.into_iter().chain(unreachable).chain(more.iter().cloned());
+    Terminal::start(Path::new(env!("CARGO_BIN_EXE_goose")), arguments, environment, home.path())
+}
+
+/// The screen after the end of a command. The provider can be reached and has a key.
+fn shown(home: &Home, arguments: &[&str]) -> anyhow::Result<String> {
+    let server = ModelServer::scripted([])?;
+    let more = [("OPENAI_API_KEY", "test".to_owned()), ("OPENAI_HOST", server.url())];
+    let mut terminal = at_terminal(home, arguments, &more)?;
+    terminal.wait()?;
+    screen(&terminal, home)
+}
+
+#[test]
+fn session_list() -> anyhow::Result<()> {
+    let home = sessions::with_two()?;
+    insta::assert_snapshot!(shown(&home, &["session", "list"])?);
+    Ok(())
+}
+
+#[test]
+fn extension_list() -> anyhow::Result<()> {
+    let home = Home::with_config(CONFIG)?;
+    insta::assert_snapshot!(shown(&home, &["extension", "list"])?);
+    Ok(())
+}
+
+#[test]
+fn info() -> anyhow::Result<()> {
+    let home = Home::with_config(CONFIG)?;
+    insta::assert_snapshot!(shown(&home, &["info"])?);
+    Ok(())
+}
+
+#[test]
+fn doctor() -> anyhow::Result<()> {
+    let home = Home::with_short_path()?.configured(CONFIG)?;
+    insta::assert_snapshot!(shown(&home, &["doctor"])?);
+    Ok(())
+}
+
+#[cfg(feature = "local")]
+#[test]
+fn configure() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let terminal = at_terminal(&home, &["configure"], &[])?;
+    terminal.wait_for("Provider [")?;
+    insta::assert_snapshot!(screen(&terminal, &home)?);
+    Ok(())
+}

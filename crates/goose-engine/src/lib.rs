@@ -24,8 +24,8 @@ mod tokenizer;
 pub use compute::Instructions;
 pub use error::EngineError;
 pub use generate::{
-    Ended, GenerateError, Generated, Listener, LoadOptions, LoadedModel, Prompt, Sampling, Speaker, Text,
-    Turn, forget,
+    EndReason, GenerateError, Generation, Listener, LoadOptions, LoadedModel, Prompt, Sampling, Speaker,
+    Text, Turn, forget,
 };
 pub use model::{Model, ModelFacts, ModelOptions, Sequence};
 pub use tokenizer::Tokenizer;

@@ -15,7 +15,7 @@ use goose_providers::{Lookup, LookupError, Provider, ProviderFactory, ProviderIn
 use crate::{
     model_store::{
         Catalogue, CatalogueEntry, Event, HUB_SETTING, ModelStore, ModelStoreError, Place, PullOptions,
-        Pulled, check_model,
+        PulledModel, check_model,
     },
     provider::{LoadOptions, LocalProvider, PROVIDER_NAME, ServedProvider, forget},
 };
@@ -61,7 +61,7 @@ pub trait DownloadProgress: Send + Sync {
     fn event(&self, event: &Event<'_>);
 
     /// Called when the download has ended, with the file where it succeeded.
-    fn end(self: Box<Self>, pulled: Option<&Pulled>);
+    fn end(self: Box<Self>, pulled: Option<&PulledModel>);
 }
 
 /// Downloads a model after the user has agreed.
@@ -74,7 +74,7 @@ pub async fn download(
     entry: &CatalogueEntry,
     lookup: &dyn Lookup,
     downloads: &dyn Downloads,
-) -> Result<Pulled, ModelStoreError> {
+) -> Result<PulledModel, ModelStoreError> {
     let hub = lookup.value(HUB_SETTING).map_err(|error| ModelStoreError::Setting(error.to_string()))?;
     let options = PullOptions::new(hub.as_deref())?;
     downloads.confirm(store, entry).await.map_err(ModelStoreError::Declined)?;

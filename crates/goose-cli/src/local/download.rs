@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use goose_extension::prelude::async_trait;
 use goose_local::{
     DownloadProgress, Downloads,
-    model_store::{CatalogueEntry, Event, ModelStore, Pulled, State},
+    model_store::{CatalogueEntry, Event, ModelStore, PulledModel, State},
 };
 use parking_lot::{Mutex, MutexGuard};
 
@@ -170,7 +170,7 @@ impl DownloadProgress for Progress {
         }
     }
 
-    fn end(self: Box<Self>, pulled: Option<&Pulled>) {
+    fn end(self: Box<Self>, pulled: Option<&PulledModel>) {
         self.state().is_over = true;
         let is_shown = self.view != View::Nothing;
         drop(self);

@@ -18,13 +18,13 @@ pub(crate) struct Activations {
     columns: usize,
     tokens: usize,
     values: Vec<f32>,
-    supers: Quantized,
-    smalls: Quantized,
+    supers: QuantizedBatch,
+    smalls: QuantizedBatch,
 }
 
 /// Rows of 8-bit integers with a scale for each block.
 #[derive(Default)]
-pub(crate) struct Quantized {
+pub(crate) struct QuantizedBatch {
     quants: Vec<i8>,
     scales: Vec<f32>,
     sums: Vec<i16>,
@@ -38,7 +38,7 @@ pub(crate) struct QuantizedRow<'a> {
     pub(crate) sums: &'a [i16],
 }
 
-impl Quantized {
+impl QuantizedBatch {
     fn resize(&mut self, tokens: usize, columns: usize, block: usize, sums: usize) {
         let blocks = tokens * (columns / block);
         self.quants.resize(tokens * columns, 0);

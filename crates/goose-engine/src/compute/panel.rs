@@ -6,7 +6,7 @@
 use super::block::{BlockType, Family};
 use super::instructions::Instructions;
 use super::lanes::{Kernel, Lanes, WIDTH, dispatch};
-use super::unpack::{COLUMNS, SMALLS, Scales, Unpacked, dequantize};
+use super::unpack::{COLUMNS, SMALLS, Scales, UnpackedRow, dequantize};
 
 /// Rows of a panel.
 pub(crate) const ROWS: usize = 16;
@@ -97,7 +97,7 @@ impl Kernel for Pack<'_> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, _: L::Token) {
-        let mut unpacked = Unpacked::EMPTY;
+        let mut unpacked = UnpackedRow::EMPTY;
         unpacked.take(self.kind, self.blocks);
         self.panel.pack_scales(&unpacked.scales, self.row);
         for (to, word) in self.panel.quants.iter_mut().zip(unpacked.weights.as_chunks::<4>().0) {

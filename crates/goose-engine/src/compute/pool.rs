@@ -79,9 +79,9 @@ impl Pool {
             return;
         }
         self.begin(items, &work);
-        let finish = Finish { shared: &self.shared };
+        let guard = RoundGuard { shared: &self.shared };
         self.shared.take_items(work, 0);
-        drop(finish);
+        drop(guard);
         assert!(!self.shared.panicked.swap(false, Ordering::AcqRel), "a helper thread of the model stopped");
     }
 
@@ -114,11 +114,11 @@ impl Drop for Pool {
 }
 
 /// Ends the round and waits for the helpers that are in it, also when the caller's own share panics.
-struct Finish<'a> {
+struct RoundGuard<'a> {
     shared: &'a Shared,
 }
 
-impl Drop for Finish<'_> {
+impl Drop for RoundGuard<'_> {
     fn drop(&mut self) {
         self.shared.round.fetch_and(!OPEN, Ordering::AcqRel);
         let mut spins = 0;
@@ -186,7 +186,7 @@ impl Shared {
         let mut seen = 0;
         while let Some(round) = self.enter(seen, number) {
             seen = round;
-            // SAFETY: `begin` stored it before it opened the round, and the caller's `Finish` keeps it alive until
+            // SAFETY: `begin` stored it before it opened the round, and the caller's `RoundGuard` keeps it alive until
             // this helper has left the round.
             let work = unsafe { *self.work.load(Ordering::Relaxed) };
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

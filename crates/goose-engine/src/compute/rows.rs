@@ -7,7 +7,7 @@
 use super::activations::{QuantizedRow, SUPER_SUMS};
 use super::block::{BlockType, Family, SMALL, SUPER};
 use super::lanes::{Kernel, Lanes};
-use super::unpack::{COLUMNS, SMALLS, Unpacked};
+use super::unpack::{COLUMNS, SMALLS, UnpackedRow};
 
 /// Rows of one format, one after the other, and the token they are multiplied with.
 pub(super) struct Rows<'a> {
@@ -25,7 +25,7 @@ impl Kernel for Rows<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, simd: L::Token) {
         let chunk_bytes = self.kind.row_bytes(COLUMNS);
-        let mut unpacked = Unpacked::EMPTY;
+        let mut unpacked = UnpackedRow::EMPTY;
         for (row, out) in self.rows.chunks_exact(self.row_bytes).zip(self.out) {
             *out = 0.0;
             for (chunk, blocks) in row.chunks(chunk_bytes).enumerate() {
@@ -43,7 +43,7 @@ impl Kernel for Rows<'_> {
 fn super_block<L: Lanes>(
     simd: L::Token,
     kind: BlockType,
-    row: &Unpacked,
+    row: &UnpackedRow,
     token: QuantizedRow<'_>,
     block: usize,
     before: f32,
@@ -70,7 +70,7 @@ fn super_block<L: Lanes>(
 fn small_blocks<L: Lanes>(
     simd: L::Token,
     kind: BlockType,
-    row: &Unpacked,
+    row: &UnpackedRow,
     token: QuantizedRow<'_>,
     chunk: usize,
     before: f32,

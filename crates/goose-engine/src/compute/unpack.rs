@@ -14,7 +14,7 @@ pub(crate) const SMALLS: usize = COLUMNS / SMALL;
 /// See the module's text.
 #[repr(C, align(64))]
 #[derive(Clone)]
-pub(crate) struct Unpacked {
+pub(crate) struct UnpackedRow {
     pub(crate) weights: [u8; COLUMNS],
     pub(crate) scales: Scales,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Scales {
     pub(crate) min: [f32; SMALLS],
 }
 
-impl Unpacked {
+impl UnpackedRow {
     pub(crate) const EMPTY: Self = Self { weights: [0; COLUMNS], scales: Scales::EMPTY };
 
     /// Takes the stored blocks of at most 256 columns, whole blocks of a quantized format.
@@ -91,7 +91,7 @@ pub(crate) fn dequantize(kind: BlockType, bytes: &[u8], out: &mut [f32]) {
         BlockType::F16 => values.for_each(|(b, out)| *out = half_at(b, 0)),
         BlockType::Bf16 => values.for_each(|(b, out)| *out = bf16_to_f32(u16::from_le_bytes([b[0], b[1]]))),
         _ => {
-            let mut unpacked = Unpacked::EMPTY;
+            let mut unpacked = UnpackedRow::EMPTY;
             for (blocks, out) in bytes.chunks(kind.row_bytes(COLUMNS)).zip(out.chunks_mut(COLUMNS)) {
                 unpacked.take(kind, blocks);
                 unpacked.write_numbers(kind, out);
@@ -110,7 +110,7 @@ impl Scales {
     pub(crate) const EMPTY: Self =
         Self { groups: [0; 16], mins: [0; 16], scale: [0.0; SMALLS], min: [0.0; SMALLS] };
 
-    /// As [`Unpacked::take`], the scales alone.
+    /// As [`UnpackedRow::take`], the scales alone.
     #[inline(always)]
     pub(crate) fn take(&mut self, kind: BlockType, blocks: &[u8]) {
         match kind {

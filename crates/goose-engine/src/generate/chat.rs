@@ -39,12 +39,12 @@ pub(super) enum ChatFormat {
     /// `<|user|> … </s>`: Zephyr, TinyLlama. The names of speakers are plain text.
     Zephyr { begin: Option<u32>, over: u32 },
     /// `[INST] … [/INST]`: Llama 2, Mistral and their kin.
-    Inst { begin: Option<u32>, over: Option<u32>, rules: SystemRules },
+    Inst { begin: Option<u32>, over: Option<u32>, placement: SystemPlacement },
 }
 
 /// The place of the system's words in `[INST]` formats, where they are part of the first question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SystemRules {
+pub(super) enum SystemPlacement {
     /// Between `<<SYS>>` and `<</SYS>>`, and every question begins the text anew: Llama 2.
     Fenced,
     /// Before the question: Mistral.
@@ -52,7 +52,7 @@ pub(super) enum SystemRules {
 }
 
 /// The signs that tell one format from another.
-struct Signs<'a> {
+struct FormatHints<'a> {
     /// The file's Jinja template. It is not run: its marks are looked for.
     template: Option<&'a str>,
     special: &'a dyn Fn(&str) -> Option<u32>,
@@ -66,7 +66,7 @@ impl ChatFormat {
     /// that is not known, by the vocabulary alone.
     pub(super) fn detect(tokenizer: &Tokenizer, facts: &ModelFacts) -> Self {
         let special = |name: &str| tokenizer.special(name);
-        Signs {
+        FormatHints {
             template: facts.chat_template.as_deref(),
             special: &special,
             begin: tokenizer.beginning(),
@@ -77,38 +77,38 @@ impl ChatFormat {
 
     /// The conversation up to where the model answers.
     pub(super) fn tokens(&self, tokenizer: &Tokenizer, turns: &[Turn]) -> Vec<u32> {
-        let mut page = Page::new(tokenizer);
+        let mut writer = TokenWriter::new(tokenizer);
         match self {
             Self::ChatMl { begin, start, end, has_thought } => {
-                page.maybe(*begin);
+                writer.optional(*begin);
                 for turn in turns {
-                    page.special(*start).text(&format!("{}\n", name(turn.speaker)));
-                    page.text(&turn.text).special(*end).text("\n");
+                    writer.special(*start).text(&format!("{}\n", name(turn.speaker)));
+                    writer.text(&turn.text).special(*end).text("\n");
                 }
-                page.special(*start).text("assistant\n");
+                writer.special(*start).text("assistant\n");
                 if *has_thought {
-                    page.thought();
+                    writer.thought();
                 }
             }
             Self::Headers { begin, start, end, over } => {
-                page.maybe(*begin);
+                writer.optional(*begin);
                 for turn in turns {
-                    page.special(*start).text(name(turn.speaker)).special(*end).text("\n\n");
-                    page.text(&turn.text).special(*over);
+                    writer.special(*start).text(name(turn.speaker)).special(*end).text("\n\n");
+                    writer.text(&turn.text).special(*over);
                 }
-                page.special(*start).text("assistant").special(*end).text("\n\n");
+                writer.special(*start).text("assistant").special(*end).text("\n\n");
             }
             Self::Zephyr { begin, over } => {
-                page.maybe(*begin);
+                writer.optional(*begin);
                 for turn in turns {
-                    page.text(&format!("<|{}|>\n", name(turn.speaker))).text(&turn.text);
-                    page.special(*over).text("\n");
+                    writer.text(&format!("<|{}|>\n", name(turn.speaker))).text(&turn.text);
+                    writer.special(*over).text("\n");
                 }
-                page.text("<|assistant|>\n");
+                writer.text("<|assistant|>\n");
             }
-            Self::Inst { begin, over, rules } => page.inst(turns, *begin, *over, *rules),
+            Self::Inst { begin, over, placement } => writer.inst(turns, *begin, *over, *placement),
         }
-        page.tokens()
+        writer.tokens()
     }
 }
 
@@ -120,7 +120,7 @@ fn name(speaker: Speaker) -> &'static str {
     }
 }
 
-impl Signs<'_> {
+impl FormatHints<'_> {
     fn format(&self) -> ChatFormat {
         let by_template = self.template.and_then(|template| {
             let has = |mark: &str| template.contains(mark);
@@ -158,8 +158,8 @@ impl Signs<'_> {
     fn inst(&self) -> ChatFormat {
         let begin = self.begin.or_else(|| self.special("<s>"));
         let is_fenced = self.template.is_none_or(|template| template.contains("<<SYS>>"));
-        let rules = if is_fenced { SystemRules::Fenced } else { SystemRules::Plain };
-        ChatFormat::Inst { begin, over: self.special("</s>"), rules }
+        let placement = if is_fenced { SystemPlacement::Fenced } else { SystemPlacement::Plain };
+        ChatFormat::Inst { begin, over: self.special("</s>"), placement }
     }
 }
 
@@ -168,15 +168,15 @@ const NO_THOUGHT: &str = "<think>\n\n</think>\n\n";
 
 /// Tokens as they are put down. Each text is taken by itself, so that what stands before and after it does not change its
 /// tokens; but whether it follows a mark or continues another text does, in some vocabularies.
-struct Page<'a> {
+struct TokenWriter<'a> {
     tokenizer: &'a Tokenizer,
     tokens: Vec<u32>,
-    goes_on: bool,
+    follows_text: bool,
 }
 
-impl<'a> Page<'a> {
+impl<'a> TokenWriter<'a> {
     fn new(tokenizer: &'a Tokenizer) -> Self {
-        Self { tokenizer, tokens: Vec::new(), goes_on: false }
+        Self { tokenizer, tokens: Vec::new(), follows_text: false }
     }
 
     fn tokens(self) -> Vec<u32> {
@@ -185,23 +185,23 @@ impl<'a> Page<'a> {
 
     fn text(&mut self, text: &str) -> &mut Self {
         if !text.is_empty() {
-            let tokens = match self.goes_on {
+            let tokens = match self.follows_text {
                 true => self.tokenizer.encode_continuation(text),
                 false => self.tokenizer.encode(text),
             };
             self.tokens.extend(tokens);
-            self.goes_on = true;
+            self.follows_text = true;
         }
         self
     }
 
     fn special(&mut self, token: u32) -> &mut Self {
         self.tokens.push(token);
-        self.goes_on = false;
+        self.follows_text = false;
         self
     }
 
-    fn maybe(&mut self, token: Option<u32>) -> &mut Self {
+    fn optional(&mut self, token: Option<u32>) -> &mut Self {
         if let Some(token) = token {
             self.special(token);
         }
@@ -229,24 +229,24 @@ impl<'a> Page<'a> {
     }
 
     /// The system's words are part of the first question.
-    fn inst(&mut self, turns: &[Turn], begin: Option<u32>, over: Option<u32>, rules: SystemRules) {
+    fn inst(&mut self, turns: &[Turn], begin: Option<u32>, over: Option<u32>, placement: SystemPlacement) {
         let mut system = String::new();
         for turn in turns {
-            match (turn.speaker, rules) {
-                (Speaker::System, SystemRules::Fenced) => {
+            match (turn.speaker, placement) {
+                (Speaker::System, SystemPlacement::Fenced) => {
                     system = format!("<<SYS>>\n{}\n<</SYS>>\n\n", turn.text);
                 }
-                (Speaker::System, SystemRules::Plain) => system = format!("{}\n\n", turn.text),
+                (Speaker::System, SystemPlacement::Plain) => system = format!("{}\n\n", turn.text),
                 (Speaker::User, _) => {
-                    if rules == SystemRules::Fenced || self.tokens.is_empty() {
-                        self.maybe(begin);
+                    if placement == SystemPlacement::Fenced || self.tokens.is_empty() {
+                        self.optional(begin);
                     }
                     let said = std::mem::take(&mut system) + &turn.text;
                     self.question(&said);
                 }
                 (Speaker::Model, _) => {
-                    let blank = if self.goes_on { " " } else { "" };
-                    self.text(&format!("{blank}{}", turn.text)).maybe(over);
+                    let blank = if self.follows_text { " " } else { "" };
+                    self.text(&format!("{blank}{}", turn.text)).optional(over);
                 }
             }
         }
@@ -260,7 +260,7 @@ mod tests {
     fn format(template: Option<&str>, vocabulary: &[&str], begin: Option<u32>) -> ChatFormat {
         let special =
             |name: &str| vocabulary.iter().position(|token| *token == name).map(|token| token as u32);
-        Signs { template, special: &special, begin, thinks: false }.format()
+        FormatHints { template, special: &special, begin, thinks: false }.format()
     }
 
     const CHAT_ML: [&str; 2] = ["<|im_start|>", "<|im_end|>"];
@@ -280,13 +280,13 @@ mod tests {
     #[test]
     fn older_formats_are_told_apart_by_their_templates() {
         let old = ["<unk>", "<s>", "</s>"];
-        let inst = |rules| ChatFormat::Inst { begin: Some(1), over: Some(2), rules };
+        let inst = |placement| ChatFormat::Inst { begin: Some(1), over: Some(2), placement };
         let zephyr = ChatFormat::Zephyr { begin: Some(1), over: 2 };
         assert_eq!(format(Some("{{ '<|user|>\n' + message + eos_token }}"), &old, Some(1)), zephyr);
-        assert_eq!(format(Some("[INST] <<SYS>>"), &old, Some(1)), inst(SystemRules::Fenced));
-        assert_eq!(format(Some("[INST] {{ message }} [/INST]"), &old, Some(1)), inst(SystemRules::Plain));
-        assert_eq!(format(None, &old, None), inst(SystemRules::Fenced));
+        assert_eq!(format(Some("[INST] <<SYS>>"), &old, Some(1)), inst(SystemPlacement::Fenced));
+        assert_eq!(format(Some("[INST] {{ message }} [/INST]"), &old, Some(1)), inst(SystemPlacement::Plain));
+        assert_eq!(format(None, &old, None), inst(SystemPlacement::Fenced));
         // Its marks are in the template but not in the vocabulary.
-        assert_eq!(format(Some("<|im_start|>"), &old, None), inst(SystemRules::Plain));
+        assert_eq!(format(Some("<|im_start|>"), &old, None), inst(SystemPlacement::Plain));
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     chat::{ChatFormat, Turn},
     grammar::{GenerateError, Grammar, Vocabulary},
-    run::{Generated, Writing},
+    run::{Generation, Generator},
     sample::{Sampler, Sampling},
     state_cache::{StateCache, common_prefix},
     template,
@@ -48,7 +48,7 @@ pub enum Text {
 #[derive(Debug, Clone)]
 pub struct Prompt {
     /// True for a prompt that leaves the current conversation as it is.
-    pub is_apart: bool,
+    pub is_detached: bool,
     /// The text to continue.
     pub text: Text,
     /// The grammar of the answer, in the notation of Lark; none for free text.
@@ -79,7 +79,7 @@ pub struct LoadedModel {
     format: ChatFormat,
     sequence: Sequence,
     /// The prompt that was last read apart from the conversation.
-    apart: Sequence,
+    detached: Sequence,
     vocabulary: Option<Vocabulary>,
     cache: Option<StateCache>,
     capacity: usize,
@@ -99,7 +99,7 @@ impl LoadedModel {
         Ok(Self {
             format: ChatFormat::detect(model.tokenizer(), model.info()),
             sequence: Sequence::new(Arc::clone(&model), capacity)?,
-            apart: Sequence::new(Arc::clone(&model), capacity)?,
+            detached: Sequence::new(Arc::clone(&model), capacity)?,
             model,
             vocabulary: None,
             cache,
@@ -143,19 +143,19 @@ impl LoadedModel {
         &mut self,
         prompt: Prompt,
         listener: &mut dyn Listener,
-    ) -> Result<Generated, GenerateError> {
-        let is_apart = prompt.is_apart;
-        if is_apart {
-            std::mem::swap(&mut self.sequence, &mut self.apart);
+    ) -> Result<Generation, GenerateError> {
+        let is_detached = prompt.is_detached;
+        if is_detached {
+            std::mem::swap(&mut self.sequence, &mut self.detached);
         }
         let generated = self.write(prompt, listener);
-        if is_apart {
-            std::mem::swap(&mut self.sequence, &mut self.apart);
+        if is_detached {
+            std::mem::swap(&mut self.sequence, &mut self.detached);
         }
         generated
     }
 
-    fn write(&mut self, prompt: Prompt, listener: &mut dyn Listener) -> Result<Generated, GenerateError> {
+    fn write(&mut self, prompt: Prompt, listener: &mut dyn Listener) -> Result<Generation, GenerateError> {
         if prompt.grammar.is_some() {
             self.prepare_grammars()?;
         }
@@ -170,24 +170,24 @@ impl LoadedModel {
                 (template::tokens(template, self.model.tokenizer(), messages, tools)?, Vec::new())
             }
         };
-        let (known, read) = self.read_known(&opening, &tokens, listener)?;
+        let (cached, read) = self.read_opening(&opening, &tokens, listener)?;
         let first = |text: &str| self.model.tokenizer().encode_continuation(text).first().copied();
-        let writing = Writing {
+        let generator = Generator {
             model: &self.model,
             sequence: &mut self.sequence,
             grammar,
             sampler: Sampler::new(prompt.sampling),
             favoured: prompt.favoured.and_then(|(text, by)| Some((first(text)?, by))),
             max_tokens: prompt.max_tokens.min(self.capacity.saturating_sub(tokens.len())),
-            begun: Vec::new(),
+            partial: Vec::new(),
         };
-        let (ended, output) = writing.write(&tokens, read, listener)?;
-        Ok(Generated { ended, input: tokens.len(), known, output })
+        let (end, output) = generator.write(&tokens, read, listener)?;
+        Ok(Generation { end, input: tokens.len(), cached, output })
     }
 
     /// Recalls what is known of the conversation, from memory or from the cache, and reads the opening, which is kept for
     /// other runs. Returns how many tokens were known, and how many are read.
-    fn read_known(
+    fn read_opening(
         &mut self,
         opening: &[u32],
         tokens: &[u32],

@@ -23,6 +23,6 @@ mod template;
 pub use chat::{Speaker, Turn};
 pub use grammar::GenerateError;
 pub use loaded::{Listener, LoadOptions, LoadedModel, Prompt, Text};
-pub use run::{Ended, Generated};
+pub use run::{EndReason, Generation};
 pub use sample::Sampling;
 pub use state_cache::forget;

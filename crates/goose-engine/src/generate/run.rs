@@ -1,4 +1,4 @@
-//! [`Writing`]: the loop of one answer: feed what is new, choose a token, hand out its bytes, until the end.
+//! [`Generator`]: the loop of one answer: feed what is new, choose a token, hand out its bytes, until the end.
 
 use super::{
     grammar::{GenerateError, Grammar},
@@ -9,32 +9,32 @@ use crate::{EngineError, Model, Sequence};
 
 /// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum EndReason {
     /// It is complete.
     Complete,
     /// It may not get longer.
-    TooLong,
+    TokenLimit,
     /// It only repeated itself.
-    GoesRound,
+    Repetition,
     /// It was cancelled.
     Cancelled,
 }
 
 /// The outcome of an answer.
 #[derive(Debug, Clone, Copy)]
-pub struct Generated {
+pub struct Generation {
     /// Why it ended.
-    pub ended: Ended,
+    pub end: EndReason,
     /// The number of tokens of the prompt.
     pub input: usize,
     /// The number of those that were known.
-    pub known: usize,
+    pub cached: usize,
     /// The number of tokens that were written.
     pub output: usize,
 }
 
 /// One answer that is being written.
-pub(super) struct Writing<'a> {
+pub(super) struct Generator<'a> {
     /// The model.
     pub(super) model: &'a Model,
     /// The conversation so far. The answer is added to it.
@@ -48,10 +48,10 @@ pub(super) struct Writing<'a> {
     /// The most tokens of the answer.
     pub(super) max_tokens: usize,
     /// The beginning of a character whose rest is still to come.
-    pub(super) begun: Vec<u8>,
+    pub(super) partial: Vec<u8>,
 }
 
-impl Writing<'_> {
+impl Generator<'_> {
     /// Writes the answer to `prompt`, of which `read` tokens are in the sequence already. Returns why it ended, and the
     /// number of its tokens.
     pub(super) fn write(
@@ -59,14 +59,14 @@ impl Writing<'_> {
         prompt: &[u32],
         mut read: usize,
         listener: &mut dyn Listener,
-    ) -> Result<(Ended, usize), GenerateError> {
+    ) -> Result<(EndReason, usize), GenerateError> {
         let mut written: Vec<u32> = Vec::new();
         let mut repetition = Repetition::default();
         // All but the last part, out of which the answer comes.
         while prompt.len() - read > PROGRESS_TOKENS {
             listener.progress(read, prompt.len());
             if !self.feed(&prompt[read..read + PROGRESS_TOKENS], listener)? {
-                return Ok((Ended::Cancelled, 0));
+                return Ok((EndReason::Cancelled, 0));
             }
             read += PROGRESS_TOKENS;
         }
@@ -75,16 +75,16 @@ impl Writing<'_> {
             let forced = self.forced()?;
             next.extend(&forced);
             written.extend(&forced);
-            if let Some(ended) = self.end(&written, &mut repetition) {
+            if let Some(end) = self.end_reason(&written, &mut repetition) {
                 // The last tokens are fed with the next question, together with what follows them.
-                self.hand_out(&forced, listener);
-                return Ok((ended, written.len()));
+                self.emit(&forced, listener);
+                return Ok((end, written.len()));
             }
             if !self.feed(&next, listener)? {
-                return Ok((Ended::Cancelled, written.len()));
+                return Ok((EndReason::Cancelled, written.len()));
             }
             // A listener that stops here leaves the whole question read.
-            self.hand_out(&forced, listener);
+            self.emit(&forced, listener);
             let mut logits = self.sequence.logits().to_vec();
             if let Some((token, by)) = self.favoured.take() {
                 logits[token as usize] += by;
@@ -95,10 +95,10 @@ impl Writing<'_> {
             next = vec![token];
             // A grammar lets it come only where its document may end.
             if self.model.tokenizer().end_of_turn().contains(&token) {
-                return Ok((Ended::Complete, written.len()));
+                return Ok((EndReason::Complete, written.len()));
             }
             written.push(token);
-            self.hand_out(&[token], listener);
+            self.emit(&[token], listener);
         }
     }
 
@@ -129,28 +129,28 @@ impl Writing<'_> {
         Ok(token)
     }
 
-    fn end(&self, written: &[u32], repetition: &mut Repetition) -> Option<Ended> {
+    fn end_reason(&self, written: &[u32], repetition: &mut Repetition) -> Option<EndReason> {
         if self.grammar.as_ref().is_some_and(Grammar::is_complete) {
-            return Some(Ended::Complete);
+            return Some(EndReason::Complete);
         }
         if written.len() >= self.max_tokens {
-            return Some(Ended::TooLong);
+            return Some(EndReason::TokenLimit);
         }
-        repetition.goes_round(written).then_some(Ended::GoesRound)
+        repetition.is_looping(written).then_some(EndReason::Repetition)
     }
 
     /// Hands out whole characters; what is no character at all is shown as such.
-    fn hand_out(&mut self, tokens: &[u32], listener: &mut dyn Listener) {
+    fn emit(&mut self, tokens: &[u32], listener: &mut dyn Listener) {
         let tokenizer = self.model.tokenizer();
         for token in tokens.iter().filter(|token| !tokenizer.is_special(**token)) {
-            self.begun.extend_from_slice(tokenizer.bytes(*token));
+            self.partial.extend_from_slice(tokenizer.bytes(*token));
         }
-        let whole = match std::str::from_utf8(&self.begun) {
+        let whole = match std::str::from_utf8(&self.partial) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            _ => self.begun.len(),
+            _ => self.partial.len(),
         };
-        let rest = self.begun.split_off(whole);
-        let text = std::mem::replace(&mut self.begun, rest);
+        let rest = self.partial.split_off(whole);
+        let text = std::mem::replace(&mut self.partial, rest);
         if !text.is_empty() {
             listener.text(&String::from_utf8_lossy(&text));
         }
@@ -173,22 +173,22 @@ const CHECK_EVERY: usize = 16;
 #[derive(Default)]
 struct Repetition {
     /// The length of the text at the last check.
-    looked_at: usize,
+    checked_len: usize,
 }
 
 impl Repetition {
     /// Returns whether the text loops, if it is time to check. A text may grow by several tokens at a time.
-    fn goes_round(&mut self, tokens: &[u32]) -> bool {
-        if tokens.len() < self.looked_at + CHECK_EVERY {
+    fn is_looping(&mut self, tokens: &[u32]) -> bool {
+        if tokens.len() < self.checked_len + CHECK_EVERY {
             return false;
         }
-        self.looked_at = tokens.len();
-        goes_round(tokens)
+        self.checked_len = tokens.len();
+        is_looping(tokens)
     }
 }
 
 /// Returns whether the end of the text repeats itself and nothing else.
-fn goes_round(tokens: &[u32]) -> bool {
+fn is_looping(tokens: &[u32]) -> bool {
     (1..=MAX_PERIOD).any(|period| {
         let stretch = MIN_STRETCH.max(period * ROUNDS);
         let Some(start) = tokens.len().checked_sub(stretch) else { return false };
@@ -206,7 +206,7 @@ mod tests {
         let (mut repetition, mut tokens) = (Repetition::default(), Vec::new());
         let noticed = (0..40).any(|_| {
             tokens.extend([7, 8, 9, 7, 8, 9, 7, 8, 9, 7, 8, 9, 7, 8, 9]);
-            !tokens.len().is_multiple_of(CHECK_EVERY) && repetition.goes_round(&tokens)
+            !tokens.len().is_multiple_of(CHECK_EVERY) && repetition.is_looping(&tokens)
         });
         assert!(noticed);
     }
@@ -214,14 +214,14 @@ mod tests {
     #[test]
     fn circles_are_noticed_and_rows_are_not() {
         let circle: Vec<u32> = (0..40).cycle().take(40 * ROUNDS).collect();
-        assert!(goes_round(&circle));
-        assert!(goes_round(&[5; MIN_STRETCH]));
-        assert!(!goes_round(&[5; MIN_STRETCH - 1]));
+        assert!(is_looping(&circle));
+        assert!(is_looping(&[5; MIN_STRETCH]));
+        assert!(!is_looping(&[5; MIN_STRETCH - 1]));
         let mut counted: Vec<u32> = Vec::new();
         for number in 0..60 {
             counted.extend([1, 2, 3, 100 + number]);
         }
-        assert!(!goes_round(&counted));
-        assert!(!goes_round(&[]));
+        assert!(!is_looping(&counted));
+        assert!(!is_looping(&[]));
     }
 }

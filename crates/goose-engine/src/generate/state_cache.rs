@@ -171,11 +171,11 @@ impl StateCache {
         }
     }
 
-    fn files(&self, kind: &str) -> Vec<Found> {
+    fn files(&self, kind: &str) -> Vec<CacheFile> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let of_kind =
             entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == kind));
-        of_kind.filter_map(|entry| Found::from_entry(&entry)).collect()
+        of_kind.filter_map(|entry| CacheFile::from_entry(&entry)).collect()
     }
 
     fn is_own(&self, path: &Path) -> bool {
@@ -202,13 +202,13 @@ fn best_of(candidates: &[Candidate]) -> Option<usize> {
     good.first().map(|(place, _)| *place)
 }
 
-struct Found {
+struct CacheFile {
     path: PathBuf,
     bytes: u64,
     used: SystemTime,
 }
 
-impl Found {
+impl CacheFile {
     fn from_entry(entry: &fs::DirEntry) -> Option<Self> {
         let facts = entry.metadata().ok()?;
         facts.is_file().then_some(())?;

@@ -68,7 +68,7 @@ impl Gguf {
         let key_count = cursor.count(SMALLEST_ENTRY, "metadata keys")?;
         let metadata = read_metadata(&mut cursor, &map, key_count)?;
         let entries = (0..tensor_count)
-            .map(|_| tensor::Entry::read(&mut cursor, &map))
+            .map(|_| tensor::TensorEntry::read(&mut cursor, &map))
             .collect::<Result<Vec<_>, _>>()?;
         let alignment = alignment(&metadata)?;
         let data_start = cursor.position().next_multiple_of(alignment);

@@ -21,7 +21,7 @@ pub(crate) struct Tensor {
 }
 
 /// A tensor as the table has it, before its place is known.
-pub(super) struct Entry {
+pub(super) struct TensorEntry {
     name: String,
     columns: usize,
     rows: usize,
@@ -29,7 +29,7 @@ pub(super) struct Entry {
     offset: u64,
 }
 
-impl Entry {
+impl TensorEntry {
     pub(super) fn read(cursor: &mut Cursor<'_>, file: &[u8]) -> Result<Self, EngineError> {
         let name = cursor.string("tensor name")?;
         let name = String::from_utf8_lossy(name.slice(file)).into_owned();
@@ -94,7 +94,7 @@ impl Entry {
 
 /// Places all tensors, none twice and none over another.
 pub(super) fn place_all(
-    entries: Vec<Entry>,
+    entries: Vec<TensorEntry>,
     data_start: usize,
     alignment: usize,
     file_len: usize,

@@ -4,7 +4,7 @@
 //! is asked whether to stop: a step is a fraction of a token's time.
 
 use super::Model;
-use super::jobs::{Job, Put, job, multiply};
+use super::jobs::{Job, WriteMode, job, multiply};
 use super::rope::Rotation;
 use super::weights::{Layer, Linear};
 use crate::EngineError;
@@ -115,8 +115,11 @@ impl Worker {
         let linears = [&layer.query, &layer.key, &layer.value];
         self.normed.quantize(self.level, &mut self.pool, &families(&linears));
         let outs = [&mut self.queries, &mut self.keys, &mut self.values];
-        let jobs: Vec<Job<'_>> =
-            linears.into_iter().zip(outs).map(|(linear, out)| job(model, linear, out, Put::Store)).collect();
+        let jobs: Vec<Job<'_>> = linears
+            .into_iter()
+            .zip(outs)
+            .map(|(linear, out)| job(model, linear, out, WriteMode::Replace))
+            .collect();
         multiply(&mut self.pool, self.level, &mut self.scratch, &self.normed, &jobs);
         self.rotate(model, layer, tokens);
         cache.store(self.level, &mut self.pool, batch.position, &self.keys, &self.values);
@@ -161,7 +164,7 @@ impl Worker {
         };
         attention.run(&mut self.pool, &mut self.attention_scratch, self.attended.values_mut());
         self.attended.quantize(self.level, &mut self.pool, &families(&[&layer.attention_output]));
-        let jobs = [job(model, &layer.attention_output, &mut self.stream, Put::AddToWhatIsThere)];
+        let jobs = [job(model, &layer.attention_output, &mut self.stream, WriteMode::Add)];
         multiply(&mut self.pool, self.level, &mut self.scratch, &self.attended, &jobs);
     }
 
@@ -170,7 +173,7 @@ impl Worker {
         self.normed.quantize(self.level, &mut self.pool, &families(&[&layer.gate, &layer.up]));
         self.gate(model, layer);
         self.hidden.quantize(self.level, &mut self.pool, &families(&[&layer.down]));
-        let jobs = [job(model, &layer.down, &mut self.stream, Put::AddToWhatIsThere)];
+        let jobs = [job(model, &layer.down, &mut self.stream, WriteMode::Add)];
         multiply(&mut self.pool, self.level, &mut self.scratch, &self.hidden, &jobs);
     }
 
@@ -206,7 +209,12 @@ impl Worker {
         self.normed.quantize(self.level, &mut self.pool, &[model.weights.output.kind().family()]);
         logits.resize(model.config.vocabulary, 0.0);
         let out = SharedMut::new(logits);
-        let jobs = [Job { matrix: model.weights.output.view(&model.file), bias: None, out, put: Put::Store }];
+        let jobs = [Job {
+            matrix: model.weights.output.view(&model.file),
+            bias: None,
+            out,
+            mode: WriteMode::Replace,
+        }];
         multiply(&mut self.pool, self.level, &mut self.scratch, &self.normed, &jobs);
     }
 

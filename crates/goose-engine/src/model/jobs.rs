@@ -9,22 +9,22 @@ pub(super) struct Job<'a> {
     pub(super) matrix: MatrixView<'a>,
     pub(super) bias: Option<&'a [f32]>,
     pub(super) out: SharedMut<'a, f32>,
-    pub(super) put: Put,
+    pub(super) mode: WriteMode,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Put {
-    Store,
-    AddToWhatIsThere,
+pub(super) enum WriteMode {
+    Replace,
+    Add,
 }
 
 /// The product with a linear map of the model, to be put in `out`.
-pub(super) fn job<'a>(model: &'a Model, linear: &'a Linear, out: &'a mut [f32], put: Put) -> Job<'a> {
+pub(super) fn job<'a>(model: &'a Model, linear: &'a Linear, out: &'a mut [f32], mode: WriteMode) -> Job<'a> {
     Job {
         matrix: linear.matrix.view(&model.file),
         bias: linear.bias.as_deref(),
         out: SharedMut::new(out),
-        put,
+        mode,
     }
 }
 
@@ -48,9 +48,9 @@ pub(super) fn multiply(
         for (token, sums) in sums.chunks_exact(STRIP).enumerate() {
             // SAFETY: no other strip has these rows of the product.
             let out = unsafe { job.out.part(token * rows + first, count) };
-            match job.put {
-                Put::Store => out.copy_from_slice(&sums[..count]),
-                Put::AddToWhatIsThere => add(out, sums),
+            match job.mode {
+                WriteMode::Replace => out.copy_from_slice(&sums[..count]),
+                WriteMode::Add => add(out, sums),
             }
             if let Some(bias) = job.bias {
                 add(out, &bias[first..]);

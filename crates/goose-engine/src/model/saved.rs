@@ -94,7 +94,7 @@ pub(super) fn write(
 }
 
 fn write_to(path: &Path, identity: u64, tokens: &[u32], cache: &[LayerCache]) -> std::io::Result<()> {
-    let mut out = Summing { inner: BufWriter::new(private(path)?), sum: Checksum::default() };
+    let mut out = ChecksumStream { inner: BufWriter::new(private(path)?), sum: Checksum::default() };
     let halves: usize = cache.iter().flat_map(|layer| layer.parts(tokens.len())).map(<[u16]>::len).sum();
     for word in [MAGIC, identity, tokens.len() as u64, halves as u64] {
         out.write(&word.to_le_bytes())?;
@@ -123,19 +123,19 @@ fn private(path: &Path) -> std::io::Result<File> {
     options.open(path)
 }
 
-struct Summing<T> {
+struct ChecksumStream<T> {
     inner: T,
     sum: Checksum,
 }
 
-impl<T: Write> Summing<T> {
+impl<T: Write> ChecksumStream<T> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.sum.add(bytes);
         self.inner.write_all(bytes)
     }
 }
 
-impl<T: Read> Summing<T> {
+impl<T: Read> ChecksumStream<T> {
     fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<()> {
         self.inner.read_exact(bytes)?;
         self.sum.add(bytes);
@@ -161,7 +161,7 @@ pub(super) fn read(
         _ => EngineError::Read { path: path.to_owned(), source },
     };
     let file = File::open(path).map_err(io)?;
-    let mut from = Summing { inner: BufReader::new(file), sum: Checksum::default() };
+    let mut from = ChecksumStream { inner: BufReader::new(file), sum: Checksum::default() };
     if from.word().map_err(io)? != MAGIC {
         return Err(stale("it is of another version"));
     }
@@ -188,7 +188,7 @@ pub(super) fn read(
     Ok(tokens)
 }
 
-fn read_tokens(from: &mut Summing<BufReader<File>>, count: usize) -> std::io::Result<Vec<u32>> {
+fn read_tokens(from: &mut ChecksumStream<BufReader<File>>, count: usize) -> std::io::Result<Vec<u32>> {
     let mut tokens = Vec::with_capacity(count);
     let mut bytes = vec![0; CHUNK * 4];
     while tokens.len() < count {
@@ -199,7 +199,7 @@ fn read_tokens(from: &mut Summing<BufReader<File>>, count: usize) -> std::io::Re
     Ok(tokens)
 }
 
-fn read_halves(from: &mut Summing<BufReader<File>>, part: &mut [u16]) -> std::io::Result<()> {
+fn read_halves(from: &mut ChecksumStream<BufReader<File>>, part: &mut [u16]) -> std::io::Result<()> {
     let mut bytes = vec![0; CHUNK * 2];
     for halves in part.chunks_mut(CHUNK) {
         let bytes = &mut bytes[..halves.len() * 2];

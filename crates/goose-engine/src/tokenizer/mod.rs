@@ -35,8 +35,8 @@ pub struct Tokenizer {
 
 /// The position of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Beginning,
+enum TextPosition {
+    Start,
     Inside,
 }
 
@@ -96,13 +96,13 @@ impl Tokenizer {
 
     /// The tokens of a text. Control tokens are never made from text, whatever it says.
     pub fn encode(&self, text: &str) -> Vec<u32> {
-        self.encode_at(text, Place::Beginning)
+        self.encode_at(text, TextPosition::Start)
     }
 
     /// Returns the tokens of a text that continues another: as [`Tokenizer::encode`], but without the blank that some
     /// vocabularies (SentencePiece) want before the first word.
     pub fn encode_continuation(&self, text: &str) -> Vec<u32> {
-        self.encode_at(text, Place::Inside)
+        self.encode_at(text, TextPosition::Inside)
     }
 
     /// The tokens of a text in which control tokens are meant as such: one of a template, never of a user.
@@ -128,13 +128,13 @@ impl Tokenizer {
         out
     }
 
-    fn encode_at(&self, text: &str, place: Place) -> Vec<u32> {
+    fn encode_at(&self, text: &str, position: TextPosition) -> Vec<u32> {
         let mut out = Vec::new();
         self.in_text.split(text, &mut |segment| match segment {
             Segment::Token(token) => out.push(token),
             Segment::Plain(text) => match &self.method {
                 Method::Bpe(bpe) => bpe.encode(&self.vocabulary, text, &mut out),
-                Method::SentencePiece(pieces) => pieces.encode(&self.vocabulary, text, place, &mut out),
+                Method::SentencePiece(pieces) => pieces.encode(&self.vocabulary, text, position, &mut out),
             },
         });
         out

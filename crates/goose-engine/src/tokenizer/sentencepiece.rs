@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::Place;
+use super::TextPosition;
 use super::vocabulary::{Role, Vocabulary};
 use crate::EngineError;
 use crate::gguf::Gguf;
@@ -95,9 +95,15 @@ impl SentencePiece {
     }
 
     /// Appends the tokens of a text. The vocabulary's pieces are kept with plain blanks, so the text can be, too.
-    pub(super) fn encode(&self, vocabulary: &Vocabulary, text: &str, place: Place, out: &mut Vec<u32>) {
+    pub(super) fn encode(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &str,
+        position: TextPosition,
+        out: &mut Vec<u32>,
+    ) {
         let prefixed;
-        let text = if self.blank_first && place == Place::Beginning && !text.is_empty() {
+        let text = if self.blank_first && position == TextPosition::Start && !text.is_empty() {
             prefixed = format!(" {text}");
             prefixed.as_str()
         } else {

@@ -12,7 +12,7 @@ use tokio::sync::{
     mpsc::{self, Sender},
 };
 
-use super::{Backend, Prompt, Read, Report, Written};
+use super::{Backend, Completion, Prompt, Read, Report};
 use crate::provider::Form;
 
 /// The room that an answer needs at least, in tokens.
@@ -96,10 +96,10 @@ impl Backend for EngineGuard {
         self.blocking(move |loaded| fit(loaded, opening, &turns, max_tokens)).await
     }
 
-    async fn write(&mut self, prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Written> {
+    async fn write(&mut self, prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Completion> {
         let text = Text::Turns([prompt.opening, prompt.turns].concat(), prompt.opening.len());
         let prompt = goose_engine::Prompt {
-            is_apart: prompt.is_apart,
+            is_detached: prompt.is_detached,
             text,
             grammar: prompt.form.map(Form::grammar),
             favoured: prompt.favoured,
@@ -122,7 +122,7 @@ impl EngineGuard {
         &mut self,
         prompt: goose_engine::Prompt,
         read: &mut Read<'_>,
-    ) -> ProviderResult<Written> {
+    ) -> ProviderResult<Completion> {
         let (text, mut coming) = mpsc::channel(MAX_UNREAD);
         let mut listener = Reader { text, report: self.report.clone() };
         let writing = self.blocking(move |loaded| loaded.answer(prompt, &mut listener).map_err(failed));
@@ -136,8 +136,8 @@ impl EngineGuard {
         };
         let generated = tokio::join!(writing, reading).0?;
         let [input, cached_input, output] =
-            [generated.input, generated.known, generated.output].map(|tokens| tokens as u64);
-        Ok(Written { ended: generated.ended, usage: Usage { input, output, cached_input, cache_write: 0 } })
+            [generated.input, generated.cached, generated.output].map(|tokens| tokens as u64);
+        Ok(Completion { end: generated.end, usage: Usage { input, output, cached_input, cache_write: 0 } })
     }
 }
 

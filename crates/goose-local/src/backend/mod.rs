@@ -6,7 +6,7 @@ mod server;
 use std::{ops::ControlFlow, sync::Arc};
 
 use async_trait::async_trait;
-use goose_engine::{Ended, Turn};
+use goose_engine::{EndReason, Turn};
 use goose_providers::{ProviderResult, StopReason, Usage};
 
 pub(crate) use self::{
@@ -22,7 +22,7 @@ pub(crate) struct Prompt<'a> {
     pub(crate) opening: &'a [Turn],
     pub(crate) turns: &'a [Turn],
     /// True for a prompt apart from the conversation.
-    pub(crate) is_apart: bool,
+    pub(crate) is_detached: bool,
     /// The form of what is written; none for free text.
     pub(crate) form: Option<&'a Form>,
     /// A beginning of what is written that is made likelier, where the back end can do so, and by how much.
@@ -32,28 +32,28 @@ pub(crate) struct Prompt<'a> {
 }
 
 /// The end of a text, and its tokens.
-pub(crate) struct Written {
-    pub(crate) ended: Ended,
+pub(crate) struct Completion {
+    pub(crate) end: EndReason,
     pub(crate) usage: Usage,
 }
 
-impl Written {
+impl Completion {
     pub(crate) fn stop_reason(&self) -> StopReason {
-        match self.ended {
-            Ended::Complete | Ended::Cancelled => StopReason::EndTurn,
-            Ended::TooLong => StopReason::MaxTokens,
-            Ended::GoesRound => StopReason::Other("the text repeated itself without end".to_owned()),
+        match self.end {
+            EndReason::Complete | EndReason::Cancelled => StopReason::EndTurn,
+            EndReason::TokenLimit => StopReason::MaxTokens,
+            EndReason::Repetition => StopReason::Other("the text repeated itself without end".to_owned()),
         }
     }
 
     /// Why a call is not whole.
     pub(crate) fn why_cut(&self) -> Option<&'static str> {
-        match self.ended {
-            Ended::Complete | Ended::Cancelled => None,
-            Ended::TooLong => {
+        match self.end {
+            EndReason::Complete | EndReason::Cancelled => None,
+            EndReason::TokenLimit => {
                 Some("it was too long and cut off, so nothing was done. Do it in smaller pieces")
             }
-            Ended::GoesRound => Some(
+            EndReason::Repetition => Some(
                 "it repeated itself without end and was cut off, so nothing was done. Do it in another way",
             ),
         }
@@ -75,7 +75,7 @@ pub(crate) trait Backend: Send {
     }
 
     /// Writes what follows. Ends early, within a token, if it is dropped or `read` has enough.
-    async fn write(&mut self, prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Written>;
+    async fn write(&mut self, prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Completion>;
 
     /// Keeps what was computed for the conversation.
     fn remember(&mut self, _conversation: &str) {}

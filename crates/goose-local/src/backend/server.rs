@@ -4,11 +4,11 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use async_trait::async_trait;
 use futures::StreamExt as _;
-use goose_engine::{Ended, Speaker, Turn};
+use goose_engine::{EndReason, Speaker, Turn};
 use goose_extension::Message;
 use goose_providers::{Provider, ProviderResult, ReplyEvent, Request, RequestOptions, StopReason, Usage};
 
-use super::{Backend, Prompt, Read, Written};
+use super::{Backend, Completion, Prompt, Read};
 use crate::provider::Form;
 
 /// A model at a server.
@@ -16,7 +16,7 @@ pub(crate) struct Server(pub(crate) Arc<dyn Provider>);
 
 #[async_trait]
 impl Backend for Server {
-    async fn write(&mut self, prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Written> {
+    async fn write(&mut self, prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Completion> {
         let turns: Vec<&Turn> = prompt.opening.iter().chain(prompt.turns).collect();
         let (system, turns) = match turns.split_first() {
             Some((first, rest)) if first.speaker == Speaker::System => (first.text.as_str(), rest),
@@ -35,18 +35,18 @@ impl Backend for Server {
         };
         let request = Request { system, messages: &messages, tools: &[], options: &options };
         let mut stream = self.0.stream(request).await?;
-        let (mut usage, mut ended) = (Usage::default(), Ended::Complete);
+        let (mut usage, mut end) = (Usage::default(), EndReason::Complete);
         while let Some(event) = stream.next().await {
             match event? {
                 ReplyEvent::Text(text) if read(&text) == ControlFlow::Break(()) => {
-                    ended = Ended::Cancelled;
+                    end = EndReason::Cancelled;
                     break;
                 }
                 ReplyEvent::Usage(so_far) => usage = so_far,
-                ReplyEvent::Finished(StopReason::MaxTokens) => ended = Ended::TooLong,
+                ReplyEvent::Finished(StopReason::MaxTokens) => end = EndReason::TokenLimit,
                 _ => {}
             }
         }
-        Ok(Written { ended, usage })
+        Ok(Completion { end, usage })
     }
 }

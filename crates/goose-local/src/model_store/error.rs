@@ -75,7 +75,7 @@ pub enum ModelStoreError {
         /// The model.
         name: String,
         /// The sources that were tried, and why each failed.
-        tried: Vec<Tried>,
+        tried: Vec<FailedSource>,
         /// The bytes that are kept for the next time.
         kept: u64,
     },
@@ -110,7 +110,7 @@ pub enum ModelStoreError {
 
 /// A source that did not have the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tried {
+pub struct FailedSource {
     /// The source.
     pub source: String,
     /// Why it failed.
@@ -129,7 +129,7 @@ fn holder(process: Option<u32>) -> String {
     process.map(|process| format!(" (process {process})")).unwrap_or_default()
 }
 
-fn all(tried: &[Tried]) -> String {
+fn all(tried: &[FailedSource]) -> String {
     tried.iter().map(|tried| format!("\n  - from {}: {}", tried.source, tried.reason)).collect()
 }
 

@@ -13,7 +13,7 @@ use url::{Host, Url};
 use super::{
     error::ModelStoreError,
     partial_file::PartialFile,
-    pull::{Event, Events, Failed, PullOptions},
+    pull::{Event, Events, PullOptions, SourceError},
 };
 
 /// The time limit of a connection attempt.
@@ -49,40 +49,44 @@ enum Fault {
     /// It will stay so.
     Lasting(String),
     /// Nothing can be written.
-    Ours(Failed),
+    Ours(SourceError),
 }
 
 impl Hub {
     /// Nothing is connected yet.
-    pub(super) fn new(options: &PullOptions, repository: &str, file: &str) -> Result<Self, Failed> {
+    pub(super) fn new(options: &PullOptions, repository: &str, file: &str) -> Result<Self, SourceError> {
         let url = address(&options.hub, repository, file);
-        let client = client(&url).map_err(|error| Failed::Source(causes(&error)))?;
+        let client = client(&url).map_err(|error| SourceError::Source(causes(&error)))?;
         Ok(Self { client, url, pause: options.pause })
     }
 
     /// Fetches what is missing, in as many tries as it takes and makes sense.
-    pub(super) async fn fetch(&self, partial: &mut PartialFile, events: Events<'_>) -> Result<(), Failed> {
+    pub(super) async fn fetch(
+        &self,
+        partial: &mut PartialFile,
+        events: Events<'_>,
+    ) -> Result<(), SourceError> {
         let (mut left, mut pause) = (FIRST_TRIES, self.pause);
         for _ in 0..MAX_TRIES {
             let before = partial.bytes();
             let reason = match self.once(partial, events).await {
                 Ok(()) => return Ok(()),
                 Err(Fault::Ours(failed)) => return Err(failed),
-                Err(Fault::Lasting(reason)) => return Err(Failed::Source(reason)),
+                Err(Fault::Lasting(reason)) => return Err(SourceError::Source(reason)),
                 Err(Fault::Passing(reason)) => reason,
             };
             if partial.bytes() > before {
                 (left, pause) = (LATER_TRIES, self.pause);
             }
             if left == 0 {
-                return Err(Failed::Source(reason));
+                return Err(SourceError::Source(reason));
             }
             events(Event::Again { reason: &reason });
             sleep(pause).await;
             left -= 1;
             pause = (pause * 2).min(MAX_PAUSE);
         }
-        Err(Failed::Source(format!("it was asked {MAX_TRIES} times, and the file is not whole yet")))
+        Err(SourceError::Source(format!("it was asked {MAX_TRIES} times, and the file is not whole yet")))
     }
 
     async fn once(&self, partial: &mut PartialFile, events: Events<'_>) -> Result<(), Fault> {

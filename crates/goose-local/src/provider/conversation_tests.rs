@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::tools::Tools;
 
 /// A call with its result.
-pub(super) type Done = (&'static str, Value, ToolOutput);
+pub(super) type CallRecord = (&'static str, Value, ToolOutput);
 
 /// The tools of `developer`.
 pub(super) fn tools() -> Tools {
@@ -17,7 +17,7 @@ pub(super) fn tools() -> Tools {
 }
 
 /// A request in a folder with these files, and the calls since then, with the ids 0, 1, ….
-pub(super) fn conversation(files: &[&str], task: &str, calls: &[Done]) -> Vec<Arc<Message>> {
+pub(super) fn conversation(files: &[&str], task: &str, calls: &[CallRecord]) -> Vec<Arc<Message>> {
     let mut listing = ContentBlock::text(format!("Files here: {}", files.join(", ")));
     if let ContentBlock::Text(text) = &mut listing {
         text.annotations.get_or_insert_default().audience = Some(vec![Role::Assistant]);
@@ -35,7 +35,7 @@ pub(super) fn conversation(files: &[&str], task: &str, calls: &[Done]) -> Vec<Ar
 }
 
 /// A file that was read, with the lines and fields of `read`.
-pub(super) fn read(path: &str, text: &str) -> Done {
+pub(super) fn read(path: &str, text: &str) -> CallRecord {
     let lines = text.lines().enumerate().map(|(index, line)| format!("{}\t{line}", index + 1));
     let mut output = ToolOutput::text(lines.collect::<Vec<_>>().join("\n"));
     let total = text.lines().count();
@@ -43,17 +43,17 @@ pub(super) fn read(path: &str, text: &str) -> Done {
     ("developer__read", json!({ "path": path }), output)
 }
 
-pub(super) fn shell(command: &str, output: ToolOutput) -> Done {
+pub(super) fn shell(command: &str, output: ToolOutput) -> CallRecord {
     ("developer__shell", json!({ "command": command }), output)
 }
 
-pub(super) fn search(pattern: &str, matches: usize) -> Done {
+pub(super) fn search(pattern: &str, matches: usize) -> CallRecord {
     let mut output = ToolOutput::text("what was found");
     output.structured = Some(json!({ "matches": matches }));
     ("developer__search", json!({ "pattern": pattern }), output)
 }
 
-pub(super) fn edit(path: &str, before: &str, after: &str) -> Done {
+pub(super) fn edit(path: &str, before: &str, after: &str) -> CallRecord {
     let arguments = json!({ "path": path, "before": before, "after": after });
     ("developer__edit", arguments, ToolOutput::text("Edited"))
 }

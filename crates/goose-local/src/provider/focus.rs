@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::{
     history::shown,
     plan::Goal,
-    situation::{Page, Situation, Step},
-    tools::{COMMAND, Does},
+    request_state::{Page, RequestState, Step},
+    tools::{COMMAND, Capability},
 };
 
 /// The most that is shown of all results, in characters; the last ones count most.
@@ -23,11 +23,11 @@ const MAX_FILE_CHARS: usize = 1_600;
 const FENCE: &str = "```";
 
 /// The request for commands, after what was found.
-pub(super) fn running(situation: &Situation<'_>, goal: Goal) -> Vec<Turn> {
-    let (files, found, task) = (situation.files.join(", "), found(situation, ""), situation.task.trim());
+pub(super) fn running(state: &RequestState<'_>, goal: Goal) -> Vec<Turn> {
+    let (files, found, task) = (state.files.join(", "), found(state, ""), state.task.trim());
     let commands = match goal {
         Goal::Answer => "the shell commands that show it and change no file",
-        _ if situation.has_done(&[Does::Edit, Does::Write, Does::Run]) => {
+        _ if state.has_done(&[Capability::Edit, Capability::Write, Capability::Run]) => {
             "the shell commands for what is left of this"
         }
         _ => "the shell commands that do this",
@@ -38,28 +38,28 @@ pub(super) fn running(situation: &Situation<'_>, goal: Goal) -> Vec<Turn> {
 }
 
 /// The question after what was found.
-pub(super) fn answering(situation: &Situation<'_>) -> Vec<Turn> {
+pub(super) fn answering(state: &RequestState<'_>) -> Vec<Turn> {
     let text = format!(
         "{}\n\nQuestion: {}\nThink step by step: look at each line above that matters, then give the answer in one sentence, \
          with the names and numbers from above.",
-        found(situation, ""),
-        situation.task.trim()
+        found(state, ""),
+        state.task.trim()
     );
     asking("You are a careful assistant.", text)
 }
 
 /// The request for a new file, after what was found.
-pub(super) fn creating(path: &str, situation: &Situation<'_>) -> Vec<Turn> {
-    let (task, found) = (situation.task.trim(), found(situation, path));
+pub(super) fn creating(path: &str, state: &RequestState<'_>) -> Vec<Turn> {
+    let (task, found) = (state.task.trim(), found(state, path));
     let end = format!("Write the whole content of {path} in one code block, and nothing else.");
     asking("You are a careful programmer.", format!("Task: {task}\n\n{found}\n\nTask: {task}\n{end}"))
 }
 
 /// The results since the request, each with its call, but for those about one path.
-fn found(situation: &Situation<'_>, but: &str) -> String {
+fn found(state: &RequestState<'_>, but: &str) -> String {
     let mut found: Vec<String> = Vec::new();
     let mut chars = 0;
-    for step in situation.steps.iter().rev().filter(|step| step.path() != Some(but)) {
+    for step in state.steps.iter().rev().filter(|step| step.path() != Some(but)) {
         let Some(result) = result(step) else { continue };
         chars += result.chars().count();
         if chars > MAX_FOUND_CHARS && !found.is_empty() {
@@ -74,14 +74,14 @@ fn found(situation: &Situation<'_>, but: &str) -> String {
 }
 
 fn result(step: &Step<'_>) -> Option<String> {
-    let title = match (step.does, step.page()) {
+    let title = match (step.capability, step.page()) {
         // As the calls they were, the next file would be written as a call.
-        (Does::Write, Some(page)) => return Some(format!("File {}:\n{}", page.path, page.text)),
-        (Does::Read, Some(page)) if page.is_whole => {
+        (Capability::Write, Some(page)) => return Some(format!("File {}:\n{}", page.path, page.text)),
+        (Capability::Read, Some(page)) if page.is_whole => {
             format!("File {} ({} lines)", page.path, page.text.lines().count())
         }
-        (Does::Read | Does::Edit, _) => format!("File {}", step.path()?),
-        (Does::Run, _) => {
+        (Capability::Read | Capability::Edit, _) => format!("File {}", step.path()?),
+        (Capability::Run, _) => {
             format!("The command `{}` was run and printed", step.arguments.get(COMMAND)?.as_str()?)
         }
         _ => format!("Result of {}", step.tool),
@@ -90,15 +90,15 @@ fn result(step: &Step<'_>) -> Option<String> {
 }
 
 /// The file and the request after what else was found, for a file that can be written again.
-pub(super) fn rewriting(page: &Page, situation: &Situation<'_>) -> Option<Vec<Turn>> {
+pub(super) fn rewriting(page: &Page, state: &RequestState<'_>) -> Option<Vec<Turn>> {
     let Page { path, text, is_whole } = page;
     let is_small = text.chars().count() <= MAX_FILE_CHARS && !text.contains(FENCE) && !text.trim().is_empty();
-    let task = situation.task.trim();
+    let task = state.task.trim();
     // What is asked for is known when the file is read, and repeated after it.
     let asked = format!(
         "Task: {task}\n\n{}\n\nFile {path}:\n{FENCE}\n{text}\n{FENCE}\n\nTask: {task}\nWrite {path} again, with this change, in one \
          code block: every line of it, the changed ones and all others exactly as they are.",
-        found(situation, path),
+        found(state, path),
     );
     (*is_whole && is_small).then(|| asking("You are a careful editor of files.", asked))
 }
@@ -107,19 +107,19 @@ pub(super) fn rewriting(page: &Page, situation: &Situation<'_>) -> Option<Vec<Tu
 /// a code block, or if a command for a question would write a file.
 pub(super) fn call(
     path: Option<&str>,
-    situation: &Situation<'_>,
+    state: &RequestState<'_>,
     goal: Goal,
     answer: &str,
-) -> Option<(Does, Value)> {
+) -> Option<(Capability, Value)> {
     let Some(path) = path else {
         let command = block(answer).filter(|text| goal != Goal::Answer || !text.contains('>'))?;
-        return Some((Does::Run, json!({ COMMAND: command.trim() })));
+        return Some((Capability::Run, json!({ COMMAND: command.trim() })));
     };
-    let Some(page) = situation.page(path) else {
+    let Some(page) = state.page(path) else {
         // Short texts come without a block.
         let new = block(answer).map_or_else(|| format!("{}\n", answer.trim()), str::to_owned);
         let is_text = !new.trim().is_empty() && !new.contains(FENCE);
-        return is_text.then(|| (Does::Write, json!({ "path": path, "content": new })));
+        return is_text.then(|| (Capability::Write, json!({ "path": path, "content": new })));
     };
     let new = block(answer)?;
     let old: Vec<&str> = page.text.lines().collect();
@@ -128,7 +128,7 @@ pub(super) fn call(
         return None;
     }
     let (before, after) = hunk(&old, &new, &page.text);
-    Some((Does::Edit, json!({ "path": path, "before": before, "after": after })))
+    Some((Capability::Edit, json!({ "path": path, "before": before, "after": after })))
 }
 
 /// The text in the first code block of an answer, as soon as there is one.

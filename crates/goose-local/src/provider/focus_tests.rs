@@ -10,9 +10,9 @@ fn page(text: &str) -> Page {
 }
 
 /// The call for a request after a.py was read with this text.
-fn called(text: &str, path: Option<&str>, goal: Goal, answer: &str) -> Option<(Does, Value)> {
+fn called(text: &str, path: Option<&str>, goal: Goal, answer: &str) -> Option<(Capability, Value)> {
     let messages = conversation(&[], "Go.", &[read("a.py", text)]);
-    call(path, &Situation::new(&messages, &tools()), goal, answer)
+    call(path, &RequestState::new(&messages, &tools()), goal, answer)
 }
 
 fn change(old: &str, new: &str) -> Option<(String, String)> {
@@ -36,8 +36,8 @@ fn what_is_different_becomes_the_edit() {
     assert_eq!(called("a", Some("a.py"), Goal::Change, "no block"), None);
     let new = |answer| called("a", Some("b.py"), Goal::Create, answer);
     let written = json!({ "path": "b.py", "content": "x = 1\n" });
-    assert_eq!(new("```\nx = 1\n```"), Some((Does::Write, written.clone())));
-    assert_eq!(new("x = 1"), Some((Does::Write, written)), "a short text comes without a block");
+    assert_eq!(new("```\nx = 1\n```"), Some((Capability::Write, written.clone())));
+    assert_eq!(new("x = 1"), Some((Capability::Write, written)), "a short text comes without a block");
     assert_eq!(new("```\nx = 1"), None, "it was cut off");
 }
 
@@ -51,7 +51,7 @@ fn a_command_is_what_is_in_the_block_and_writes_no_file_for_a_question() {
     assert_eq!(command(Goal::Run, "mv a.py b.py"), None, "no block");
     assert_eq!(command(Goal::Run, "```\n\n```"), None, "nothing in it");
     let messages = conversation(&["a.py", "b.py"], "Move it.", &[read("a.py", "x")]);
-    let prompt = |goal| running(&Situation::new(&messages, &tools()), goal)[1].text.clone();
+    let prompt = |goal| running(&RequestState::new(&messages, &tools()), goal)[1].text.clone();
     let expected = "Files here: a.py, b.py\n\nFile a.py (1 lines):\nx\n\nTask: Move it.\nWrite the shell commands that do this";
     assert!(prompt(Goal::Run).starts_with(expected), "{}", prompt(Goal::Run));
     assert!(prompt(Goal::Answer).contains("change no file"), "{}", prompt(Goal::Answer));
@@ -60,8 +60,8 @@ fn a_command_is_what_is_in_the_block_and_writes_no_file_for_a_question() {
 #[test]
 fn only_small_files_that_were_seen_whole_are_written_again() {
     let messages = conversation(&[], "Go.", &[read("a.py", "a = 1"), read("VERSION", "1.2")]);
-    let situation = Situation::new(&messages, &tools());
-    let rewriting = |page: &Page| rewriting(page, &situation);
+    let state = RequestState::new(&messages, &tools());
+    let rewriting = |page: &Page| rewriting(page, &state);
     let turns = rewriting(&page("a = 1")).unwrap();
     let before = "Task: Go.\n\nFile VERSION (1 lines):\n1.2\n\nFile a.py:\n```\na = 1\n```\n\nTask: Go.\n";
     assert!(turns[1].text.starts_with(before), "{}", turns[1].text);
@@ -79,7 +79,7 @@ fn an_answer_is_asked_for_after_what_was_found() {
         edited("a.ini", "80", "81"),
     ];
     let messages = conversation(&[], "Which port?", &calls);
-    let turns = answering(&Situation::new(&messages, &tools()));
+    let turns = answering(&RequestState::new(&messages, &tools()));
     let text = &turns[1].text;
     assert!(
         text.starts_with(
@@ -88,12 +88,12 @@ fn an_answer_is_asked_for_after_what_was_found() {
         "{text}"
     );
     assert!(text.contains("Question: Which port?"), "{text}");
-    let turns = creating("b.ini", &Situation::new(&messages, &tools()));
+    let turns = creating("b.ini", &RequestState::new(&messages, &tools()));
     assert!(turns[1].text.contains("whole content of b.ini"), "{}", turns[1].text);
     let written = json!({ "path": "b.ini", "content": "port = 90" });
     let written = [("developer__write", written, ToolOutput::text("Created b.ini"))];
     let messages = conversation(&[], "Write two files.", &written);
-    let turns = creating("c.ini", &Situation::new(&messages, &tools()));
+    let turns = creating("c.ini", &RequestState::new(&messages, &tools()));
     assert!(
         turns[1].text.starts_with("Task: Write two files.\n\nFile b.ini:\nport = 90\n\nTask: "),
         "{}",

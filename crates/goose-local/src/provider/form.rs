@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{
     plan::{Goal, Plan},
-    situation::{Page, Situation},
-    tools::{COMMAND, Does, FINAL_ANSWER, FINAL_OUTPUT, Offered, TEXT, Tools},
+    request_state::{Page, RequestState},
+    tools::{COMMAND, Capability, FINAL_ANSWER, FINAL_OUTPUT, OfferedTool, TEXT, Tools},
 };
 
 /// The most lines of a file that may be quoted.
@@ -21,31 +21,32 @@ pub(crate) struct Form(Vec<Value>);
 
 impl Form {
     /// The calls that may come next by a plan. A model that repeats itself can only answer.
-    pub(super) fn new(tools: &Tools, situation: &Situation<'_>, plan: &Plan) -> Self {
+    pub(super) fn new(tools: &Tools, state: &RequestState<'_>, plan: &Plan) -> Self {
         let mut calls = Vec::new();
-        let (goal, is_stuck, exhausted) = (plan.goal(), situation.is_stuck(), situation.exhausted());
+        let (goal, is_stuck, exhausted) = (plan.goal(), state.is_stuck(), state.exhausted());
         // Where no file is to be written it begins with a command: to rename a file is not to change its text.
-        let is_command = goal == Goal::Run && plan.files().next().is_none() && !situation.has_run();
-        let may_write = goal != Goal::Answer && !(is_command && tools.that(Does::Run).is_some());
-        let is_allowed = |tool: &&Offered| {
+        let is_command = goal == Goal::Run && plan.files().next().is_none() && !state.has_run();
+        let may_write =
+            goal != Goal::Answer && !(is_command && tools.by_capability(Capability::Run).is_some());
+        let is_allowed = |tool: &&OfferedTool| {
             // To look and to run something helps with every goal.
-            (may_write || !matches!(tool.does, Does::Edit | Does::Write))
+            (may_write || !matches!(tool.capability, Capability::Edit | Capability::Write))
                 && (tool.name == FINAL_OUTPUT || !is_stuck && exhausted != Some(tool.name.as_str()))
         };
         for tool in tools.offered.iter().filter(is_allowed) {
-            let mut call = call(tool, situation.pages.iter().any(|page| !page.is_whole));
-            if tool.does == Does::Run && goal == Goal::Answer {
+            let mut call = call(tool, state.pages.iter().any(|page| !page.is_whole));
+            if tool.capability == Capability::Run && goal == Goal::Answer {
                 // What it prints is what is wanted; it goes to no file.
                 call["properties"][COMMAND]["pattern"] = json!("^[^>]+$");
             }
-            match tool.does {
-                Does::Edit if tools.that(Does::Read).is_some() => {
-                    calls.extend(situation.pages.iter().filter_map(|page| edit(tool, page)));
+            match tool.capability {
+                Capability::Edit if tools.by_capability(Capability::Read).is_some() => {
+                    calls.extend(state.pages.iter().filter_map(|page| edit(tool, page)));
                 }
                 _ => calls.push(call),
             }
         }
-        if tools.takes_text && (is_stuck || calls.is_empty() || situation.may_answer(goal)) {
+        if tools.takes_text && (is_stuck || calls.is_empty() || state.may_answer(goal)) {
             let answer = object(FINAL_ANSWER, [(TEXT, json!({ "type": "string", "minLength": 1 }))]);
             calls.push(answer);
         }
@@ -72,7 +73,7 @@ impl Form {
 }
 
 /// A change of a file that replaces one of its lines: small models quote inexactly, and what is not there cannot be replaced.
-fn edit(tool: &Offered, page: &Page) -> Option<Value> {
+fn edit(tool: &OfferedTool, page: &Page) -> Option<Value> {
     let mut lines: Vec<&str> = Vec::new();
     for line in page.text.lines().filter(|line| !line.trim().is_empty()).take(MAX_LINES) {
         if !lines.contains(&line) {
@@ -98,11 +99,11 @@ fn object<const N: usize>(tool: &str, arguments: [(&str, Value); N]) -> Value {
 }
 
 /// A call: the tool's name, then its arguments. Only a file that goes on is read from elsewhere than its beginning.
-fn call(tool: &Offered, has_partial_page: bool) -> Value {
+fn call(tool: &OfferedTool, has_partial_page: bool) -> Value {
     let mut call = object(&tool.short, []);
     let own = |key: &str| tool.schema.get(key).cloned();
     for (name, schema) in own("properties").as_ref().and_then(Value::as_object).into_iter().flatten() {
-        if name != "tool" && (name != OFFSET || tool.does != Does::Read || has_partial_page) {
+        if name != "tool" && (name != OFFSET || tool.capability != Capability::Read || has_partial_page) {
             call["properties"][name] = schema.clone();
         }
     }

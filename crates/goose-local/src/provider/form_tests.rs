@@ -1,13 +1,13 @@
 use goose_extension::{JsonObject, Tool, ToolOutput};
 
 use super::{
-    super::conversation_tests::{Done, conversation, edit, read, shell, tools},
+    super::conversation_tests::{CallRecord, conversation, edit, read, shell, tools},
     *,
 };
 
-fn form(plan: &str, calls: &[Done]) -> Form {
+fn form(plan: &str, calls: &[CallRecord]) -> Form {
     let messages = conversation(&[], "Go.", calls);
-    Form::new(&tools(), &Situation::new(&messages, &tools()), &Plan::new(plan))
+    Form::new(&tools(), &RequestState::new(&messages, &tools()), &Plan::new(plan))
 }
 
 /// The tools that may be called.
@@ -37,7 +37,7 @@ fn what_a_command_does_is_not_tried_by_changing_a_file() {
     }
     let tools = Tools::new(&[Tool::new("developer__write", "", JsonObject::new())], &[]);
     let messages = conversation(&[], "Go.", &[]);
-    let form = Form::new(&tools, &Situation::new(&messages, &tools), &Plan::new("run"));
+    let form = Form::new(&tools, &RequestState::new(&messages, &tools), &Plan::new("run"));
     assert_eq!(names(&form), ["write"], "there is no shell");
 }
 
@@ -49,7 +49,7 @@ fn who_repeats_a_call_can_only_answer() {
     assert_eq!(names(&form("run", &[ls(), ls(), ls()])), [FINAL_ANSWER]);
     let tools = Tools::new(&[Tool::new("developer__read", "", JsonObject::new())], &[]);
     let messages = conversation(&[], "Go.", &[read("a.txt", "one"), read("a.txt", "one")]);
-    let only = Form::new(&tools, &Situation::new(&messages, &tools), &Plan::new("change"));
+    let only = Form::new(&tools, &RequestState::new(&messages, &tools), &Plan::new("change"));
     assert_eq!(names(&only), [FINAL_ANSWER], "no other call is left");
 }
 

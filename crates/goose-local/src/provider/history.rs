@@ -8,7 +8,7 @@ use goose_extension::{ContentBlock, JsonObject, Message, MessageContent, Role, T
 use serde_json::json;
 
 use super::{
-    situation::{asked, lines},
+    request_state::{lines, user_text},
     tools::{FINAL_ANSWER, TEXT, Tools},
 };
 
@@ -55,7 +55,7 @@ pub(super) fn turns(tools: &Tools, before: &str, messages: &[Arc<Message>]) -> V
             }
             _ => turns.push(Turn { speaker, text: texts.join("\n") }),
         }
-        let asked = asked(message);
+        let asked = user_text(message);
         if !asked.trim().is_empty() {
             // What came long ago is easily forgotten.
             task = format!("\n\nTask: {}", shorten(asked.trim(), MAX_TASK_CHARS));

@@ -11,8 +11,8 @@ use crate::backend::Engine;
 
 use super::{
     answer::{Events, MAX_EVENTS, Question},
-    called,
-    templated::Templated,
+    templated::TemplatedRequest,
+    text_calls,
 };
 
 /// The name by which users choose the model on their own machine.
@@ -69,7 +69,7 @@ impl Provider for LocalProvider {
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
         let mut engine = self.engine.enter().await;
         if self.is_templated {
-            let question = Templated::new(request, &self.info);
+            let question = TemplatedRequest::new(request, &self.info);
             return Ok(streaming(|events| async move { question.answer(&mut engine, &events).await }));
         }
         let question = Question::new(request);
@@ -80,7 +80,7 @@ impl Provider for LocalProvider {
 /// True for a model that is large enough to go without restrictions, and whose template writes calls in a shape that is known.
 fn calls_tools(parameters: u64, template: Option<&str>) -> bool {
     let has = |mark: &str| template.is_some_and(|template| template.contains(mark));
-    let is_known = has(called::MARK) || has("[TOOL_CALLS]") || has("\"parameters\"");
+    let is_known = has(text_calls::MARK) || has("[TOOL_CALLS]") || has("\"parameters\"");
     parameters as f64 >= SMALL_MODEL_PARAMETERS && has("tools") && is_known
 }
 

@@ -3,7 +3,7 @@
 
 use goose_engine::{Speaker, Turn};
 
-use super::tools::{Does, FINAL_ANSWER, Offered, TEXT, Tools};
+use super::tools::{Capability, FINAL_ANSWER, OfferedTool, TEXT, Tools};
 
 const HOW: &str = "You are goose. You do tasks in a folder on the user's computer, one step at a time. Each of your messages is \
                    one JSON object: one of these tool calls, or the final answer.";
@@ -39,17 +39,17 @@ pub(super) fn opening(tools: &Tools, system: &str) -> (Vec<Turn>, String) {
 
 fn instructions(tools: &Tools) -> String {
     // In one long list the tools would be taken for steps to be gone through one by one.
-    let groups: [(&str, &[Does]); 4] = [
-        ("To look", &[Does::Read, Does::Search]),
-        ("To change", &[Does::Edit, Does::Write]),
-        ("To run", &[Does::Run]),
-        ("For the rest", &[Does::Other]),
+    let groups: [(&str, &[Capability]); 4] = [
+        ("To look", &[Capability::Read, Capability::Search]),
+        ("To change", &[Capability::Edit, Capability::Write]),
+        ("To run", &[Capability::Run]),
+        ("For the rest", &[Capability::Other]),
     ];
     let mut lines: Vec<String> = Vec::new();
     for (title, group) in groups {
-        let offered = tools.offered.iter().filter(|tool| group.contains(&tool.does));
+        let offered = tools.offered.iter().filter(|tool| group.contains(&tool.capability));
         let shown =
-            |tool: &Offered| format!("{} {}", tools.literal(&tool.name, &tool.example), tool.description);
+            |tool: &OfferedTool| format!("{} {}", tools.literal(&tool.name, &tool.example), tool.description);
         let calls: Vec<String> = offered.map(|tool| shown(tool).trim_end().to_owned()).collect();
         if !calls.is_empty() {
             lines.push(format!("{title}: {}.", calls.join(", ")));

@@ -1,4 +1,4 @@
-//! [`Templated`]: a request to a larger model that was made to call tools. It is asked as its file's own template says, without the
+//! [`TemplatedRequest`]: a request to a larger model that was made to call tools. It is asked as its file's own template says, without the
 //! restrictions that help small ones.
 
 use std::{ops::ControlFlow, sync::Arc};
@@ -13,17 +13,17 @@ use crate::backend::{EngineGuard, sampling};
 
 use super::{
     answer::{CALL_ID, Events, max_tokens, send_call},
-    called,
+    text_calls,
 };
 
 /// A request, as the template takes it.
-pub(super) struct Templated {
+pub(super) struct TemplatedRequest {
     messages: Vec<Value>,
     tools: Vec<Value>,
     options: RequestOptions,
 }
 
-impl Templated {
+impl TemplatedRequest {
     pub(super) fn new(request: Request<'_>, model: &ModelInfo) -> Self {
         let options = request.options.clone();
         let mut body = chat_request(model, request);
@@ -38,7 +38,7 @@ impl Templated {
         let (mut text, mut sent) = (String::new(), 0);
         let mut read = |more: &str| {
             text.push_str(more);
-            let plain = called::plain(&text).max(sent);
+            let plain = text_calls::plain_len(&text).max(sent);
             if plain > sent {
                 send(ReplyEvent::Text(text[sent..plain].to_owned()));
             }
@@ -46,7 +46,7 @@ impl Templated {
             ControlFlow::Continue(())
         };
         let prompt = goose_engine::Prompt {
-            is_apart: false,
+            is_detached: false,
             text: Text::Messages(self.messages, self.tools),
             grammar: None,
             favoured: None,
@@ -54,7 +54,7 @@ impl Templated {
             max_tokens: max_tokens(&self.options),
         };
         let written = engine.generate(prompt, &mut read).await?;
-        let calls = called::calls(&text[sent..]);
+        let calls = text_calls::parse(&text[sent..]);
         if calls.is_empty() && sent < text.len() {
             send(ReplyEvent::Text(text[sent..].to_owned()));
         }

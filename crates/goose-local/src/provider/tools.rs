@@ -27,7 +27,7 @@ const MAX_DESCRIPTION_CHARS: usize = 80;
 /// The effect of a tool, as far as the provider treats it in its own way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Does {
+pub(super) enum Capability {
     Read,
     Search,
     Edit,
@@ -38,9 +38,9 @@ pub(super) enum Does {
 
 /// A tool of `developer` as a small model sees it.
 #[derive(Clone, Deserialize)]
-struct Known {
+struct DeveloperTool {
     name: String,
-    does: Does,
+    capability: Capability,
     description: String,
     /// The arguments of the example, which are all required.
     example: JsonObject,
@@ -53,21 +53,21 @@ struct Known {
 }
 
 /// The tools that are always offered, in this order.
-static KNOWN: LazyLock<Vec<Known>> =
+static DEVELOPER_TOOLS: LazyLock<Vec<DeveloperTool>> =
     LazyLock::new(|| serde_json::from_str(include_str!("developer_tools.json")).unwrap_or_default());
 
 /// The tools of one request.
 #[derive(Debug)]
 pub(super) struct Tools {
-    pub(super) offered: Vec<Offered>,
+    pub(super) offered: Vec<OfferedTool>,
     /// True if a plain text may be the answer.
     pub(super) takes_text: bool,
 }
 
 /// One tool, as the model sees it.
 #[derive(Debug)]
-pub(super) struct Offered {
-    pub(super) does: Does,
+pub(super) struct OfferedTool {
+    pub(super) capability: Capability,
     /// The name that the model uses.
     pub(super) short: String,
     /// The name that the loop knows.
@@ -85,19 +85,19 @@ impl Tools {
     pub(super) fn new(tools: &[Tool], requests: &[String]) -> Self {
         let chosen = choose(tools, requests);
         let takes_text = !chosen.iter().any(|tool| tool.name() == FINAL_OUTPUT);
-        Self { offered: chosen.iter().map(|tool| Offered::new(tool, &chosen)).collect(), takes_text }
+        Self { offered: chosen.iter().map(|tool| OfferedTool::new(tool, &chosen)).collect(), takes_text }
     }
 
-    pub(super) fn by_short(&self, short: &str) -> Option<&Offered> {
+    pub(super) fn by_short(&self, short: &str) -> Option<&OfferedTool> {
         self.offered.iter().find(|tool| tool.short == short)
     }
 
-    pub(super) fn by_name(&self, name: &str) -> Option<&Offered> {
+    pub(super) fn by_name(&self, name: &str) -> Option<&OfferedTool> {
         self.offered.iter().find(|tool| tool.name == name)
     }
 
-    pub(super) fn that(&self, does: Does) -> Option<&Offered> {
-        self.offered.iter().find(|tool| tool.does == does)
+    pub(super) fn by_capability(&self, capability: Capability) -> Option<&OfferedTool> {
+        self.offered.iter().find(|tool| tool.capability == capability)
     }
 
     /// The call as the model writes it, without what it does not pass itself.
@@ -112,14 +112,14 @@ impl Tools {
     }
 }
 
-impl Offered {
+impl OfferedTool {
     fn new(tool: &Tool, all: &[&Tool]) -> Self {
         let (name, short) = (tool.name().to_owned(), short(tool.name(), all));
         let schema = tool.input_schema();
-        let Some(known) = KNOWN.iter().find(|known| known.name == name) else {
-            let (does, fixed, schema) = (Does::Other, JsonObject::new(), schema.clone());
+        let Some(known) = DEVELOPER_TOOLS.iter().find(|known| known.name == name) else {
+            let (capability, fixed, schema) = (Capability::Other, JsonObject::new(), schema.clone());
             let (description, example) = (description(tool), example(&schema));
-            return Self { does, short, name, description, example, schema, fixed };
+            return Self { capability, short, name, description, example, schema, fixed };
         };
         let own = |name: &str| schema.get("properties").and_then(|own| own.get(name)).cloned();
         let shown = |name: &String| (name.clone(), own(name).unwrap_or(json!({ "type": "string" })));
@@ -127,8 +127,8 @@ impl Offered {
         let required: Vec<&String> = known.example.keys().collect();
         let schema = json!({ "type": "object", "properties": properties, "required": required });
         let schema = schema.as_object().cloned().unwrap_or_default();
-        let Known { does, description, example, fixed, .. } = known.clone();
-        Self { does, short, name, description, example, schema, fixed }
+        let DeveloperTool { capability, description, example, fixed, .. } = known.clone();
+        Self { capability, short, name, description, example, schema, fixed }
     }
 
     /// The arguments as the tool gets them.
@@ -142,12 +142,12 @@ impl Offered {
 
 /// The tools of `developer` and the final output, then those of which the requests have half of the name.
 fn choose<'a>(tools: &'a [Tool], requests: &[String]) -> Vec<&'a Tool> {
-    let place = |tool: &&Tool| KNOWN.iter().position(|known| known.name == tool.name());
+    let place = |tool: &&Tool| DEVELOPER_TOOLS.iter().position(|known| known.name == tool.name());
     let is_always = |tool: &&Tool| tool.name() == FINAL_OUTPUT || place(tool).is_some();
     let (mut chosen, mut others): (Vec<&Tool>, Vec<&Tool>) = tools.iter().partition(is_always);
-    chosen.sort_by_key(|tool| place(tool).unwrap_or(KNOWN.len()));
+    chosen.sort_by_key(|tool| place(tool).unwrap_or(DEVELOPER_TOOLS.len()));
     if !chosen.is_empty() {
-        let common: HashSet<String> = KNOWN.iter().flat_map(|known| words(&known.name)).collect();
+        let common: HashSet<String> = DEVELOPER_TOOLS.iter().flat_map(|known| words(&known.name)).collect();
         let asked = words(&requests.join(" "));
         others.retain(|tool| {
             let own: HashSet<String> = words(tool.name()).difference(&common).cloned().collect();

@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use async_trait::async_trait;
 use goose_local::{
     DownloadProgress, Downloads, LocalModels,
-    model_store::{CatalogueEntry, Event, ModelStore, Pulled},
+    model_store::{CatalogueEntry, Event, ModelStore, PulledModel},
 };
 use goose_providers::ProviderFactory as _;
 use goose_test_support::tiny_model;
@@ -22,7 +22,7 @@ struct User {
     log: Log,
 }
 
-struct Shown(Log);
+struct ProgressLog(Log);
 
 fn note(log: &Log, what: String) {
     log.lock().push(what);
@@ -36,7 +36,7 @@ impl Downloads for User {
     }
 
     fn begin(&self) -> Box<dyn DownloadProgress> {
-        Box::new(Shown(Arc::clone(&self.log)))
+        Box::new(ProgressLog(Arc::clone(&self.log)))
     }
 
     fn ready(&self, model: &str) {
@@ -44,7 +44,7 @@ impl Downloads for User {
     }
 }
 
-impl DownloadProgress for Shown {
+impl DownloadProgress for ProgressLog {
     fn event(&self, event: &Event<'_>) {
         if let Event::Bytes { bytes, total } = event
             && bytes == total
@@ -53,7 +53,7 @@ impl DownloadProgress for Shown {
         }
     }
 
-    fn end(self: Box<Self>, pulled: Option<&Pulled>) {
+    fn end(self: Box<Self>, pulled: Option<&PulledModel>) {
         note(&self.0, format!("ended: {}", pulled.is_some()));
     }
 }

@@ -9,29 +9,29 @@ use goose_local::model_store::{
 };
 use goose_test_support::{GgufWriter, tiny_model};
 
-use super::{Bench, NAME, good_hub, hub_source, model};
+use super::{NAME, TestStore, good_hub, hub_source, model};
 
 const QUIET: &(dyn Fn(Event<'_>) + Send + Sync) = &|_| {};
 
 #[tokio::test]
 async fn what_is_there_is_listed_with_how_much_of_it() -> anyhow::Result<()> {
     let file = model(50_000);
-    let bench = Bench::new(&file, vec![hub_source()])?;
-    let states = |bench: &Bench| -> anyhow::Result<Vec<(String, State)>> {
-        Ok(bench.store.list()?.into_iter().map(|item| (item.name, item.state)).collect())
+    let test = TestStore::new(&file, vec![hub_source()])?;
+    let states = |test: &TestStore| -> anyhow::Result<Vec<(String, State)>> {
+        Ok(test.store.list()?.into_iter().map(|item| (item.name, item.state)).collect())
     };
     let with = |state| [(NAME.to_owned(), state), (DEFAULT_MODEL.to_owned(), State::Absent)];
-    assert_eq!(states(&bench)?, with(State::Absent));
-    fs::create_dir_all(bench.store.folder())?;
-    fs::write(bench.part(), &file[..100])?;
-    assert_eq!(states(&bench)?, with(State::Part { bytes: 100 }));
-    fs::write(bench.file(), &file[..200])?;
-    assert_eq!(states(&bench)?, with(State::Damaged { bytes: 200 }));
-    fs::write(bench.file(), &file)?;
-    fs::write(bench.store.folder().join("mine.gguf"), &file)?;
-    fs::write(bench.store.folder().join("notes.txt"), b"x")?;
+    assert_eq!(states(&test)?, with(State::Absent));
+    fs::create_dir_all(test.store.folder())?;
+    fs::write(test.part(), &file[..100])?;
+    assert_eq!(states(&test)?, with(State::Part { bytes: 100 }));
+    fs::write(test.file(), &file[..200])?;
+    assert_eq!(states(&test)?, with(State::Damaged { bytes: 200 }));
+    fs::write(test.file(), &file)?;
+    fs::write(test.store.folder().join("mine.gguf"), &file)?;
+    fs::write(test.store.folder().join("notes.txt"), b"x")?;
     let mine = ("mine".to_owned(), State::Here { bytes: 50_000 });
-    assert_eq!(states(&bench)?, [with(State::Here { bytes: 50_000 }).to_vec(), vec![mine]].concat());
+    assert_eq!(states(&test)?, [with(State::Here { bytes: 50_000 }).to_vec(), vec![mine]].concat());
     Ok(())
 }
 
@@ -39,57 +39,57 @@ async fn what_is_there_is_listed_with_how_much_of_it() -> anyhow::Result<()> {
 async fn models_are_found_by_name_and_by_file() -> anyhow::Result<()> {
     let file = model(50_000);
     let server = good_hub(file.clone())?;
-    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
-    ensure!(matches!(bench.store.locate(NAME)?, Place::Elsewhere(entry) if entry.name == NAME));
-    bench.pull().await?;
-    assert_eq!(bench.store.locate(NAME)?, Place::File(bench.file()));
-    let elsewhere = bench.path().join("elsewhere.gguf");
+    let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    ensure!(matches!(test.store.locate(NAME)?, Place::Elsewhere(entry) if entry.name == NAME));
+    test.pull().await?;
+    assert_eq!(test.store.locate(NAME)?, Place::File(test.file()));
+    let elsewhere = test.path().join("elsewhere.gguf");
     fs::write(&elsewhere, &file)?;
-    assert_eq!(bench.store.locate(&elsewhere.display().to_string())?, Place::File(elsewhere));
+    assert_eq!(test.store.locate(&elsewhere.display().to_string())?, Place::File(elsewhere));
     ensure!(
-        matches!(bench.store.locate("no-such"), Err(ModelStoreError::Unknown { known, .. }) if known[0] == NAME)
+        matches!(test.store.locate("no-such"), Err(ModelStoreError::Unknown { known, .. }) if known[0] == NAME)
     );
-    ensure!(matches!(bench.store.locate("/no/such.gguf"), Err(ModelStoreError::NoFile { .. })));
+    ensure!(matches!(test.store.locate("/no/such.gguf"), Err(ModelStoreError::NoFile { .. })));
     Ok(())
 }
 
 #[tokio::test]
 async fn a_check_finds_one_wrong_byte() -> anyhow::Result<()> {
     let mut file = model(9_000_000);
-    let bench = Bench::new(&file, vec![hub_source()])?;
-    ensure!(matches!(bench.store.verify(NAME, QUIET).await, Err(ModelStoreError::Absent { .. })));
-    fs::create_dir_all(bench.store.folder())?;
-    fs::write(bench.file(), &file)?;
-    assert_eq!(bench.store.verify(NAME, QUIET).await?, Verdict::Right);
+    let test = TestStore::new(&file, vec![hub_source()])?;
+    ensure!(matches!(test.store.verify(NAME, QUIET).await, Err(ModelStoreError::Absent { .. })));
+    fs::create_dir_all(test.store.folder())?;
+    fs::write(test.file(), &file)?;
+    assert_eq!(test.store.verify(NAME, QUIET).await?, Verdict::Right);
     file[8_999_999] ^= 1;
-    fs::write(bench.file(), &file)?;
-    ensure!(matches!(bench.store.verify(NAME, QUIET).await?, Verdict::Wrong { .. }));
-    fs::write(bench.store.folder().join("mine.gguf"), model(100))?;
+    fs::write(test.file(), &file)?;
+    ensure!(matches!(test.store.verify(NAME, QUIET).await?, Verdict::Wrong { .. }));
+    fs::write(test.store.folder().join("mine.gguf"), model(100))?;
     let found = super::sha256(&model(100))?;
-    assert_eq!(bench.store.verify("mine", QUIET).await?, Verdict::Unknown { found });
+    assert_eq!(test.store.verify("mine", QUIET).await?, Verdict::Unknown { found });
     Ok(())
 }
 
 #[test]
 fn removing_stays_on_the_shelf() -> anyhow::Result<()> {
     let file = model(1_000);
-    let bench = Bench::new(&file, vec![hub_source()])?;
-    fs::create_dir_all(bench.store.folder())?;
-    let outside = bench.path().join("precious.gguf");
+    let test = TestStore::new(&file, vec![hub_source()])?;
+    fs::create_dir_all(test.store.folder())?;
+    let outside = test.path().join("precious.gguf");
     fs::write(&outside, &file)?;
-    symlink(&outside, bench.store.folder().join("link.gguf"))?;
-    bench.store.remove("link")?;
-    ensure!(outside.exists() && !bench.store.folder().join("link.gguf").exists());
+    symlink(&outside, test.store.folder().join("link.gguf"))?;
+    test.store.remove("link")?;
+    ensure!(outside.exists() && !test.store.folder().join("link.gguf").exists());
     for name in ["../precious", "/tmp/x", "precious", "..", ""] {
-        let error = bench.store.remove(name).err().context("it went outside")?;
+        let error = test.store.remove(name).err().context("it went outside")?;
         ensure!(matches!(error, ModelStoreError::Unknown { .. }), "{error}");
     }
     ensure!(outside.exists());
-    fs::write(bench.file(), &file)?;
-    fs::write(bench.part(), &file[..10])?;
-    assert_eq!(bench.store.remove(NAME)?, 1_010);
-    ensure!(!bench.file().exists() && !bench.part().exists());
-    ensure!(matches!(bench.store.remove(NAME), Err(ModelStoreError::Absent { .. })));
+    fs::write(test.file(), &file)?;
+    fs::write(test.part(), &file[..10])?;
+    assert_eq!(test.store.remove(NAME)?, 1_010);
+    ensure!(!test.file().exists() && !test.part().exists());
+    ensure!(matches!(test.store.remove(NAME), Err(ModelStoreError::Absent { .. })));
     Ok(())
 }
 
@@ -123,7 +123,7 @@ fn a_catalogue_of_ones_own_must_make_sense() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let own = folder.path().join("models.json");
     assert_eq!(Catalogue::with_user_entries(&own)?, Catalogue::builtin());
-    let good = Bench::new(&model(100), vec![hub_source()])?.store.catalogue().entries()[0].clone();
+    let good = TestStore::new(&model(100), vec![hub_source()])?.store.catalogue().entries()[0].clone();
     let mut outside = good.clone();
     outside.name = "../x".to_owned();
     let mut unhashed = good.clone();

@@ -6,21 +6,21 @@ use anyhow::{Context as _, ensure};
 use goose_local::model_store::{CatalogueEntry, ModelStoreError, PullOptions, WAYS_OUT};
 use goose_test_support::{HttpAnswer, Loopback};
 
-use super::{Bench, HUB_PATH, NAME, good_hub, hub_source, model};
+use super::{HUB_PATH, NAME, TestStore, good_hub, hub_source, model};
 
 #[tokio::test]
 async fn a_file_comes_whole_and_is_not_fetched_twice() -> anyhow::Result<()> {
     let file = model(300_000);
     let server = good_hub(file.clone())?;
-    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
-    let pulled = bench.pull().await?;
-    assert_eq!((pulled.path, pulled.was_here), (bench.file(), false));
-    bench.is_done(&file)?;
+    let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    let pulled = test.pull().await?;
+    assert_eq!((pulled.path, pulled.was_here), (test.file(), false));
+    test.is_done(&file)?;
     assert_eq!(
-        bench.told("Bytes").last().map(String::as_str),
+        test.events("Bytes").last().map(String::as_str),
         Some("Bytes { bytes: 300000, total: 300000 }")
     );
-    ensure!(bench.pull().await?.was_here);
+    ensure!(test.pull().await?.was_here);
     assert_eq!(server.asked().len(), 1);
     Ok(())
 }
@@ -39,12 +39,12 @@ async fn a_download_that_is_cut_goes_on() -> anyhow::Result<()> {
             }
         }
     })?;
-    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
-    bench.pull().await?;
-    bench.is_done(&file)?;
+    let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    test.pull().await?;
+    test.is_done(&file)?;
     let ranges: Vec<Option<usize>> = server.asked().iter().map(|asked| asked.range_from()).collect();
     assert_eq!(ranges, [None, Some(30_000), Some(50_000)]);
-    assert_eq!(bench.told("Again").len(), 2);
+    assert_eq!(test.events("Again").len(), 2);
     Ok(())
 }
 
@@ -60,16 +60,16 @@ async fn a_server_without_ranges_does_not_cost_what_has_come() -> anyhow::Result
             None => HttpAnswer::new(404, ""),
         }
     })?;
-    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
-    ensure!(bench.pull().await.is_err());
-    assert_eq!(fs::read(bench.part())?, &file[..60_000]);
+    let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    ensure!(test.pull().await.is_err());
+    assert_eq!(fs::read(test.part())?, &file[..60_000]);
     let server = Loopback::answering({
         let file = file.clone();
         move |_| HttpAnswer::new(200, file.clone())
     })?;
-    let bench = bench.with_hub(&server)?;
-    bench.pull().await?;
-    bench.is_done(&file)?;
+    let test = test.with_hub(&server)?;
+    test.pull().await?;
+    test.is_done(&file)?;
     assert_eq!(server.asked().len(), 1);
     assert_eq!(server.asked()[0].range_from(), Some(60_000));
     Ok(())
@@ -96,13 +96,13 @@ async fn a_part_outlives_a_hub_that_has_another_file() -> anyhow::Result<()> {
     ];
     for (answer, expected) in table {
         let server = Loopback::answering(move |_| answer.clone())?;
-        let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
-        fs::create_dir_all(bench.store.folder())?;
-        fs::write(bench.part(), &file[..50_000])?;
-        let error = bench.pull().await.err().context("it is another file")?;
+        let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
+        fs::create_dir_all(test.store.folder())?;
+        fs::write(test.part(), &file[..50_000])?;
+        let error = test.pull().await.err().context("it is another file")?;
         ensure!(error.to_string().contains(expected), "{error}");
         ensure!(error.hint().is_some_and(|hint| hint.contains("the partial download is kept")));
-        assert_eq!(fs::read(bench.part())?, &file[..50_000], "{expected}");
+        assert_eq!(fs::read(test.part())?, &file[..50_000], "{expected}");
         assert_eq!(server.asked().len(), 1, "{expected}");
     }
     Ok(())
@@ -119,11 +119,11 @@ async fn what_comes_twice_counts_once() -> anyhow::Result<()> {
             answer.with_header("content-range", "bytes 49000-79999/80000")
         }
     })?;
-    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
-    fs::create_dir_all(bench.store.folder())?;
-    fs::write(bench.part(), &file[..50_000])?;
-    bench.pull().await?;
-    bench.is_done(&file)
+    let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    fs::create_dir_all(test.store.folder())?;
+    fs::write(test.part(), &file[..50_000])?;
+    test.pull().await?;
+    test.is_done(&file)
 }
 
 /// Nobody knows where the part is from; only the hash shows that it is wrong.
@@ -131,11 +131,11 @@ async fn what_comes_twice_counts_once() -> anyhow::Result<()> {
 async fn a_part_that_is_wrong_is_thrown_away_once_it_shows() -> anyhow::Result<()> {
     let file = model(80_000);
     let server = good_hub(file.clone())?;
-    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
-    fs::create_dir_all(bench.store.folder())?;
-    fs::write(bench.part(), vec![7; 50_000])?;
-    bench.pull().await?;
-    bench.is_done(&file)?;
+    let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    fs::create_dir_all(test.store.folder())?;
+    fs::write(test.part(), vec![7; 50_000])?;
+    test.pull().await?;
+    test.is_done(&file)?;
     let ranges: Vec<Option<usize>> = server.asked().iter().map(|asked| asked.range_from()).collect();
     assert_eq!(ranges, [Some(50_000), None]);
     Ok(())
@@ -146,11 +146,11 @@ async fn a_file_with_another_hash_is_never_used() -> anyhow::Result<()> {
     let (file, mut other) = (model(80_000), model(80_000));
     other[70_000] ^= 1;
     let server = good_hub(other)?;
-    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
-    let error = bench.pull().await.err().context("a wrong file was taken")?;
+    let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    let error = test.pull().await.err().context("a wrong file was taken")?;
     ensure!(error.to_string().contains("checksum does not match"), "{error}");
-    ensure!(!bench.file().exists());
-    assert_eq!(fs::metadata(bench.part())?.len(), 0);
+    ensure!(!test.file().exists());
+    assert_eq!(fs::metadata(test.part())?.len(), 0);
     ensure!(error.hint().is_some_and(|hint| !hint.contains("is kept")), "nothing is kept");
     Ok(())
 }
@@ -166,16 +166,16 @@ async fn what_cannot_be_had_is_said_with_all_ways_out() -> anyhow::Result<()> {
     ];
     for (answer, expected) in table {
         let server = Loopback::answering(move |_| answer.clone())?;
-        let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
-        let error = bench.pull().await.err().context("there was nothing to fetch")?;
+        let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
+        let error = test.pull().await.err().context("there was nothing to fetch")?;
         let text = error.to_string();
         ensure!(text.contains("the model hub (maker/models)") && text.contains(expected), "{text}");
         let hint = error.hint().context("no hint")?;
         ensure!(hint.contains(WAYS_OUT) && hint.contains("HF_ENDPOINT"), "{hint}");
     }
     // Nobody listens there.
-    let bench = Bench::new(&file, vec![hub_source()])?;
-    let error = bench.pull().await.err().context("nobody is there")?;
+    let test = TestStore::new(&file, vec![hub_source()])?;
+    let error = test.pull().await.err().context("nobody is there")?;
     ensure!(error.to_string().contains("127.0.0.1 cannot be reached"), "{error}");
     ensure!(PullOptions::new(Some("ftp://hub")).is_err());
     Ok(())
@@ -191,11 +191,11 @@ async fn redirects_are_followed_with_the_range() -> anyhow::Result<()> {
             _ => HttpAnswer::file(asked, &file),
         }
     })?;
-    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
-    fs::create_dir_all(bench.store.folder())?;
-    fs::write(bench.part(), &file[..10_000])?;
-    bench.pull().await?;
-    bench.is_done(&file)?;
+    let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    fs::create_dir_all(test.store.folder())?;
+    fs::write(test.part(), &file[..10_000])?;
+    test.pull().await?;
+    test.is_done(&file)?;
     assert_eq!(server.asked()[1].range_from(), Some(10_000));
     Ok(())
 }
@@ -213,8 +213,8 @@ async fn too_little_room_is_said_before_anything_comes() -> anyhow::Result<()> {
         context: 64,
         sources: vec![hub_source()],
     };
-    let bench = Bench::from_entry(&entry)?.with_hub(&server)?;
-    let error = bench.pull().await.err().context("it cannot fit")?;
+    let test = TestStore::from_entry(&entry)?.with_hub(&server)?;
+    let error = test.pull().await.err().context("it cannot fit")?;
     ensure!(matches!(error, ModelStoreError::NoSpace { .. }), "{error}");
     ensure!(error.hint().is_some_and(|hint| hint.contains("Free some space")));
     ensure!(server.asked().is_empty());
@@ -232,18 +232,18 @@ async fn a_download_that_is_dropped_leaves_its_part_for_the_next() -> anyhow::Re
             if std::mem::take(&mut is_first) { answer.silent_after(120_000) } else { answer }
         }
     })?;
-    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
     let waited = async {
-        while fs::metadata(bench.part()).map_or(0, |about| about.len()) < 120_000 {
+        while fs::metadata(test.part()).map_or(0, |about| about.len()) < 120_000 {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     };
     tokio::select! {
-        pulled = bench.pull() => anyhow::bail!("it ended: {pulled:?}"),
+        pulled = test.pull() => anyhow::bail!("it ended: {pulled:?}"),
         () = waited => {}
     }
-    bench.pull().await?;
-    bench.is_done(&file)?;
+    test.pull().await?;
+    test.is_done(&file)?;
     assert_eq!(server.asked().last().and_then(|asked| asked.range_from()), Some(120_000));
     Ok(())
 }
@@ -252,13 +252,13 @@ async fn a_download_that_is_dropped_leaves_its_part_for_the_next() -> anyhow::Re
 async fn the_second_of_two_waits_and_finds_it_there() -> anyhow::Result<()> {
     let file = model(200_000);
     let server = Arc::new(good_hub(file.clone())?);
-    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
-    let (one, other) = tokio::join!(bench.pull(), bench.pull());
+    let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    let (one, other) = tokio::join!(test.pull(), test.pull());
     let mut were_here = [one?.was_here, other?.was_here];
     were_here.sort_unstable();
     assert_eq!(were_here, [false, true]);
-    assert_eq!((server.asked().len(), bench.told("Waiting").len()), (1, 1));
-    bench.is_done(&file)
+    assert_eq!((server.asked().len(), test.events("Waiting").len()), (1, 1));
+    test.is_done(&file)
 }
 
 #[tokio::test]
@@ -268,21 +268,21 @@ async fn what_is_fetched_now_is_not_removed() -> anyhow::Result<()> {
         let file = file.clone();
         move |asked| HttpAnswer::file(asked, &file).silent_after(120_000)
     })?;
-    let bench = Bench::new(&file, vec![hub_source()])?.with_hub(&server)?;
+    let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
     let refused = async {
-        while fs::metadata(bench.part()).map_or(0, |about| about.len()) < 120_000 {
+        while fs::metadata(test.part()).map_or(0, |about| about.len()) < 120_000 {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
-        bench.store.remove(NAME)
+        test.store.remove(NAME)
     };
     let refused = tokio::select! {
-        pulled = bench.pull() => anyhow::bail!("it ended: {pulled:?}"),
+        pulled = test.pull() => anyhow::bail!("it ended: {pulled:?}"),
         refused = refused => refused,
     };
     let error = refused.err().context("it was removed under a download")?;
     let process = format!("is being downloaded by another goose process (process {})", std::process::id());
     ensure!(error.to_string().contains(&process) && error.hint().is_some(), "{error}");
-    assert_eq!(fs::metadata(bench.part())?.len(), 120_000);
-    assert_eq!(bench.store.remove(NAME)?, 120_000, "nobody fetches it any more");
+    assert_eq!(fs::metadata(test.part())?.len(), 120_000);
+    assert_eq!(test.store.remove(NAME)?, 120_000, "nobody fetches it any more");
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use goose_local::model_store::{
-    Catalogue, CatalogueEntry, Event, ModelStore, ModelStoreError, PullOptions, Pulled, Source,
+    Catalogue, CatalogueEntry, Event, ModelStore, ModelStoreError, PullOptions, PulledModel, Source,
 };
 use goose_test_support::{HttpAnswer, Loopback};
 use parking_lot::Mutex;
@@ -38,14 +38,14 @@ fn hub_source() -> Source {
 const HUB_PATH: &str = "/maker/models/resolve/main/tiny-q4.gguf";
 
 /// A store in a folder of its own, whose catalogue has one model.
-struct Bench {
+struct TestStore {
     folder: TempDir,
     store: ModelStore,
     options: PullOptions,
-    told: Mutex<Vec<String>>,
+    events: Mutex<Vec<String>>,
 }
 
-impl Bench {
+impl TestStore {
     fn new(file: &[u8], sources: Vec<Source>) -> anyhow::Result<Self> {
         let entry = CatalogueEntry {
             name: NAME.to_owned(),
@@ -67,7 +67,7 @@ impl Bench {
         let mut options = PullOptions::new(Some("http://127.0.0.1:9"))?;
         options.pause = Duration::from_millis(5);
         options.pip.clear();
-        Ok(Self { folder, store, options, told: Mutex::default() })
+        Ok(Self { folder, store, options, events: Mutex::default() })
     }
 
     /// With a hub.
@@ -76,17 +76,17 @@ impl Bench {
         Ok(self)
     }
 
-    async fn pull(&self) -> Result<Pulled, ModelStoreError> {
+    async fn pull(&self) -> Result<PulledModel, ModelStoreError> {
         let tell = |event: Event<'_>| {
-            self.told.lock().push(format!("{event:?}"));
+            self.events.lock().push(format!("{event:?}"));
         };
         self.store.pull(NAME, &self.options, &tell).await
     }
 
     /// Returns the events of one kind.
-    fn told(&self, kind: &str) -> Vec<String> {
-        let told = self.told.lock();
-        told.iter().filter(|event| event.starts_with(kind)).cloned().collect()
+    fn events(&self, kind: &str) -> Vec<String> {
+        let events = self.events.lock();
+        events.iter().filter(|event| event.starts_with(kind)).cloned().collect()
     }
 
     fn file(&self) -> PathBuf {

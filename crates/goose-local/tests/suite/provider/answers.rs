@@ -13,17 +13,17 @@ use goose_providers::{
 };
 use goose_test_support::tiny_model;
 
-use super::{Question, Stage};
+use super::{Question, TestModel};
 
 #[tokio::test]
 async fn an_answer_keeps_its_form_whatever_the_weights_are() -> anyhow::Result<()> {
     let mut calls = 0;
     let mut texts = 0;
     for seed in 1..=12 {
-        let stage = Stage::new(seed)?;
+        let test_model = TestModel::new(seed)?;
         for temperature in [0.0, 1.0, 3.0] {
             let question = Question::new("What is the weather?").at_temperature(temperature);
-            let events = question.ask(&stage.provider()).await?;
+            let events = question.ask(&test_model.provider()).await?;
             let finished = events.iter().filter(|event| matches!(event, ReplyEvent::Finished(_))).count();
             assert_eq!(finished, 1, "{events:?}");
             let text: String = events.iter().filter_map(text).collect();
@@ -80,11 +80,11 @@ fn text(event: &ReplyEvent) -> Option<&str> {
 
 #[tokio::test]
 async fn without_tools_text_comes_and_ends_at_the_cap() -> anyhow::Result<()> {
-    let stage = Stage::new(3)?;
+    let test_model = TestModel::new(3)?;
     let mut question = Question::new("Say something.").at_temperature(1.0);
     question.tools.clear();
     question.options.max_tokens = Some(20);
-    let reply = question.reply(&stage.provider()).await?;
+    let reply = question.reply(&test_model.provider()).await?;
     assert!(reply.usage.output <= 20, "{:?}", reply.usage);
     assert!(matches!(reply.stop, StopReason::MaxTokens | StopReason::EndTurn));
     Ok(())
@@ -92,10 +92,10 @@ async fn without_tools_text_comes_and_ends_at_the_cap() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn the_same_seed_says_the_same() -> anyhow::Result<()> {
-    let stage = Stage::new(5)?;
+    let test_model = TestModel::new(5)?;
     let question = Question::new("Go.").at_temperature(0.8);
-    let first = question.reply(&stage.provider()).await?;
-    let again = question.reply(&stage.provider()).await?;
+    let first = question.reply(&test_model.provider()).await?;
+    let again = question.reply(&test_model.provider()).await?;
     assert_eq!(first.message.text(), again.message.text());
     assert_eq!(first.usage.output, again.usage.output);
     Ok(())
@@ -103,8 +103,8 @@ async fn the_same_seed_says_the_same() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn an_answer_that_nobody_wants_ends_at_once_and_the_next_is_answered() -> anyhow::Result<()> {
-    let stage = Stage::new(1)?;
-    let provider = stage.provider();
+    let test_model = TestModel::new(1)?;
+    let provider = test_model.provider();
     let mut question = Question::new("Talk for ever.").at_temperature(2.0);
     question.tools.clear();
     question.options.max_tokens = Some(3_000);
@@ -122,8 +122,8 @@ async fn an_answer_that_nobody_wants_ends_at_once_and_the_next_is_answered() -> 
 
 #[tokio::test]
 async fn what_can_never_fit_is_refused_and_what_is_too_long_can_be_made_shorter() -> anyhow::Result<()> {
-    let stage = Stage::new(2)?;
-    let provider = stage.provider();
+    let test_model = TestModel::new(2)?;
+    let provider = test_model.provider();
     let long = "word ".repeat(tiny_model::CONTEXT);
     let error = Question::new(&long).ask(&provider).await.expect_err("it does not fit");
     assert!(
@@ -148,9 +148,9 @@ async fn what_can_never_fit_is_refused_and_what_is_too_long_can_be_made_shorter(
 #[tokio::test]
 async fn a_model_that_makes_the_same_call_again_and_again_may_only_end() -> anyhow::Result<()> {
     for seed in 1..4 {
-        let stage = Stage::new(seed)?;
+        let test_model = TestModel::new(seed)?;
         let question = Question::new("Go.").at_temperature(1.0).that_only_ends();
-        let events = question.ask(&stage.provider()).await?;
+        let events = question.ask(&test_model.provider()).await?;
         assert!(events.iter().all(|event| call(event).is_none()), "{events:?}");
     }
     Ok(())
@@ -158,8 +158,8 @@ async fn a_model_that_makes_the_same_call_again_and_again_may_only_end() -> anyh
 
 #[tokio::test]
 async fn a_question_is_answered_aside_and_the_conversation_stays_in_mind() -> anyhow::Result<()> {
-    let stage = Stage::new(2)?;
-    let provider = stage.provider();
+    let test_model = TestModel::new(2)?;
+    let provider = test_model.provider();
     let question = Question::new("What is here?").at_temperature(0.0).that_only_ends();
     let first = question.reply(&provider).await?;
     let again = question.reply(&provider).await?;
@@ -172,9 +172,9 @@ async fn a_question_is_answered_aside_and_the_conversation_stays_in_mind() -> an
 
 #[tokio::test]
 async fn a_file_that_is_no_model_is_an_error_when_it_is_asked_and_not_before() -> anyhow::Result<()> {
-    let stage = Stage::new(1)?;
-    std::fs::write(stage.path("tiny.gguf"), "no model")?;
-    let provider = stage.provider();
+    let test_model = TestModel::new(1)?;
+    std::fs::write(test_model.path("tiny.gguf"), "no model")?;
+    let provider = test_model.provider();
     assert_eq!(provider.name(), "local");
     assert_eq!(provider.model().prompt_style, goose_providers::PromptStyle::Brief);
     let error = Question::new("Hi").ask(&provider).await.expect_err("there is no model");

@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A model in a folder of its own.
-pub(crate) struct Stage {
+pub(crate) struct TestModel {
     folder: TempDir,
 }
 
-impl Stage {
+impl TestModel {
     pub(crate) fn new(seed: u64) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         tiny_model::write(&folder.path().join("tiny.gguf"), seed)?;

@@ -1,11 +1,11 @@
-//! [`Reading`]: one JSON object as it is written: a call, or the final answer, whose text is handed out as it comes.
+//! [`StreamParser`]: one JSON object as it is written: a call, or the final answer, whose text is handed out as it comes.
 
 use goose_extension::JsonObject;
 use goose_providers::{Arguments, ToolCall};
 
 use super::{
-    called,
-    tools::{FINAL_ANSWER, Offered, TEXT, Tools},
+    text_calls,
+    tools::{FINAL_ANSWER, OfferedTool, TEXT, Tools},
 };
 
 /// The longest part of an unusable call that is kept, in characters.
@@ -15,14 +15,14 @@ const MAX_RAW_CHARS: usize = 1_000;
 const MAX_ESCAPE_BYTES: usize = 16;
 
 /// An object that is being written.
-pub(super) struct Reading<'a> {
+pub(super) struct StreamParser<'a> {
     tools: &'a Tools,
     raw: String,
     /// The end of the text that was handed out.
     at: usize,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> StreamParser<'a> {
     pub(super) fn new(tools: &'a Tools) -> Self {
         Self { tools, raw: String::new(), at: 0 }
     }
@@ -37,7 +37,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The tool, as soon as it is named.
-    pub(super) fn tool(&self) -> Option<&'a Offered> {
+    pub(super) fn tool(&self) -> Option<&'a OfferedTool> {
         self.tools.by_short(&self.string("tool")?)
     }
 
@@ -78,8 +78,8 @@ impl<'a> Reading<'a> {
     }
 
     /// A call in a shape of the model's own: some servers do not keep it to the form.
-    fn own_shape(&self) -> Option<called::Called> {
-        let (name, arguments) = called::calls(&self.raw).into_iter().next()?;
+    fn own_shape(&self) -> Option<text_calls::TextCall> {
+        let (name, arguments) = text_calls::parse(&self.raw).into_iter().next()?;
         let tool = self.tools.by_name(&name).or_else(|| self.tools.by_short(&name))?;
         let Arguments::Object(arguments) = arguments else { return None };
         Some((tool.name.clone(), Arguments::Object(tool.complete(arguments))))
@@ -118,5 +118,5 @@ impl<'a> Reading<'a> {
 }
 
 #[cfg(test)]
-#[path = "reading_tests.rs"]
+#[path = "stream_parser_tests.rs"]
 mod tests;

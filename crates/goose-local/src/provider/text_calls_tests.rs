@@ -7,7 +7,7 @@ fn found(text: &str) -> Vec<(String, Value)> {
         Arguments::Object(arguments) => Value::Object(arguments),
         Arguments::Malformed { raw, .. } => Value::String(raw),
     };
-    calls(text).into_iter().map(|(name, arguments)| (name, value(arguments))).collect()
+    parse(text).into_iter().map(|(name, arguments)| (name, value(arguments))).collect()
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn other_text_is_no_call_and_a_broken_call_is_not_lost() {
 
 #[test]
 fn text_is_handed_out_up_to_where_a_call_may_begin() {
-    assert_eq!(plain("Hello"), 5);
-    assert_eq!(plain("Hello <tool"), 6);
-    assert_eq!(plain("Hi <tool_call>{"), 3);
-    assert_eq!(plain(" {\"name\""), 0);
+    assert_eq!(plain_len("Hello"), 5);
+    assert_eq!(plain_len("Hello <tool"), 6);
+    assert_eq!(plain_len("Hi <tool_call>{"), 3);
+    assert_eq!(plain_len(" {\"name\""), 0);
 }

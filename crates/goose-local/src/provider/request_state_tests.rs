@@ -2,15 +2,15 @@ use goose_extension::ToolOutput;
 use serde_json::json;
 
 use super::{
-    super::conversation_tests::{Done, conversation, edit, read, search, shell, tools},
+    super::conversation_tests::{CallRecord, conversation, edit, read, search, shell, tools},
     *,
 };
 
 const FILES: [&str; 5] = ["README.md", "conf/web.ini", "src/ring.c", "src/ring.h", "src/"];
 
-fn unread(task: &str, calls: &[Done]) -> String {
+fn unread(task: &str, calls: &[CallRecord]) -> String {
     let messages = conversation(&FILES, task, calls);
-    Situation::new(&messages, &tools()).unread(true).join(" ")
+    RequestState::new(&messages, &tools()).unread(true).join(" ")
 }
 
 #[test]
@@ -31,11 +31,11 @@ fn files_that_the_request_names_are_read_once() {
 fn a_folder_stands_for_its_files() {
     assert_eq!(unread("What is in src/?", &[]), "src/ring.c src/ring.h");
     let messages = conversation(&FILES, "What is in src?", &[]);
-    assert!(Situation::new(&messages, &tools()).unread(false).is_empty(), "only for questions");
+    assert!(RequestState::new(&messages, &tools()).unread(false).is_empty(), "only for questions");
     let many: Vec<String> = (0..7).map(|number| format!("logs/{number}.txt")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let messages = conversation(&many, "What is in logs? And in logs/3.txt?", &[]);
-    assert_eq!(Situation::new(&messages, &tools()).unread(true), ["logs/3.txt"], "there are many");
+    assert_eq!(RequestState::new(&messages, &tools()).unread(true), ["logs/3.txt"], "there are many");
 }
 
 #[test]
@@ -46,41 +46,42 @@ fn pages_have_no_numbers_and_follow_changes() {
         ("developer__write", json!({ "path": "b.txt", "content": "new\n" }), ToolOutput::text("Created")),
     ];
     let messages = conversation(&[], "Go.", &calls);
-    let situation = Situation::new(&messages, &tools());
-    let page = |path: &str| situation.page(path).map(|page| (page.text.as_str(), page.is_whole));
+    let state = RequestState::new(&messages, &tools());
+    let page = |path: &str| state.page(path).map(|page| (page.text.as_str(), page.is_whole));
     assert_eq!(page("a.txt"), Some(("1\ntwo\tand", true)));
     assert_eq!(page("b.txt"), Some(("new\n", true)));
-    assert_eq!(situation.pages.len(), 2);
+    assert_eq!(state.pages.len(), 2);
     let (tool, arguments, mut output) = read("a.txt", "one");
     output.structured = Some(json!({ "first_line": 1, "last_line": 1, "total_lines": 9 }));
     let messages = conversation(&[], "Go.", &[(tool, arguments, output)]);
-    assert!(!Situation::new(&messages, &tools()).pages[0].is_whole);
+    assert!(!RequestState::new(&messages, &tools()).pages[0].is_whole);
 }
 
 #[test]
 fn the_same_call_with_the_same_result_leads_nowhere() {
-    let is_stuck = |calls: &[Done]| Situation::new(&conversation(&[], "Go.", calls), &tools()).is_stuck();
+    let is_stuck =
+        |calls: &[CallRecord]| RequestState::new(&conversation(&[], "Go.", calls), &tools()).is_stuck();
     let ls = |text: &str| shell("ls", ToolOutput::text(text));
     assert!(!is_stuck(&[ls("a")]));
     assert!(!is_stuck(&[ls("a"), ls("b")]));
     assert!(!is_stuck(&[ls("a"), ls("b"), ls("a")]));
     assert!(is_stuck(&[ls("a"), ls("b"), ls("a"), ls("b")]));
-    let exhausted = |calls: &[Done]| {
+    let exhausted = |calls: &[CallRecord]| {
         let messages = conversation(&[], "Go.", calls);
-        Situation::new(&messages, &tools()).exhausted().map(str::to_owned)
+        RequestState::new(&messages, &tools()).exhausted().map(str::to_owned)
     };
     assert_eq!(exhausted(&[ls("a"), ls("b")]), None);
     assert_eq!(exhausted(&[ls("a"), ls("b"), ls("a")]).as_deref(), Some("developer__shell"));
     assert_eq!(exhausted(&[search("x", 0)]).as_deref(), Some("developer__search"));
-    let many: Vec<Done> = (0..MAX_CALLS).map(|number| ls(&number.to_string())).collect();
+    let many: Vec<CallRecord> = (0..MAX_CALLS).map(|number| ls(&number.to_string())).collect();
     assert!(is_stuck(&many));
 }
 
 #[test]
 fn an_answer_comes_after_something_was_done_for_the_goal() {
-    let may = |goal: Goal, calls: &[Done]| {
+    let may = |goal: Goal, calls: &[CallRecord]| {
         let messages = conversation(&[], "Go.", calls);
-        Situation::new(&messages, &tools()).may_answer(goal)
+        RequestState::new(&messages, &tools()).may_answer(goal)
     };
     let (a, failed) = (|| read("a.txt", "one"), || shell("make", ToolOutput::error("no rule")));
     assert!(may(Goal::Answer, &[]) && may(Goal::Answer, &[a()]) && may(Goal::Answer, &[search("x", 2)]));
@@ -99,12 +100,12 @@ fn an_answer_comes_after_something_was_done_for_the_goal() {
 
 #[test]
 fn the_rest_of_a_plan_is_known() {
-    let unwritten = |reply: &str, calls: &[Done]| {
+    let unwritten = |reply: &str, calls: &[CallRecord]| {
         let messages = conversation(&["a.txt", "docs/", "docs/b.txt", "c.txt"], "Make d.txt.", calls);
-        Situation::new(&messages, &tools()).unwritten(&Plan::new(reply)).map(str::to_owned)
+        RequestState::new(&messages, &tools()).unwritten(&Plan::new(reply)).map(str::to_owned)
     };
     let both = || vec![read("a.txt", "one"), read("docs/b.txt", "two")];
-    let and = |call: Done| [both(), vec![call]].concat();
+    let and = |call: CallRecord| [both(), vec![call]].concat();
     assert_eq!(unwritten("change a.txt b.txt", &both()).as_deref(), Some("a.txt"));
     let first = || edit("a.txt", "one", "1");
     assert_eq!(unwritten("change a.txt b.txt", &and(first())).as_deref(), Some("docs/b.txt"));
@@ -123,5 +124,5 @@ fn the_rest_of_a_plan_is_known() {
 #[test]
 fn folders_are_no_files() {
     let messages = conversation(&FILES, "Go.", &[]);
-    assert_eq!(Situation::new(&messages, &tools()).names().count(), 4);
+    assert_eq!(RequestState::new(&messages, &tools()).names().count(), 4);
 }

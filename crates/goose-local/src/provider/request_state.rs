@@ -1,4 +1,4 @@
-//! [`Situation`]: the state of a task, from the fields of messages, calls and results: what is asked, which files there are, what
+//! [`RequestState`]: the state of a task, from the fields of messages, calls and results: what is asked, which files there are, what
 //! was done since, and what was read of files.
 
 use std::{collections::HashMap, sync::Arc};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     plan::{Goal, Plan},
-    tools::{COMMAND, Does, Tools},
+    tools::{COMMAND, Capability, Tools},
 };
 
 /// The key of the list of files in the metadata of the block that shows it.
@@ -39,7 +39,7 @@ pub(super) struct Step<'a> {
     /// The plan that it carries.
     pub(super) plan: Option<&'a Opaque>,
     pub(super) tool: &'a str,
-    pub(super) does: Does,
+    pub(super) capability: Capability,
     pub(super) arguments: &'a Value,
     pub(super) output: Option<&'a ToolOutput>,
 }
@@ -55,7 +55,7 @@ pub(super) struct Page {
 
 /// The state of a task.
 #[derive(Debug, Default)]
-pub(super) struct Situation<'a> {
+pub(super) struct RequestState<'a> {
     /// The last request of a person.
     pub(super) task: String,
     /// The files and folders in the working folder, as far as they are listed.
@@ -66,7 +66,7 @@ pub(super) struct Situation<'a> {
     pub(super) pages: Vec<Page>,
 }
 
-impl<'a> Situation<'a> {
+impl<'a> RequestState<'a> {
     pub(super) fn new(messages: &'a [Arc<Message>], tools: &Tools) -> Self {
         let parts = messages.iter().flat_map(|message| &message.content);
         let outputs: HashMap<&str, &ToolOutput> = parts
@@ -75,33 +75,33 @@ impl<'a> Situation<'a> {
                 _ => None,
             })
             .collect();
-        let mut situation = Self::default();
+        let mut state = Self::default();
         for message in messages {
-            let asked = asked(message);
+            let asked = user_text(message);
             if !asked.trim().is_empty() {
-                situation.task = asked;
-                situation.steps.clear();
+                state.task = asked;
+                state.steps.clear();
             }
             for part in &message.content {
                 if let Some(files) = listed(part) {
-                    situation.files = files;
+                    state.files = files;
                 }
                 if let MessageContent::ToolCall { id, name, arguments, opaque } = part {
-                    let does = tools.by_name(name).map_or(Does::Other, |tool| tool.does);
+                    let capability = tools.by_name(name).map_or(Capability::Other, |tool| tool.capability);
                     let output = outputs.get(id.as_str()).copied();
-                    situation.take(Step { plan: opaque.as_ref(), tool: name, does, arguments, output });
+                    state.take(Step { plan: opaque.as_ref(), tool: name, capability, arguments, output });
                 }
             }
         }
-        situation
+        state
     }
 
     /// Adds a step, with what it shows of a file.
     fn take(&mut self, step: Step<'a>) {
         let argument = |name: &str| step.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-        let page = match step.does {
-            Does::Read | Does::Write if step.is_done() => step.page(),
-            Does::Edit if step.is_done() => self.page(step.path().unwrap_or_default()).map(|page| {
+        let page = match step.capability {
+            Capability::Read | Capability::Write if step.is_done() => step.page(),
+            Capability::Edit if step.is_done() => self.page(step.path().unwrap_or_default()).map(|page| {
                 let text = page.text.replace(argument("before"), argument("after"));
                 Page { text, ..page.clone() }
             }),
@@ -140,21 +140,23 @@ impl<'a> Situation<'a> {
     /// True if an answer can be right: something was done for the goal, or found; or it was tried often enough.
     pub(super) fn may_answer(&self, goal: Goal) -> bool {
         let is_served = match goal {
-            Goal::Answer if self.has_done(&[Does::Read]) => true,
+            Goal::Answer if self.has_done(&[Capability::Read]) => true,
             Goal::Answer => !self.steps.last().is_some_and(Step::is_fruitless),
             Goal::Run if self.has_run() => true,
-            _ => self.has_done(&[Does::Write, Does::Edit, Does::Run]),
+            _ => self.has_done(&[Capability::Write, Capability::Edit, Capability::Run]),
         };
-        let reads = self.steps.iter().filter(|step| step.does == Does::Read).count();
+        let reads = self.steps.iter().filter(|step| step.capability == Capability::Read).count();
         is_served || self.steps.len() - reads.min(MAX_AT_ONCE) > MAX_TRIES
     }
 
     /// A file of the plan that was not written yet, if it is new or was read. A command may have changed what was read.
     pub(super) fn unwritten<'b>(&'b self, plan: &'b Plan) -> Option<&'b str> {
-        let is_tried = |step: &Step<'_>, file: &str| match step.does {
-            Does::Edit | Does::Write => step.path() == Some(file),
-            Does::Run if step.is_done() && self.page(file).is_some() => true,
-            Does::Run => words(step.arguments[COMMAND].as_str().unwrap_or_default()).any(|word| word == file),
+        let is_tried = |step: &Step<'_>, file: &str| match step.capability {
+            Capability::Edit | Capability::Write => step.path() == Some(file),
+            Capability::Run if step.is_done() && self.page(file).is_some() => true,
+            Capability::Run => {
+                words(step.arguments[COMMAND].as_str().unwrap_or_default()).any(|word| word == file)
+            }
             _ => false,
         };
         // For a new file, the others are where its text comes from.
@@ -177,12 +179,12 @@ impl<'a> Situation<'a> {
     /// True if a command was run: with the codes 126 and 127 the shell could not begin it.
     pub(super) fn has_run(&self) -> bool {
         let has_begun = |step: &Step<'_>| !matches!(step.field(EXIT_CODE), Some(126 | 127));
-        self.steps.iter().any(|step| step.does == Does::Run && has_begun(step))
+        self.steps.iter().any(|step| step.capability == Capability::Run && has_begun(step))
     }
 
     /// True if a step since the request did one of these.
-    pub(super) fn has_done(&self, any: &[Does]) -> bool {
-        self.steps.iter().any(|step| step.is_done() && any.contains(&step.does))
+    pub(super) fn has_done(&self, any: &[Capability]) -> bool {
+        self.steps.iter().any(|step| step.is_done() && any.contains(&step.capability))
     }
 
     /// The tool of the last call, if that brought nothing: another one has to help.
@@ -226,8 +228,10 @@ impl Step<'_> {
 
     /// The lines of a file that were read or written.
     pub(super) fn page(&self) -> Option<Page> {
-        let (text, is_whole) = match self.does {
-            Does::Write if self.is_done() => (self.arguments.get("content")?.as_str()?.to_owned(), true),
+        let (text, is_whole) = match self.capability {
+            Capability::Write if self.is_done() => {
+                (self.arguments.get("content")?.as_str()?.to_owned(), true)
+            }
             _ => lines(self.output?)?,
         };
         Some(Page { path: self.path()?.to_owned(), text, is_whole })
@@ -245,7 +249,7 @@ pub(super) fn lines(output: &ToolOutput) -> Option<(String, bool)> {
 }
 
 /// The text of a person in a message.
-pub(super) fn asked(message: &Message) -> String {
+pub(super) fn user_text(message: &Message) -> String {
     let is_person = |part: &&MessageContent| message.role == Role::User && !part.is_aside();
     let said = message.content.iter().filter(is_person).filter_map(MessageContent::as_text);
     said.collect::<Vec<_>>().join("\n")
@@ -275,5 +279,5 @@ fn listed(part: &MessageContent) -> Option<Vec<String>> {
 }
 
 #[cfg(test)]
-#[path = "situation_tests.rs"]
+#[path = "request_state_tests.rs"]
 mod tests;

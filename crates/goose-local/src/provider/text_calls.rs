@@ -10,14 +10,14 @@ pub(super) const MARK: &str = "<tool_call>";
 const END: &str = "</tool_call>";
 
 /// A call in a text.
-pub(super) type Called = (String, Arguments);
+pub(super) type TextCall = (String, Arguments);
 
 /// The calls in a text that may be nothing else; none if it is not made of calls.
-pub(super) fn calls(text: &str) -> Vec<Called> {
+pub(super) fn parse(text: &str) -> Vec<TextCall> {
     let is_marked = text.contains(MARK);
     let bare = text.replace(MARK, "\n").replace(END, "\n");
     let bare = bare.trim().trim_start_matches("```json").trim_matches('`');
-    let mut found: Vec<Called> = Vec::new();
+    let mut found: Vec<TextCall> = Vec::new();
     for value in Deserializer::from_str(bare).into_iter::<Value>() {
         match value {
             Ok(Value::Array(all)) => found.extend(all.iter().filter_map(call)),
@@ -33,7 +33,7 @@ pub(super) fn calls(text: &str) -> Vec<Called> {
     found
 }
 
-fn call(value: &Value) -> Option<Called> {
+fn call(value: &Value) -> Option<TextCall> {
     let name = value.get("name")?.as_str()?.to_owned();
     let arguments = match value.get("arguments").or_else(|| value.get("parameters"))? {
         Value::Object(arguments) => arguments.clone(),
@@ -44,7 +44,7 @@ fn call(value: &Value) -> Option<Called> {
 }
 
 /// The length of the beginning that is certainly no call.
-pub(super) fn plain(text: &str) -> usize {
+pub(super) fn plain_len(text: &str) -> usize {
     if text.trim_start().starts_with(['{', '[']) {
         return 0;
     }
@@ -53,5 +53,5 @@ pub(super) fn plain(text: &str) -> usize {
 }
 
 #[cfg(test)]
-#[path = "called_tests.rs"]
+#[path = "text_calls_tests.rs"]
 mod tests;

@@ -5,10 +5,10 @@ use super::{super::conversation_tests::tools, *};
 /// The texts that are handed out where the object comes in such pieces.
 fn texts(pieces: &[&str]) -> Vec<String> {
     let tools = tools();
-    let mut reading = Reading::new(&tools);
+    let mut parser = StreamParser::new(&tools);
     let texts = pieces.iter().filter_map(|piece| {
-        reading.push(piece);
-        reading.new_text()
+        parser.push(piece);
+        parser.new_text()
     });
     texts.collect()
 }
@@ -33,23 +33,23 @@ fn the_text_of_an_answer_comes_in_whole_characters() {
 #[test]
 fn a_call_is_known_as_soon_as_it_is_named() {
     let tools = tools();
-    let mut reading = Reading::new(&tools);
-    reading.push(r#"{"tool":"ed"#);
-    assert_eq!((reading.tool().is_none(), reading.path()), (true, None));
-    reading.push(r#"it","path":"./a \"b\".t"#);
-    assert!(reading.tool().is_some_and(|tool| tool.name == "developer__edit") && reading.path().is_none());
-    reading.push(r#"xt","before":"x"#);
-    assert_eq!(reading.path().as_deref(), Some("a \"b\".txt"));
-    assert!(!reading.is_answer());
+    let mut parser = StreamParser::new(&tools);
+    parser.push(r#"{"tool":"ed"#);
+    assert_eq!((parser.tool().is_none(), parser.path()), (true, None));
+    parser.push(r#"it","path":"./a \"b\".t"#);
+    assert!(parser.tool().is_some_and(|tool| tool.name == "developer__edit") && parser.path().is_none());
+    parser.push(r#"xt","before":"x"#);
+    assert_eq!(parser.path().as_deref(), Some("a \"b\".txt"));
+    assert!(!parser.is_answer());
 }
 
 #[test]
 fn a_call_gets_its_fixed_arguments() {
     let call = |raw: &str, why: Option<&str>| {
         let tools = tools();
-        let mut reading = Reading::new(&tools);
-        reading.push(raw);
-        reading.call("7", why)
+        let mut parser = StreamParser::new(&tools);
+        parser.push(raw);
+        parser.call("7", why)
     };
     let searched = call(r#"{"tool":"search","pattern":"x"}"#, None);
     assert_eq!((searched.id.as_str(), searched.name.as_str()), ("7", "developer__search"));

@@ -1,6 +1,6 @@
 //! [`Engine`]: the one model of a process, loaded when it is first needed. One request at a time.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use goose_engine::{
@@ -12,14 +12,14 @@ use tokio::sync::{
     mpsc::{self, Sender},
 };
 
-use super::{Backend, Completion, Prompt, Read, Report};
+use super::{Backend, Completion, Prompt, Report, TextSink};
 use crate::provider::Form;
 
 /// The room that an answer needs at least, in tokens.
 const LEAST_ANSWER: usize = 256;
 
-/// The most pieces of text that wait to be read.
-const MAX_UNREAD: usize = 64;
+/// Maximum number of pieces of text between the computing thread and their reader.
+const MAX_PIECES: usize = 64;
 
 /// The model, loaded or not.
 #[derive(Clone)]
@@ -96,7 +96,7 @@ impl Backend for EngineGuard {
         self.blocking(move |loaded| fit(loaded, opening, &turns, max_tokens)).await
     }
 
-    async fn write(&mut self, prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Completion> {
+    async fn write(&mut self, prompt: Prompt<'_>, sink: &mut dyn TextSink) -> ProviderResult<Completion> {
         let text = Text::Turns([prompt.opening, prompt.turns].concat(), prompt.opening.len());
         let prompt = goose_engine::Prompt {
             is_detached: prompt.is_detached,
@@ -106,7 +106,7 @@ impl Backend for EngineGuard {
             sampling: sampling(prompt.temperature),
             max_tokens: prompt.max_tokens,
         };
-        self.generate(prompt, read).await
+        self.generate(prompt, sink).await
     }
 
     fn remember(&mut self, conversation: &str) {
@@ -121,15 +121,15 @@ impl EngineGuard {
     pub(crate) async fn generate(
         &mut self,
         prompt: goose_engine::Prompt,
-        read: &mut Read<'_>,
+        sink: &mut dyn TextSink,
     ) -> ProviderResult<Completion> {
-        let (text, mut coming) = mpsc::channel(MAX_UNREAD);
-        let mut listener = Reader { text, report: self.report.clone() };
+        let (text, mut pieces) = mpsc::channel(MAX_PIECES);
+        let mut listener = TextSender { text, report: self.report.clone() };
         let writing = self.blocking(move |loaded| loaded.answer(prompt, &mut listener).map_err(failed));
         let reading = async move {
-            while let Some(text) = coming.recv().await {
-                if read(&text) == ControlFlow::Break(()) {
-                    // The writer sees that the channel is closed.
+            // Leaving the loop closes the channel, which ends the computation.
+            while let Some(text) = pieces.recv().await {
+                if sink.push(&text).await.is_break() {
                     break;
                 }
             }
@@ -145,13 +145,13 @@ pub(crate) fn sampling(temperature: f32) -> Sampling {
     Sampling { temperature, ..Sampling::default() }
 }
 
-/// The other end of an answer.
-struct Reader {
+/// The computing thread's end of the channel.
+struct TextSender {
     text: Sender<String>,
     report: Option<Report>,
 }
 
-impl Listener for Reader {
+impl Listener for TextSender {
     fn is_cancelled(&self) -> bool {
         self.text.is_closed()
     }
@@ -163,7 +163,7 @@ impl Listener for Reader {
     }
 
     fn text(&mut self, text: &str) {
-        // The reader may have stopped.
+        // Waits while the channel is full. If it is closed, `is_cancelled` ends the computation.
         let _ = self.text.blocking_send(text.to_owned());
     }
 }

@@ -63,8 +63,12 @@ impl Completion {
 /// Tells the user what the model is doing.
 pub(crate) type Report = Arc<dyn Fn(String) + Send + Sync>;
 
-/// Reads the text as it comes, and says when that is enough.
-pub(crate) type Read<'a> = dyn FnMut(&str) -> ControlFlow<()> + Send + 'a;
+/// Receiver of the text that a model writes.
+#[async_trait]
+pub(crate) trait TextSink: Send {
+    /// Takes the next piece. The model waits meanwhile; a break ends the text within a token.
+    async fn push(&mut self, text: &str) -> ControlFlow<()>;
+}
 
 /// A model that writes.
 #[async_trait]
@@ -74,8 +78,8 @@ pub(crate) trait Backend: Send {
         Ok(())
     }
 
-    /// Writes what follows. Ends early, within a token, if it is dropped or `read` has enough.
-    async fn write(&mut self, prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Completion>;
+    /// Continues a prompt. Ends early, within a token, if it is dropped or the sink breaks.
+    async fn write(&mut self, prompt: Prompt<'_>, sink: &mut dyn TextSink) -> ProviderResult<Completion>;
 
     /// Keeps what was computed for the conversation.
     fn remember(&mut self, _conversation: &str) {}

@@ -1,6 +1,6 @@
 //! [`Server`]: a model that writes at a server, which keeps it within a JSON Schema.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::StreamExt as _;
@@ -8,7 +8,7 @@ use goose_engine::{EndReason, Speaker, Turn};
 use goose_extension::Message;
 use goose_providers::{Provider, ProviderResult, ReplyEvent, Request, RequestOptions, StopReason, Usage};
 
-use super::{Backend, Completion, Prompt, Read};
+use super::{Backend, Completion, Prompt, TextSink};
 use crate::provider::Form;
 
 /// A model at a server.
@@ -16,7 +16,7 @@ pub(crate) struct Server(pub(crate) Arc<dyn Provider>);
 
 #[async_trait]
 impl Backend for Server {
-    async fn write(&mut self, prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Completion> {
+    async fn write(&mut self, prompt: Prompt<'_>, sink: &mut dyn TextSink) -> ProviderResult<Completion> {
         let turns: Vec<&Turn> = prompt.opening.iter().chain(prompt.turns).collect();
         let (system, turns) = match turns.split_first() {
             Some((first, rest)) if first.speaker == Speaker::System => (first.text.as_str(), rest),
@@ -38,7 +38,7 @@ impl Backend for Server {
         let (mut usage, mut end) = (Usage::default(), EndReason::Complete);
         while let Some(event) = stream.next().await {
             match event? {
-                ReplyEvent::Text(text) if read(&text) == ControlFlow::Break(()) => {
+                ReplyEvent::Text(text) if sink.push(&text).await.is_break() => {
                     end = EndReason::Cancelled;
                     break;
                 }

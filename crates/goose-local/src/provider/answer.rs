@@ -3,17 +3,18 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
+use async_trait::async_trait;
 use goose_engine::Turn;
 use goose_extension::Message;
 use goose_providers::{
     Arguments, ProviderResult, ReplyEvent, Request, RequestOptions, StopReason, ToolCall, Usage,
 };
 use serde_json::{Value, json};
-use tokio::sync::mpsc::Sender;
 
-use crate::backend::{Backend, Completion, Prompt, Report};
+use crate::backend::{Backend, Completion, Prompt, TextSink};
 
 use super::{
+    events::EventSender,
     focus,
     form::Form,
     history,
@@ -27,15 +28,8 @@ use super::{
 /// The longest answer if the request sets no limit, in tokens.
 const DEFAULT_ANSWER_TOKENS: usize = 2_048;
 
-/// The room for events of one answer that are not read yet: more than an answer has tokens, so sending never waits.
-pub(super) const MAX_EVENTS: usize = 1_000_000;
-
 /// The id of a call, which the conversation makes unique.
 pub(super) const CALL_ID: &str = "local";
-
-pub(super) type Events = Sender<ProviderResult<ReplyEvent>>;
-
-type Send<'a> = dyn Fn(ReplyEvent) + Sync + 'a;
 
 /// A request, made small.
 pub(super) struct Question {
@@ -66,104 +60,99 @@ impl Question {
         Self { tools, messages: request.messages.to_vec(), options: request.options.clone(), opening, turns }
     }
 
-    /// Answers with events.
-    pub(super) async fn answer(&self, backend: &mut dyn Backend, events: &Events) -> ProviderResult<()> {
-        // Without a receiver the task that runs this is ended.
-        let send = |event: ReplyEvent| drop(events.try_send(Ok(event)));
-        let reporting = events.clone();
-        let report: Report = Arc::new(move |status| drop(reporting.try_send(Ok(ReplyEvent::Status(status)))));
-        backend.prepare(self.conversation(None), &report).await?;
+    /// Writes the answer to `events`.
+    pub(super) async fn answer(&self, backend: &mut dyn Backend, events: &EventSender) -> ProviderResult<()> {
+        backend.prepare(self.conversation(None), &events.reporter()).await?;
         let mut usage = Usage::default();
         let stop = if self.tools.offered.is_empty() {
-            let (_, written) = collect(backend, self.conversation(None), Some(&send), |_| false).await?;
-            usage = written.usage;
-            written.stop_reason()
+            let completion = backend.write(self.conversation(None), &mut Forward(events)).await?;
+            usage = completion.usage;
+            completion.stop_reason()
         } else {
-            self.next_step(backend, &send, &mut usage).await?
+            self.next_step(backend, events, &mut usage).await?
         };
-        send(ReplyEvent::Usage(usage));
+        let _ = events.send(ReplyEvent::Usage(usage)).await;
         let is_kept = stop == StopReason::EndTurn && !self.options.is_ephemeral;
         if let Some(conversation) = self.options.conversation.as_ref().filter(|_| is_kept) {
             backend.remember(conversation);
         }
-        send(ReplyEvent::Finished(stop));
+        let _ = events.send(ReplyEvent::Finished(stop)).await;
         Ok(())
     }
 
+    /// Writes the next call, or the final answer.
     async fn next_step(
         &self,
         backend: &mut dyn Backend,
-        send: &Send<'_>,
+        events: &EventSender,
         usage: &mut Usage,
     ) -> ProviderResult<StopReason> {
         let state = RequestState::new(&self.messages, &self.tools);
         let plan = self.plan(backend, &state, usage).await?;
         let unread = state.unread(plan.goal() != Goal::Run);
         if !unread.is_empty() && self.tools.by_capability(Capability::Read).is_some() {
-            return Ok(self.read(unread.into_iter(), &plan, send));
+            return Ok(self.read(unread.into_iter(), &plan, events).await);
         }
         let form = Form::new(&self.tools, &state, &plan);
-        let mut may_focus = true;
-        loop {
-            let mut parser = StreamParser::new(&self.tools);
-            let mut focus = None;
-            let mut read = |text: &str| {
-                parser.push(text);
-                focus = may_focus.then(|| self.focus(&parser, &state, &plan)).flatten();
-                if let Some(text) = parser.new_text().filter(|_| focus.is_none()) {
-                    send(ReplyEvent::Text(text));
-                }
-                if focus.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            };
-            let written = backend.write(self.conversation(Some(&form)), &mut read).await?;
-            // The second time, the conversation is known from the first.
-            let input = if may_focus { written.usage } else { *usage };
-            *usage = Usage { output: usage.output + written.usage.output, ..input };
-            match focus {
-                None => {
-                    let text = parser.plain_text();
-                    text.into_iter().for_each(|text| send(ReplyEvent::Text(text.to_owned())));
-                    if text.is_some() || parser.is_answer() {
-                        return Ok(written.stop_reason());
-                    }
-                    let mut call = parser.call(CALL_ID, written.why_cut());
-                    call.opaque = Some(plan.in_call());
-                    return Ok(send_call(call, send));
-                }
-                Some(Focus::Look) => return Ok(self.read(state.names(), &plan, send)),
-                Some(Focus::Answer(turns)) => {
-                    let prompt = self.detached(&turns, focus::MAX_ANSWER_TOKENS);
-                    let (_, written) = collect(backend, prompt, Some(send), |_| false).await?;
-                    usage.output += written.usage.output;
-                    return Ok(written.stop_reason());
-                }
-                Some(Focus::Call(path, turns)) => {
-                    let path = path.as_deref();
-                    send(ReplyEvent::Status(format!("writing {}", path.unwrap_or("a command"))));
-                    let most = path.map_or(focus::MAX_ANSWER_TOKENS, |_| usize::MAX);
-                    // Models like to explain what they wrote; only the block is used.
-                    let is_enough = |text: &str| focus::block(text).is_some();
-                    let (answer, written) =
-                        collect(backend, self.detached(&turns, most), None, is_enough).await?;
-                    usage.output += written.usage.output;
-                    if written.why_cut().is_none()
-                        && let Some((capability, arguments)) = focus::call(path, &state, plan.goal(), &answer)
-                        && let Some(tool) = self.tools.by_capability(capability)
-                    {
-                        return Ok(send_call(called(CALL_ID, tool, arguments, &plan), send));
-                    }
-                    // It is of no use: the model goes on by itself, and quotes the file.
-                    may_focus = false;
+        let mut step = StepSink::new(self, Some((&state, &plan)), events);
+        let completion = backend.write(self.conversation(Some(&form)), &mut step).await?;
+        *usage = Usage { output: usage.output + completion.usage.output, ..completion.usage };
+        match step.focus.take() {
+            None => return Ok(step.finish(&plan, &completion).await),
+            Some(Focus::Look) => return Ok(self.read(state.names(), &plan, events).await),
+            Some(Focus::Answer(turns)) => {
+                let prompt = self.detached(&turns, focus::MAX_ANSWER_TOKENS);
+                let completion = backend.write(prompt, &mut Forward(events)).await?;
+                usage.output += completion.usage.output;
+                return Ok(completion.stop_reason());
+            }
+            Some(Focus::Call(path, turns)) => {
+                let path = path.as_deref();
+                let status = format!("writing {}", path.unwrap_or("a command"));
+                let _ = events.send(ReplyEvent::Status(status)).await;
+                if let Some(text) = self.focused_text(backend, path.is_some(), &turns, usage).await?
+                    && let Some((capability, arguments)) = focus::call(path, &state, plan.goal(), &text)
+                    && let Some(tool) = self.tools.by_capability(capability)
+                {
+                    return Ok(events.send_call(tool_call(CALL_ID, tool, arguments, &plan)).await);
                 }
             }
         }
+        // The focused prompt gave no usable call: the model writes the whole step in the conversation. Its
+        // input was counted with the first attempt.
+        let mut step = StepSink::new(self, None, events);
+        let completion = backend.write(self.conversation(Some(&form)), &mut step).await?;
+        usage.output += completion.usage.output;
+        Ok(step.finish(&plan, &completion).await)
     }
 
-    /// Reads files without the model's doing.
-    fn read<'a>(&self, files: impl Iterator<Item = &'a str>, plan: &Plan, send: &Send<'_>) -> StopReason {
+    /// Writes a command or the content of a file; none if it was cut off.
+    async fn focused_text(
+        &self,
+        backend: &mut dyn Backend,
+        is_file: bool,
+        turns: &[Turn],
+        usage: &mut Usage,
+    ) -> ProviderResult<Option<String>> {
+        let max_tokens = if is_file { usize::MAX } else { focus::MAX_ANSWER_TOKENS };
+        // Models like to explain what they wrote. Only the first code block is used.
+        let mut sink = Collect { text: String::new(), is_enough: |text| focus::block(text).is_some() };
+        let completion = backend.write(self.detached(turns, max_tokens), &mut sink).await?;
+        usage.output += completion.usage.output;
+        Ok(completion.why_cut().is_none().then_some(sink.text))
+    }
+
+    /// Calls the tool that reads files, without asking the model.
+    async fn read<'a>(
+        &self,
+        files: impl Iterator<Item = &'a str>,
+        plan: &Plan,
+        events: &EventSender,
+    ) -> StopReason {
         let tool = self.tools.by_capability(Capability::Read);
         for (index, (tool, path)) in files.filter_map(|path| Some((tool?, path))).enumerate() {
-            send_call(called(&format!("{CALL_ID}-{index}"), tool, json!({ "path": path }), plan), send);
+            let id = format!("{CALL_ID}-{index}");
+            events.send_call(tool_call(&id, tool, json!({ "path": path }), plan)).await;
         }
         StopReason::ToolUse
     }
@@ -184,9 +173,10 @@ impl Question {
             favoured: Some(plan::FAVOUR),
             ..self.detached(&turns, plan::MAX_TOKENS)
         };
-        let (reply, written) = collect(backend, prompt, None, |_| false).await?;
-        usage.output += written.usage.output;
-        Ok(Plan::new(&reply))
+        let mut reply = Collect { text: String::new(), is_enough: |_| false };
+        let completion = backend.write(prompt, &mut reply).await?;
+        usage.output += completion.usage.output;
+        Ok(Plan::new(&reply.text))
     }
 
     /// The prompt of its own in which this goes on, as soon as that is clear.
@@ -242,33 +232,84 @@ impl Question {
     }
 }
 
-fn called(id: &str, tool: &OfferedTool, arguments: Value, plan: &Plan) -> ToolCall {
+fn tool_call(id: &str, tool: &OfferedTool, arguments: Value, plan: &Plan) -> ToolCall {
     let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
     ToolCall { id: id.to_owned(), name: tool.name.clone(), arguments, opaque: Some(plan.in_call()) }
 }
 
-/// Sends a call.
-pub(super) fn send_call(call: ToolCall, send: &Send<'_>) -> StopReason {
-    send(ReplyEvent::CallStarted { id: call.id.clone(), name: call.name.clone() });
-    send(ReplyEvent::Call(call));
-    StopReason::ToolUse
+/// Parser of a step while the model writes it. It sends the text of a final answer, and breaks as soon as a
+/// focused prompt can take over.
+struct StepSink<'a> {
+    question: &'a Question,
+    /// Basis for the choice of a focused prompt; none if the model writes the whole step.
+    guide: Option<(&'a RequestState<'a>, &'a Plan)>,
+    parser: StreamParser<'a>,
+    /// Focused prompt that takes over.
+    focus: Option<Focus>,
+    events: &'a EventSender,
 }
 
-/// Writes a text without a form until that is enough, and returns it; with `send` it is handed out as it comes.
-async fn collect(
-    backend: &mut dyn Backend,
-    prompt: Prompt<'_>,
-    send: Option<&Send<'_>>,
+impl<'a> StepSink<'a> {
+    fn new(
+        question: &'a Question,
+        guide: Option<(&'a RequestState<'a>, &'a Plan)>,
+        events: &'a EventSender,
+    ) -> Self {
+        Self { question, guide, parser: StreamParser::new(&question.tools), focus: None, events }
+    }
+
+    /// Sends the call, or the rest of the answer.
+    async fn finish(&self, plan: &Plan, completion: &Completion) -> StopReason {
+        let text = self.parser.plain_text();
+        if let Some(text) = text {
+            let _ = self.events.send(ReplyEvent::Text(text.to_owned())).await;
+        }
+        if text.is_some() || self.parser.is_answer() {
+            return completion.stop_reason();
+        }
+        let mut call = self.parser.call(CALL_ID, completion.why_cut());
+        call.opaque = Some(plan.in_call());
+        self.events.send_call(call).await
+    }
+}
+
+#[async_trait]
+impl TextSink for StepSink<'_> {
+    async fn push(&mut self, text: &str) -> ControlFlow<()> {
+        self.parser.push(text);
+        self.focus = self.guide.and_then(|(state, plan)| self.question.focus(&self.parser, state, plan));
+        if self.focus.is_some() {
+            return ControlFlow::Break(());
+        }
+        match self.parser.new_text() {
+            Some(text) => self.events.send(ReplyEvent::Text(text)).await,
+            None => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Sends each piece of text as it is written.
+struct Forward<'a>(&'a EventSender);
+
+#[async_trait]
+impl TextSink for Forward<'_> {
+    async fn push(&mut self, text: &str) -> ControlFlow<()> {
+        self.0.send(ReplyEvent::Text(text.to_owned())).await
+    }
+}
+
+/// Collects text until it is enough.
+struct Collect {
+    text: String,
     is_enough: fn(&str) -> bool,
-) -> ProviderResult<(String, Completion)> {
-    let mut all = String::new();
-    let mut keep = |text: &str| {
-        send.into_iter().for_each(|send| send(ReplyEvent::Text(text.to_owned())));
-        all.push_str(text);
-        if is_enough(&all) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let written = backend.write(prompt, &mut keep).await?;
-    Ok((all, written))
+}
+
+#[async_trait]
+impl TextSink for Collect {
+    async fn push(&mut self, text: &str) -> ControlFlow<()> {
+        self.text.push_str(text);
+        if (self.is_enough)(&self.text) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
 }
 
 /// The longest answer, in tokens.

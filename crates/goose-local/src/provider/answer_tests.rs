@@ -4,10 +4,13 @@ use goose_extension::{JsonObject, MessageContent, Role, Tool, ToolOutput};
 use goose_providers::Reply;
 
 use super::{
-    super::conversation_tests::{conversation, read},
+    super::{
+        conversation_tests::{conversation, read},
+        events,
+    },
     *,
 };
-use crate::backend::{Completion, Read};
+use crate::backend::TextSink;
 
 /// The end of a text that is cut off.
 const CUT: char = '…';
@@ -17,11 +20,16 @@ struct Scripted(Vec<&'static str>);
 
 #[async_trait]
 impl Backend for Scripted {
-    async fn write(&mut self, _prompt: Prompt<'_>, read: &mut Read<'_>) -> ProviderResult<Completion> {
+    async fn write(&mut self, _prompt: Prompt<'_>, sink: &mut dyn TextSink) -> ProviderResult<Completion> {
         assert!(!self.0.is_empty(), "it was asked once more");
         let text = self.0.remove(0);
-        let mut signs = text.chars().filter(|sign| *sign != CUT);
-        let is_enough = signs.any(|sign| read(&sign.to_string()) == ControlFlow::Break(()));
+        let mut is_enough = false;
+        for sign in text.chars().filter(|sign| *sign != CUT) {
+            is_enough = sink.push(&sign.to_string()).await.is_break();
+            if is_enough {
+                break;
+            }
+        }
         let end = match text.ends_with(CUT) {
             _ if is_enough => EndReason::Cancelled,
             true => EndReason::TokenLimit,
@@ -39,12 +47,16 @@ async fn reply(messages: &[Arc<Message>], texts: &[&'static str]) -> anyhow::Res
     let request = Request { system: "", messages, tools: &tools, options: &options };
     let question = Question::new(request);
     let mut backend = Scripted(texts.to_vec());
-    let (events, mut incoming) = tokio::sync::mpsc::channel(MAX_EVENTS);
-    question.answer(&mut backend, &events).await?;
-    drop(events);
+    let (events, stream) = events::channel();
+    let answering = async {
+        let answered = question.answer(&mut backend, &events).await;
+        drop(events);
+        answered
+    };
+    let (answered, reply) = tokio::join!(answering, Reply::collect(stream));
+    answered?;
     assert!(backend.0.is_empty(), "left: {:?}", backend.0);
-    let incoming = futures::stream::poll_fn(move |context| incoming.poll_recv(context));
-    Ok(Reply::collect(Box::pin(incoming)).await?.message)
+    Ok(reply?.message)
 }
 
 /// The call in a message, as text.

@@ -5,15 +5,10 @@ use goose_engine::{LoadOptions, Model};
 use goose_providers::{
     ModelInfo, PromptStyle, Provider, ProviderResult, ReplyStream, Request, SMALL_MODEL_PARAMETERS,
 };
-use tokio::sync::mpsc;
 
 use crate::backend::Engine;
 
-use super::{
-    answer::{Events, MAX_EVENTS, Question},
-    templated::TemplatedRequest,
-    text_calls,
-};
+use super::{answer::Question, events::reply_stream, templated::TemplatedRequest, text_calls};
 
 /// The name by which users choose the model on their own machine.
 pub const PROVIDER_NAME: &str = "local";
@@ -70,10 +65,10 @@ impl Provider for LocalProvider {
         let mut engine = self.engine.enter().await;
         if self.is_templated {
             let question = TemplatedRequest::new(request, &self.info);
-            return Ok(streaming(|events| async move { question.answer(&mut engine, &events).await }));
+            return Ok(reply_stream(|events| async move { question.answer(&mut engine, &events).await }));
         }
         let question = Question::new(request);
-        Ok(streaming(|events| async move { question.answer(&mut engine, &events).await }))
+        Ok(reply_stream(|events| async move { question.answer(&mut engine, &events).await }))
     }
 }
 
@@ -82,26 +77,6 @@ fn calls_tools(parameters: u64, template: Option<&str>) -> bool {
     let has = |mark: &str| template.is_some_and(|template| template.contains(mark));
     let is_known = has(text_calls::MARK) || has("[TOOL_CALLS]") || has("\"parameters\"");
     parameters as f64 >= SMALL_MODEL_PARAMETERS && has("tools") && is_known
-}
-
-/// Answers on a task of its own, which ends when the stream is dropped.
-pub(super) fn streaming<F>(answer: impl FnOnce(Events) -> F) -> ReplyStream
-where
-    F: Future<Output = ProviderResult<()>> + Send + 'static,
-{
-    let (events, mut incoming) = mpsc::channel(MAX_EVENTS);
-    let answering = answer(events.clone());
-    tokio::spawn(async move {
-        let failed = tokio::select! {
-            () = events.closed() => None,
-            result = answering => result.err(),
-        };
-        if let Some(error) = failed {
-            // The receiver may have been dropped.
-            let _ = events.send(Err(error)).await;
-        }
-    });
-    Box::pin(futures::stream::poll_fn(move |context| incoming.poll_recv(context)))
 }
 
 #[cfg(test)]

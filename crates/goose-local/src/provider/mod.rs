@@ -6,6 +6,7 @@
 //! ```text
 //! local.rs             the provider: from a request to a stream of events
 //! answer.rs            the loop of one answer
+//! events.rs            the channel between the answer and its reader
 //! tools.rs             the few tools that are offered, with examples
 //! prompt.rs            the prompt before the conversation
 //! history.rs           the conversation as turns
@@ -22,6 +23,7 @@
 mod answer;
 #[cfg(test)]
 mod conversation_tests;
+mod events;
 mod focus;
 mod form;
 mod history;

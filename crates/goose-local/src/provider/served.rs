@@ -8,10 +8,7 @@ use goose_providers::{ModelInfo, PromptStyle, Provider, ProviderResult, ReplyStr
 
 use crate::backend::Server;
 
-use super::{
-    answer::Question,
-    local::{MAX_TOOL_TOKENS, streaming},
-};
+use super::{answer::Question, events::reply_stream, local::MAX_TOOL_TOKENS};
 
 /// A small model at a server.
 pub struct ServedProvider {
@@ -46,6 +43,6 @@ impl Provider for ServedProvider {
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
         let question = Question::new(request);
         let mut server = Server(Arc::clone(&self.server));
-        Ok(streaming(|events| async move { question.answer(&mut server, &events).await }))
+        Ok(reply_stream(|events| async move { question.answer(&mut server, &events).await }))
     }
 }

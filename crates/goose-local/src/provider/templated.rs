@@ -1,18 +1,20 @@
 //! [`TemplatedRequest`]: a request to a larger model that was made to call tools. It is asked as its file's own template says, without the
 //! restrictions that help small ones.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::ops::ControlFlow;
 
+use async_trait::async_trait;
 use goose_engine::Text;
 use goose_providers::{
     ModelInfo, ProviderResult, ReplyEvent, Request, RequestOptions, StopReason, ToolCall, chat_request,
 };
 use serde_json::Value;
 
-use crate::backend::{EngineGuard, sampling};
+use crate::backend::{EngineGuard, TextSink, sampling};
 
 use super::{
-    answer::{CALL_ID, Events, max_tokens, send_call},
+    answer::{CALL_ID, max_tokens},
+    events::EventSender,
     text_calls,
 };
 
@@ -31,20 +33,9 @@ impl TemplatedRequest {
         Self { messages: list("messages"), tools: list("tools"), options }
     }
 
-    pub(super) async fn answer(self, engine: &mut EngineGuard, events: &Events) -> ProviderResult<()> {
-        let send = |event: ReplyEvent| drop(events.try_send(Ok(event)));
-        let reporting = events.clone();
-        engine.report_to(Arc::new(move |status| drop(reporting.try_send(Ok(ReplyEvent::Status(status))))));
-        let (mut text, mut sent) = (String::new(), 0);
-        let mut read = |more: &str| {
-            text.push_str(more);
-            let plain = text_calls::plain_len(&text).max(sent);
-            if plain > sent {
-                send(ReplyEvent::Text(text[sent..plain].to_owned()));
-            }
-            sent = plain;
-            ControlFlow::Continue(())
-        };
+    /// Writes the answer to `events`.
+    pub(super) async fn answer(self, engine: &mut EngineGuard, events: &EventSender) -> ProviderResult<()> {
+        engine.report_to(events.reporter());
         let prompt = goose_engine::Prompt {
             is_detached: false,
             text: Text::Messages(self.messages, self.tools),
@@ -53,18 +44,42 @@ impl TemplatedRequest {
             sampling: sampling(self.options.temperature.unwrap_or(0.0)),
             max_tokens: max_tokens(&self.options),
         };
-        let written = engine.generate(prompt, &mut read).await?;
-        let calls = text_calls::parse(&text[sent..]);
-        if calls.is_empty() && sent < text.len() {
-            send(ReplyEvent::Text(text[sent..].to_owned()));
+        let mut sink = PlainText { text: String::new(), sent: 0, events };
+        let completion = engine.generate(prompt, &mut sink).await?;
+        let rest = &sink.text[sink.sent..];
+        let calls = text_calls::parse(rest);
+        if calls.is_empty() && !rest.is_empty() {
+            let _ = events.send(ReplyEvent::Text(rest.to_owned())).await;
         }
-        let stop = if calls.is_empty() { written.stop_reason() } else { StopReason::ToolUse };
+        let stop = if calls.is_empty() { completion.stop_reason() } else { StopReason::ToolUse };
         for (index, (name, arguments)) in calls.into_iter().enumerate() {
             let id = format!("{CALL_ID}-{index}");
-            send_call(ToolCall { id, name, arguments, opaque: None }, &send);
+            events.send_call(ToolCall { id, name, arguments, opaque: None }).await;
         }
-        send(ReplyEvent::Usage(written.usage));
-        send(ReplyEvent::Finished(stop));
+        let _ = events.send(ReplyEvent::Usage(completion.usage)).await;
+        let _ = events.send(ReplyEvent::Finished(stop)).await;
         Ok(())
+    }
+}
+
+/// Sends text as far as it cannot be the beginning of a call.
+struct PlainText<'a> {
+    text: String,
+    /// Length of the text that was sent.
+    sent: usize,
+    events: &'a EventSender,
+}
+
+#[async_trait]
+impl TextSink for PlainText<'_> {
+    async fn push(&mut self, text: &str) -> ControlFlow<()> {
+        self.text.push_str(text);
+        let plain = text_calls::plain_len(&self.text);
+        if plain <= self.sent {
+            return ControlFlow::Continue(());
+        }
+        let text = self.text[self.sent..plain].to_owned();
+        self.sent = plain;
+        self.events.send(ReplyEvent::Text(text)).await
     }
 }

@@ -9,7 +9,8 @@ use futures::StreamExt as _;
 use goose_extension::{JsonObject, Message, Tool};
 use goose_local::provider::{LoadOptions, LocalProvider};
 use goose_providers::{
-    Arguments, Provider as _, ProviderError, Reply, ReplyEvent, Request, RequestOptions, StopReason,
+    Arguments, Collector, Provider as _, ProviderError, Reply, ReplyEvent, Request, RequestOptions,
+    StopReason,
 };
 use goose_test_support::tiny_model;
 
@@ -117,6 +118,24 @@ async fn an_answer_that_nobody_wants_ends_at_once_and_the_next_is_answered() -> 
     next.reply(&provider).await?;
     // Three thousand tokens take longer than one and forty; the bound is far from both.
     assert!(dropped.elapsed() < Duration::from_secs(60));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_slow_reader_gets_the_whole_answer() -> anyhow::Result<()> {
+    let test_model = TestModel::new(1)?;
+    let mut question = Question::new("Talk for ever.").at_temperature(2.0);
+    question.tools.clear();
+    question.options.max_tokens = Some(400);
+    let wanted = question.reply(&test_model.provider()).await?;
+    assert!(wanted.usage.output > 200, "more than wait to be read: {:?}", wanted.usage);
+    let mut stream = question.stream(&test_model.provider()).await?;
+    let mut collector = Collector::new();
+    while let Some(event) = stream.next().await {
+        collector.push(event?);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(collector.finish()?.message.text(), wanted.message.text());
     Ok(())
 }
 

@@ -1,5 +1,6 @@
-//! [`LocalModels`]: local models as a provider factory. It finds and checks a model's file, downloads it with the user's
-//! consent, and builds the provider. The program that registers it only asks and shows ([`Downloads`]).
+//! [`LocalModels`]: local models as a provider factory. It finds and checks a model's file, downloads it
+//! with the user's consent, and builds the provider. The program that registers the factory asks the user
+//! and shows the progress ([`Downloads`]).
 
 use std::{
     fmt::Display,
@@ -20,47 +21,47 @@ use crate::{
     provider::{LoadOptions, LocalProvider, PROVIDER_NAME, ServedProvider, forget},
 };
 
-/// The folder with model files, in the data folder.
+/// Folder with model files, in the data folder.
 const MODELS: &str = "models";
 
-/// The user's catalogue, in the config folder.
+/// User's catalogue, in the config folder.
 const USER_CATALOGUE: &str = "models.json";
 
-/// The folder with computed states of conversations, in the cache folder.
+/// Folder with computed states of conversations, in the cache folder.
 const STATES: &str = "local";
 
-/// The setting with the number of compute threads.
+/// Setting for the number of compute threads.
 const THREADS: &str = "GOOSE_LOCAL_THREADS";
 
-/// The setting with the most tokens of a conversation.
+/// Setting for the maximum number of tokens of a conversation.
 const CONTEXT: &str = "GOOSE_CONTEXT_LIMIT";
 
-/// The default context, in tokens.
+/// Default context, in tokens.
 const DEFAULT_CONTEXT: usize = 8_192;
 
-/// The user's side of downloads.
+/// User interface of downloads.
 #[async_trait]
 pub trait Downloads: Send + Sync {
-    /// Asks whether a model may be downloaded.
+    /// Asks the user whether a model may be downloaded.
     ///
     /// # Errors
     ///
-    /// The reason why not, as the user should read it.
+    /// The reason for not downloading it, worded for the user.
     async fn confirm(&self, store: &ModelStore, entry: &CatalogueEntry) -> Result<(), String>;
 
-    /// Begins to show a download.
+    /// Starts to show a download.
     fn begin(&self) -> Box<dyn DownloadProgress>;
 
-    /// Called with a model whose file is here, before it is used.
+    /// Called before a downloaded model is used.
     fn ready(&self, model: &str);
 }
 
-/// A download that is shown. Dropped before [`end`](Self::end), the download was cancelled.
+/// Display of one download. If it is dropped before [`end`](Self::end), the download was cancelled.
 pub trait DownloadProgress: Send + Sync {
-    /// Shows what happens. Called often; it should be quick.
+    /// Shows an event. Called often, so it should return quickly.
     fn event(&self, event: &Event<'_>);
 
-    /// Called when the download has ended, with the file where it succeeded.
+    /// Called when the download has ended. `pulled` is none if it failed.
     fn end(self: Box<Self>, pulled: Option<&PulledModel>);
 }
 
@@ -68,7 +69,7 @@ pub trait DownloadProgress: Send + Sync {
 ///
 /// # Errors
 ///
-/// The user declines, or the download fails.
+/// The user declined, or the download failed.
 pub async fn download(
     store: &ModelStore,
     entry: &CatalogueEntry,
@@ -84,7 +85,7 @@ pub async fn download(
     pulled
 }
 
-/// The local models of one user.
+/// Local models of one user.
 pub struct LocalModels {
     models: PathBuf,
     user_catalogue: PathBuf,
@@ -93,7 +94,7 @@ pub struct LocalModels {
 }
 
 impl LocalModels {
-    /// Creates the factory over goose's folders. It downloads nothing.
+    /// Creates the factory over goose's folders. Downloads nothing.
     pub fn new(data: &Path, config: &Path, cache: &Path) -> Self {
         Self {
             models: data.join(MODELS),
@@ -103,7 +104,7 @@ impl LocalModels {
         }
     }
 
-    /// Downloads missing models, with the consent that `downloads` obtains.
+    /// Enables downloads of missing models, with the consent that `downloads` obtains.
     #[must_use]
     pub fn with_downloads(mut self, downloads: Option<Arc<dyn Downloads>>) -> Self {
         self.downloads = downloads;
@@ -119,7 +120,7 @@ impl LocalModels {
         Ok(ModelStore::new(&self.models, Catalogue::with_user_entries(&self.user_catalogue)?))
     }
 
-    /// Finds a model's file, and checks that the engine can run it. Downloads nothing.
+    /// Finds a model's file and checks that the engine can run it. Downloads nothing.
     ///
     /// # Errors
     ///

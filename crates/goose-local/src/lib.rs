@@ -1,8 +1,9 @@
-//! Local models: a small language model inside goose, for machines with no key and no server.
+//! Local models: small language models inside goose, for machines without an API key or a model server.
 //!
-//! - [`LocalModels`]: the factory that other crates register, with its [`Downloads`];
-//! - [`model_store`]: the model files on disk, and their downloads;
-//! - [`provider`]: the model as a provider, with prompts made for its size; `backend`: what writes for it.
+//! - [`LocalModels`]: provider factory that programs register, with its [`Downloads`];
+//! - [`model_store`]: model files on disk, and their downloads;
+//! - [`provider`]: the model as a provider, with prompts made for its size;
+//! - `backend`: the engine inside goose, or a server.
 //!
 //! The model itself runs in `goose-engine`.
 

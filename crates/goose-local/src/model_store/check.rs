@@ -1,4 +1,4 @@
-//! Checks of model files: the header, whether the engine can run them, and the SHA-256 of the whole.
+//! Checks of model files: the header, whether the engine can run the model, and the SHA-256 of the file.
 
 use std::{
     fs::File,
@@ -14,16 +14,16 @@ use super::{
     pull::{Event, Events},
 };
 
-/// The first bytes of GGUF files.
+/// First bytes of GGUF files.
 const MAGIC: [u8; 4] = *b"GGUF";
 
-/// The versions of the format that are read.
+/// Supported versions of the format.
 const VERSIONS: std::ops::RangeInclusive<u32> = 2..=3;
 
-/// Magic, version, and how many tensors and values there are.
+/// Size of the header: magic, version, number of tensors, number of metadata values.
 const HEADER_BYTES: usize = 24;
 
-/// Looks at a file's header.
+/// Checks a file's header.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ pub fn check_header(path: &Path) -> Result<(), ModelStoreError> {
         _ => ModelStoreError::io("open", path, error),
     })?;
     if !file.metadata().is_ok_and(|about| about.is_file()) {
-        return Err(not("it is no file".to_owned()));
+        return Err(not("it is not a file".to_owned()));
     }
     let mut header = [0; HEADER_BYTES];
     file.read_exact(&mut header).map_err(|error| match error.kind() {
@@ -44,22 +44,22 @@ pub fn check_header(path: &Path) -> Result<(), ModelStoreError> {
     })?;
     let [m0, m1, m2, m3, v0, v1, v2, v3, rest @ ..] = header;
     if [m0, m1, m2, m3] != MAGIC {
-        return Err(not("it does not begin as GGUF files do".to_owned()));
+        return Err(not("it does not begin with `GGUF`".to_owned()));
     }
     let version = u32::from_le_bytes([v0, v1, v2, v3]);
     if VERSIONS.contains(&version.swap_bytes()) {
-        return Err(not("it was made for machines with another order of bytes".to_owned()));
+        return Err(not("its byte order is big-endian".to_owned()));
     }
     if !VERSIONS.contains(&version) {
-        return Err(not(format!("version {version} of the format is not known")));
+        return Err(not(format!("GGUF version {version} is not supported")));
     }
     if rest.iter().all(|byte| *byte == 0) {
-        return Err(not("there is nothing in it".to_owned()));
+        return Err(not("it has neither tensors nor metadata".to_owned()));
     }
     Ok(())
 }
 
-/// Looks whether the engine can run a file. The weights themselves are not read.
+/// Checks that the engine can run a model, without reading its weights.
 ///
 /// # Errors
 ///
@@ -76,29 +76,29 @@ pub fn check_model(path: &Path) -> Result<ModelFacts, ModelStoreError> {
     })
 }
 
-/// The bytes that are read between two events.
+/// Bytes that are read between two events.
 const STEP_BYTES: usize = 8 * 1024 * 1024;
 
-/// The outcome of a check.
+/// Outcome of a checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is the file of the catalogue.
+    /// The file is the one in the catalogue.
     Right,
-    /// It is another one, or damaged.
+    /// The file is another one, or damaged.
     Wrong {
-        /// The hash that it should have.
+        /// Hash in the catalogue.
         expected: String,
-        /// The one that it has.
+        /// Hash of the file.
         found: String,
     },
-    /// It is a model's file of which the catalogue knows nothing, with this hash.
+    /// The model is not in the catalogue.
     Unknown {
-        /// Its hash.
+        /// Hash of the file.
         found: String,
     },
 }
 
-/// The SHA-256 of a file, in lower case. Dropping it ends it.
+/// Returns the SHA-256 of a file, in lower case. Dropping the future stops the computation.
 pub(super) async fn sha256(path: &Path, events: Events<'_>) -> Result<String, ModelStoreError> {
     let failed = |error: io::Error| ModelStoreError::io("read", path, error);
     let mut file = File::open(path).map_err(failed)?;

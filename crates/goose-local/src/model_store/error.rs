@@ -1,4 +1,4 @@
-//! [`ModelStoreError`]: what can go wrong with models' files, and all ways out.
+//! [`ModelStoreError`]: failures with model files, and hints for the user.
 
 use std::{
     io,
@@ -9,74 +9,74 @@ use thiserror::Error;
 
 use super::pull::BadEndpoint;
 
-/// The alternatives to a download.
+/// Alternatives to a download.
 pub const WAYS_OUT: &str = "\
 You can also
   - download the file yourself and run `goose models use FILE.gguf`
   - use a hosted model: set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or run `goose configure`
   - start a server on this machine, such as Ollama, LM Studio or llama-server; goose finds it";
 
-/// Why something about models' files did not work. The message says what happened and why, [`hint`](Self::hint) what to
+/// Failure with model files. The message says what happened and why; [`hint`](Self::hint) says what to
 /// do.
 #[derive(Debug, Error)]
 pub enum ModelStoreError {
-    /// No model has that name.
+    /// No model has this name.
     #[error("there is no model `{name}`; there are: {}", .known.join(", "))]
     Unknown {
-        /// The name.
+        /// Name that was given.
         name: String,
-        /// Those that are known, or in the store.
+        /// Names of all known models.
         known: Vec<String>,
     },
-    /// The model is known, but its file is not here.
+    /// The model is known, but not downloaded.
     #[error("the model `{name}` isn't downloaded yet")]
     Absent {
-        /// The name.
+        /// Name of the model.
         name: String,
     },
-    /// Another goose fetches it now.
+    /// Another goose process is downloading the model.
     #[error("the model `{name}` is being downloaded by another goose process{}", holder(*.process))]
     Busy {
-        /// The model.
+        /// Name of the model.
         name: String,
-        /// That goose's process, where it is known.
+        /// Id of the other process, if known.
         process: Option<u32>,
     },
-    /// A file that is named is not there.
+    /// The given file does not exist.
     #[error("there is no file {}", .path.display())]
     NoFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// A file is not a model.
+    /// The file is not a model that the engine can run.
     #[error("{} is not a model that goose can run: {reason}", .path.display())]
     NotAModel {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Reason, as a clause about the file.
         reason: String,
     },
-    /// The disk is too full.
+    /// The disk has too little free space.
     #[error(
         "not enough space in {}: {} MB needed, {} MB free",
         .folder.display(), .needed.div_ceil(1_000_000), .free / 1_000_000
     )]
     NoSpace {
-        /// The folder.
+        /// Folder of the store.
         folder: PathBuf,
-        /// The bytes that are needed besides those that are there.
+        /// Bytes that are still needed.
         needed: u64,
-        /// The bytes that are free.
+        /// Bytes that are free.
         free: u64,
     },
-    /// No source had it.
+    /// All sources failed.
     #[error("the model `{name}` could not be downloaded{}", all(.tried))]
     NoSource {
-        /// The model.
+        /// Name of the model.
         name: String,
-        /// The sources that were tried, and why each failed.
+        /// Sources with their failures.
         tried: Vec<FailedSource>,
-        /// The bytes that are kept for the next time.
+        /// Bytes of the partial download that are kept.
         kept: u64,
     },
     /// The user declined the download, or could not be asked.
@@ -88,36 +88,36 @@ pub enum ModelStoreError {
     /// A setting cannot be read.
     #[error("{0}")]
     Setting(String),
-    /// The user's own catalogue is wrong.
+    /// The user's catalogue is invalid.
     #[error("the model catalogue {} is invalid: {reason}", .path.display())]
     Catalogue {
-        /// The file.
+        /// Path of the catalogue.
         path: PathBuf,
-        /// The problem.
+        /// Problem in the catalogue.
         reason: String,
     },
-    /// The system refused something.
+    /// An operation on a file failed.
     #[error("cannot {doing} {}: {error}", .path.display())]
     Io {
-        /// The operation.
+        /// Operation, as a verb.
         doing: &'static str,
-        /// With which file.
+        /// File or folder of the operation.
         path: PathBuf,
-        /// Why not.
+        /// Error of the system.
         error: io::Error,
     },
 }
 
-/// A source that did not have the file.
+/// Source that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedSource {
-    /// The source.
+    /// Description of the source.
     pub source: String,
-    /// Why it failed.
+    /// Reason of the failure.
     pub reason: String,
 }
 
-/// Returns whether the disk or the user's quota is full.
+/// Returns true if the disk or the user's quota is full.
 fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -138,7 +138,7 @@ impl ModelStoreError {
         Self::Io { doing, path: path.to_owned(), error }
     }
 
-    /// Returns what to do about it.
+    /// Returns what the user can do.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown { .. } => Some("`goose models list` shows them".to_owned()),
@@ -156,8 +156,8 @@ impl ModelStoreError {
             Self::NoSource { kept, .. } => {
                 let kept = if *kept > 0 { "; the partial download is kept" } else { "" };
                 Some(format!(
-                    "Check the network and the proxy (HTTPS_PROXY), or set another hub with HF_ENDPOINT, and try \
-                     again{kept}.\n{WAYS_OUT}"
+                    "Check the network and the proxy (HTTPS_PROXY), or set another hub with HF_ENDPOINT, and \
+                     try again{kept}.\n{WAYS_OUT}"
                 ))
             }
             Self::Catalogue { .. } => Some("fix that file, or remove it".to_owned()),

@@ -1,4 +1,4 @@
-//! [`Hub`]: a file at a model hub, fetched over HTTP, going on where the part ends.
+//! [`Hub`]: downloads a file from a model hub over HTTP. Resumes where the partial file ends.
 
 use std::time::Duration;
 
@@ -16,51 +16,51 @@ use super::{
     pull::{Event, Events, PullOptions, SourceError},
 };
 
-/// The time limit of a connection attempt.
+/// Time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The longest silence.
+/// Maximum time without data.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The most redirects.
+/// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 8;
 
-/// The retries before anything was received, and since something was.
+/// Retries before any data has arrived, and after.
 const FIRST_TRIES: u32 = 1;
 const LATER_TRIES: u32 = 5;
 
-/// The most requests in all.
+/// Maximum number of requests.
 const MAX_TRIES: u32 = 100;
 
-/// The longest pause between two tries.
+/// Maximum pause between two requests.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-/// A file at a hub.
+/// File on a model hub.
 pub(super) struct Hub {
     client: Client,
     url: Url,
     pause: Duration,
 }
 
-/// Why a try did not bring the rest.
+/// Failure of one request.
 enum Fault {
-    /// Another try may.
-    Passing(String),
-    /// It will stay so.
-    Lasting(String),
-    /// Nothing can be written.
-    Ours(SourceError),
+    /// A retry may succeed.
+    Temporary(String),
+    /// A retry would fail in the same way.
+    Permanent(String),
+    /// The data cannot be stored.
+    Storage(SourceError),
 }
 
 impl Hub {
-    /// Nothing is connected yet.
+    /// Creates the client. Connects later, in [`fetch`](Self::fetch).
     pub(super) fn new(options: &PullOptions, repository: &str, file: &str) -> Result<Self, SourceError> {
         let url = address(&options.hub, repository, file);
         let client = client(&url).map_err(|error| SourceError::Source(causes(&error)))?;
         Ok(Self { client, url, pause: options.pause })
     }
 
-    /// Fetches what is missing, in as many tries as it takes and makes sense.
+    /// Downloads the missing bytes, with retries.
     pub(super) async fn fetch(
         &self,
         partial: &mut PartialFile,
@@ -71,9 +71,9 @@ impl Hub {
             let before = partial.bytes();
             let reason = match self.once(partial, events).await {
                 Ok(()) => return Ok(()),
-                Err(Fault::Ours(failed)) => return Err(failed),
-                Err(Fault::Lasting(reason)) => return Err(SourceError::Source(reason)),
-                Err(Fault::Passing(reason)) => reason,
+                Err(Fault::Storage(failed)) => return Err(failed),
+                Err(Fault::Permanent(reason)) => return Err(SourceError::Source(reason)),
+                Err(Fault::Temporary(reason)) => reason,
             };
             if partial.bytes() > before {
                 (left, pause) = (LATER_TRIES, self.pause);
@@ -86,7 +86,7 @@ impl Hub {
             left -= 1;
             pause = (pause * 2).min(MAX_PAUSE);
         }
-        Err(SourceError::Source(format!("it was asked {MAX_TRIES} times, and the file is not whole yet")))
+        Err(SourceError::Source(format!("the file is incomplete after {MAX_TRIES} requests")))
     }
 
     async fn once(&self, partial: &mut PartialFile, events: Events<'_>) -> Result<(), Fault> {
@@ -101,23 +101,23 @@ impl Hub {
     async fn ask(&self, partial: &PartialFile) -> Result<Response, Fault> {
         let mut request = self.client.get(self.url.clone());
         if partial.bytes() > 0 {
-            // No check that it is still the same file: the hash of the whole decides.
+            // No `If-Range`: the checksum shows whether the file has changed since.
             request = request.header(RANGE, format!("bytes={}-", partial.bytes()));
         }
         match timeout(IDLE_TIMEOUT, request.send()).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) if error.is_connect() || error.is_redirect() => {
                 let reason = format!("{} cannot be reached: {}", host(&self.url), causes(&error));
-                // A network that goes away in the middle may come back.
-                Err(if partial.bytes() > 0 { Fault::Passing(reason) } else { Fault::Lasting(reason) })
+                // A network that failed in the middle of a download often comes back.
+                Err(if partial.bytes() > 0 { Fault::Temporary(reason) } else { Fault::Permanent(reason) })
             }
-            Ok(Err(error)) => Err(Fault::Passing(causes(&error))),
+            Ok(Err(error)) => Err(Fault::Temporary(causes(&error))),
             Err(_) => Err(silent()),
         }
     }
 }
 
-/// Adds what comes to the part, but for the first bytes, as many as are `known`.
+/// Appends the body to the partial file, without its first `known` bytes.
 async fn receive(
     response: &mut Response,
     mut known: u64,
@@ -137,30 +137,31 @@ async fn receive(
         if chunk.is_empty() {
             continue;
         }
-        if partial.append(&chunk).map_err(ours)?.is_err() {
-            return Err(Fault::Lasting(format!("more than {total} bytes come from it")));
+        if partial.append(&chunk).map_err(storage)?.is_err() {
+            return Err(Fault::Permanent(format!("the server sent more than {total} bytes")));
         }
         events(Event::Bytes { bytes: partial.bytes(), total });
     }
     if partial.missing() > 0 {
-        return Err(cut(partial, "nothing more came"));
+        return Err(cut(partial, "the connection was closed"));
     }
     Ok(())
 }
 
-fn ours(error: ModelStoreError) -> Fault {
-    Fault::Ours(error.into())
+fn storage(error: ModelStoreError) -> Fault {
+    Fault::Storage(error.into())
 }
 
 fn cut(partial: &PartialFile, why: &str) -> Fault {
-    Fault::Passing(format!("it broke off after {} of {} bytes: {why}", partial.bytes(), partial.total()))
+    let (bytes, total) = (partial.bytes(), partial.total());
+    Fault::Temporary(format!("the download stopped after {bytes} of {total} bytes: {why}"))
 }
 
 fn silent() -> Fault {
-    Fault::Passing(format!("nothing came for {} seconds", IDLE_TIMEOUT.as_secs()))
+    Fault::Temporary(format!("no data for {} seconds", IDLE_TIMEOUT.as_secs()))
 }
 
-/// `HUB/REPOSITORY/resolve/main/FILE`.
+/// Returns `HUB/REPOSITORY/resolve/main/FILE`.
 fn address(hub: &Url, repository: &str, file: &str) -> Url {
     let mut url = hub.clone();
     let before = hub.path().trim_end_matches('/');
@@ -170,7 +171,7 @@ fn address(hub: &Url, repository: &str, file: &str) -> Url {
 }
 
 fn client(url: &Url) -> reqwest::Result<Client> {
-    // TLS is rustls with ring, unless the program has chosen something else already.
+    // TLS is rustls with ring. This fails if the program has already installed a provider, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut headers = HeaderMap::new();
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("goose/", env!("CARGO_PKG_VERSION"))));
@@ -178,30 +179,30 @@ fn client(url: &Url) -> reqwest::Result<Client> {
     let mut builder = Client::builder()
         .default_headers(headers)
         .connect_timeout(CONNECT_TIMEOUT)
-        .redirect(Policy::custom(followed))
+        .redirect(Policy::custom(redirect))
         .no_gzip()
         .no_brotli()
         .no_zstd()
         .no_deflate();
-    if is_here(url) {
+    if is_loopback(url) {
         builder = builder.no_proxy();
     }
     builder.build()
 }
 
-/// Follows redirects, but never from HTTPS to something else.
-fn followed(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+/// Follows redirects, but never from HTTPS to another scheme.
+fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let was_protected = attempt.previous().last().is_some_and(|url| url.scheme() == "https");
     if attempt.previous().len() > MAX_REDIRECTS {
-        attempt.error("it leads from one address to the next without end")
+        attempt.error("there are too many redirects")
     } else if was_protected && attempt.url().scheme() != "https" {
-        attempt.error("it leads away from https")
+        attempt.error("a redirect leaves https")
     } else {
         attempt.follow()
     }
 }
 
-fn is_here(url: &Url) -> bool {
+fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -211,10 +212,10 @@ fn is_here(url: &Url) -> bool {
 }
 
 fn host(url: &Url) -> &str {
-    url.host_str().unwrap_or("it")
+    url.host_str().unwrap_or("the hub")
 }
 
-/// An error with what is behind it; the address is said elsewhere.
+/// Returns an error with its causes, without the URL.
 fn causes(error: &reqwest::Error) -> String {
     let mut texts = vec![error.to_string().split(" for url (").next().unwrap_or_default().to_owned()];
     let mut cause = std::error::Error::source(error);
@@ -228,11 +229,11 @@ fn causes(error: &reqwest::Error) -> String {
     texts.join(": ")
 }
 
-/// Returns how many of the bytes that come are in the part already.
+/// Returns the number of bytes in the body that the partial file already has.
 ///
 /// # Errors
 ///
-/// The response does not fit. The partial file stays as it is: another source may continue it.
+/// The response does not fit. The partial file stays as it is, because another source may continue it.
 fn known_bytes(status: StatusCode, headers: &HeaderMap, partial: &PartialFile) -> Result<u64, Fault> {
     match status {
         StatusCode::OK => {
@@ -241,48 +242,47 @@ fn known_bytes(status: StatusCode, headers: &HeaderMap, partial: &PartialFile) -
             Ok(partial.bytes())
         }
         StatusCode::PARTIAL_CONTENT => {
-            let (from, total) = range(headers).ok_or_else(elsewhere)?;
+            let (from, total) = range(headers).ok_or_else(not_resumed)?;
             same_size(total, partial)?;
-            partial.bytes().checked_sub(from).ok_or_else(elsewhere)
+            partial.bytes().checked_sub(from).ok_or_else(not_resumed)
         }
         StatusCode::RANGE_NOT_SATISFIABLE => {
             same_size(unsatisfied(headers), partial)?;
-            Err(elsewhere())
+            Err(not_resumed())
         }
-        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Err(Fault::Passing(refusal(status))),
-        _ if status.is_server_error() => Err(Fault::Passing(refusal(status))),
-        _ => Err(Fault::Lasting(refusal(status))),
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Err(Fault::Temporary(refusal(status))),
+        _ if status.is_server_error() => Err(Fault::Temporary(refusal(status))),
+        _ => Err(Fault::Permanent(refusal(status))),
     }
 }
 
-/// A file of another size is another file.
+/// Checks the size of the file on the server. Another size means another file.
 fn same_size(total: Option<u64>, partial: &PartialFile) -> Result<(), Fault> {
     match total {
-        Some(total) if total != partial.total() => Err(Fault::Lasting(format!(
-            "the file there has {total} bytes, and the one that goose knows has {}",
-            partial.total()
-        ))),
+        Some(total) if total != partial.total() => {
+            Err(Fault::Permanent(format!("the file there has {total} bytes instead of {}", partial.total())))
+        }
         _ => Ok(()),
     }
 }
 
-fn elsewhere() -> Fault {
-    Fault::Lasting("it does not go on from where the download ended".to_owned())
+fn not_resumed() -> Fault {
+    Fault::Permanent("the server does not resume where the download ended".to_owned())
 }
 
-/// `bytes 100-199/200`: from where on, and how much there is.
+/// Parses `bytes 100-199/200` into the first byte and the total.
 fn range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
-    let (span, total) = said(headers)?.split_once('/')?;
+    let (span, total) = content_range(headers)?.split_once('/')?;
     let (from, _) = span.split_once('-')?;
     Some((from.trim().parse().ok()?, total.trim().parse().ok()))
 }
 
-/// `bytes */200`: how much there is.
+/// Parses the total in `bytes */200`.
 fn unsatisfied(headers: &HeaderMap) -> Option<u64> {
-    said(headers)?.strip_prefix("*/")?.trim().parse().ok()
+    content_range(headers)?.strip_prefix("*/")?.trim().parse().ok()
 }
 
-fn said(headers: &HeaderMap) -> Option<&str> {
+fn content_range(headers: &HeaderMap) -> Option<&str> {
     headers.get(CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")
 }
 
@@ -290,9 +290,9 @@ fn refusal(status: StatusCode) -> String {
     match status {
         StatusCode::NOT_FOUND => "the file is not there (404)".to_owned(),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            format!("it may not be fetched ({})", status.as_u16())
+            format!("access is denied ({})", status.as_u16())
         }
-        StatusCode::TOO_MANY_REQUESTS => "it was asked too often (429)".to_owned(),
-        status => format!("it answers with {status}"),
+        StatusCode::TOO_MANY_REQUESTS => "there were too many requests (429)".to_owned(),
+        status => format!("the server answered {status}"),
     }
 }

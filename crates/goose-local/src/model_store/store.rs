@@ -1,4 +1,4 @@
-//! [`ModelStore`]: the folder with the files of models.
+//! [`ModelStore`]: the folder with model files.
 
 use std::{
     collections::BTreeMap,
@@ -14,85 +14,85 @@ use super::{
     pull::Events,
 };
 
-/// The extension of model files.
+/// Extension of model files.
 const ENDING: &str = ".gguf";
 
-/// The suffixes of a partial file, of the folder with its pieces, and of its lock.
+/// Suffixes of the partial file, of the folder with its packages, and of the lock file.
 const PART: &str = ".part";
 const WHEELS: &str = ".wheels";
 const LOCK: &str = ".lock";
 
-/// The most files that are looked at.
+/// Maximum number of files that are listed.
 const MAX_FILES: usize = 10_000;
 
-/// A folder with the files of models. It need not exist.
+/// Folder with model files. It need not exist.
 #[derive(Debug, Clone)]
 pub struct ModelStore {
     folder: PathBuf,
     catalogue: Catalogue,
 }
 
-/// A model of the catalogue, or a file in the store that is not in it.
+/// Model of the catalogue, or another model file in the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// Its name.
+    /// Name of the model.
     pub name: String,
-    /// The place of its file, also before it is downloaded.
+    /// Path of the file, whether it exists or not.
     pub path: PathBuf,
-    /// The state of its file.
+    /// State of the file.
     pub state: State,
-    /// Its entry in the catalogue.
+    /// Entry in the catalogue; none for the user's own file.
     pub entry: Option<CatalogueEntry>,
 }
 
-/// The state of a model's file.
+/// State of a model's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// All of it.
+    /// The file is complete.
     Here {
-        /// Its size.
+        /// Size of the file.
         bytes: u64,
     },
-    /// The begin of it, from a download that did not end.
+    /// A download is incomplete.
     Part {
-        /// Its size.
+        /// Size of the partial file.
         bytes: u64,
     },
-    /// A file under its name that is not as large as it should be.
+    /// The file has another size than the catalogue says.
     Damaged {
-        /// Its size.
+        /// Size of the file.
         bytes: u64,
     },
-    /// Nothing.
+    /// Neither a file nor a partial file exists.
     Absent,
 }
 
-/// The place of a model.
+/// Location of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// In this file.
+    /// Path of the model's file.
     File(PathBuf),
-    /// Nowhere yet, but it can be fetched.
+    /// Entry of a model that can be downloaded.
     Elsewhere(Box<CatalogueEntry>),
 }
 
 impl ModelStore {
-    /// The store in a folder.
+    /// Creates the store over a folder.
     pub fn new(folder: impl Into<PathBuf>, catalogue: Catalogue) -> Self {
         Self { folder: folder.into(), catalogue }
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The models that can be fetched.
+    /// Returns the models that can be downloaded.
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }
 
-    /// Everything that is known or here: the catalogue in its order, then other files by name.
+    /// Returns all models: the catalogue in its order, then other files by name.
     ///
     /// # Errors
     ///
@@ -110,11 +110,11 @@ impl ModelStore {
         Ok(items)
     }
 
-    /// The model of that name.
+    /// Returns the model with this name.
     ///
     /// # Errors
     ///
-    /// Neither the catalogue nor the store has that name.
+    /// Neither the catalogue nor the folder has this name.
     pub fn item(&self, name: &str) -> Result<Item, ModelStoreError> {
         let items = self.list()?;
         let known = || items.iter().map(|item| item.name.clone()).collect();
@@ -122,7 +122,7 @@ impl ModelStore {
         found.cloned().ok_or_else(|| ModelStoreError::Unknown { name: name.to_owned(), known: known() })
     }
 
-    /// Finds a model by its name or its file. The header of the file is checked.
+    /// Finds a model by its name or path, and checks the header of its file.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl ModelStore {
         }
     }
 
-    /// Reads a model's file, and says whether it is the right one.
+    /// Compares the checksum of a model's file with the catalogue.
     ///
     /// # Errors
     ///
@@ -164,8 +164,8 @@ impl ModelStore {
         })
     }
 
-    /// Removes a model's file, and what is there of a download. Nothing outside of the folder is touched: a link goes,
-    /// what it leads to stays. The bytes that were freed.
+    /// Removes a model's file and its partial download. A symbolic link is removed, its target stays.
+    /// Returns the number of freed bytes.
     ///
     /// # Errors
     ///
@@ -183,12 +183,13 @@ impl ModelStore {
                 Err(error) => return Err(ModelStoreError::io("remove", path, error)),
             }
         }
-        // These are of no use without the part.
+        // Packages are useless without the partial file.
         let _ = fs::remove_dir_all(self.wheels(name));
         freed.ok_or(ModelStoreError::Absent { name: item.name })
     }
 
-    /// Keeps a download that is running. Only models of the catalogue are downloaded.
+    /// Takes the lock, so that no running download loses its file. Only models of the catalogue are
+    /// downloaded.
     fn lock_for_removal(&self, item: &Item) -> Result<Option<DownloadLock>, ModelStoreError> {
         if item.entry.is_none() || item.state == State::Absent && !self.folder.is_dir() {
             return Ok(None);
@@ -234,7 +235,7 @@ impl ModelStore {
         Item { name: entry.name.clone(), path, state, entry: Some(entry.clone()) }
     }
 
-    /// The files of models that are here, with their sizes.
+    /// Returns the model files in the folder, with their sizes.
     fn files(&self) -> Result<BTreeMap<String, u64>, ModelStoreError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -251,12 +252,12 @@ impl ModelStore {
     }
 }
 
-/// Returns the size of a file; a link counts as its target.
+/// Returns the size of a file. A symbolic link counts as its target.
 fn size(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|about| about.len())
 }
 
-/// Returns whether a file is meant, and not a name.
+/// Returns true for a path, and false for a name.
 fn is_path(model: &str) -> bool {
     model.contains('/') || model.ends_with(ENDING)
 }

@@ -1,5 +1,6 @@
-//! One request and its answer: the next call, or the final answer, is written within a [`Form`]; what a small model does better
-//! with less before it is written in a prompt of its own.
+//! [`Question`]: one request and its answer. The next call, or the final answer, is written within a
+//! [`Form`]. Commands, files and answers about results are written in focused prompts, because a small
+//! model does better with less text before it.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -25,29 +26,29 @@ use super::{
     tools::{Capability, OfferedTool, Tools},
 };
 
-/// The longest answer if the request sets no limit, in tokens.
+/// Default limit of an answer, in tokens.
 const DEFAULT_ANSWER_TOKENS: usize = 2_048;
 
-/// The id of a call, which the conversation makes unique.
+/// Id of a call. The conversation makes it unique.
 pub(super) const CALL_ID: &str = "local";
 
-/// A request, made small.
+/// Request in the form that a small model gets.
 pub(super) struct Question {
     tools: Tools,
     messages: Vec<Arc<Message>>,
     options: RequestOptions,
-    /// The turns that every conversation with these tools begins with.
+    /// Turns that every conversation with these tools begins with.
     opening: Vec<Turn>,
-    /// The conversation.
+    /// Turns of this conversation.
     turns: Vec<Turn>,
 }
 
-/// The next thing, where that is not left to the conversation: mostly a prompt of its own.
+/// Continuation of a step outside of the conversation.
 enum Focus {
-    /// First the files of a small folder are read.
+    /// Read all files of a small folder first.
     Look,
     Answer(Vec<Turn>),
-    /// For the content of a file, or else for a command.
+    /// Write the content of a file, or a command if there is no path.
     Call(Option<String>, Vec<Turn>),
 }
 
@@ -65,7 +66,7 @@ impl Question {
         backend.prepare(self.conversation(None), &events.reporter()).await?;
         let mut usage = Usage::default();
         let stop = if self.tools.offered.is_empty() {
-            let completion = backend.write(self.conversation(None), &mut Forward(events)).await?;
+            let completion = backend.write(self.conversation(None), &mut Forwarder(events)).await?;
             usage = completion.usage;
             completion.stop_reason()
         } else {
@@ -102,7 +103,7 @@ impl Question {
             Some(Focus::Look) => return Ok(self.read(state.names(), &plan, events).await),
             Some(Focus::Answer(turns)) => {
                 let prompt = self.detached(&turns, focus::MAX_ANSWER_TOKENS);
-                let completion = backend.write(prompt, &mut Forward(events)).await?;
+                let completion = backend.write(prompt, &mut Forwarder(events)).await?;
                 usage.output += completion.usage.output;
                 return Ok(completion.stop_reason());
             }
@@ -126,7 +127,7 @@ impl Question {
         Ok(step.finish(&plan, &completion).await)
     }
 
-    /// Writes a command or the content of a file; none if it was cut off.
+    /// Writes a command or the content of a file. Returns none if it was cut off.
     async fn focused_text(
         &self,
         backend: &mut dyn Backend,
@@ -136,7 +137,7 @@ impl Question {
     ) -> ProviderResult<Option<String>> {
         let max_tokens = if is_file { usize::MAX } else { focus::MAX_ANSWER_TOKENS };
         // Models like to explain what they wrote. Only the first code block is used.
-        let mut sink = Collect { text: String::new(), is_enough: |text| focus::block(text).is_some() };
+        let mut sink = TextCollector { text: String::new(), is_enough: |text| focus::block(text).is_some() };
         let completion = backend.write(self.detached(turns, max_tokens), &mut sink).await?;
         usage.output += completion.usage.output;
         Ok(completion.why_cut().is_none().then_some(sink.text))
@@ -157,7 +158,7 @@ impl Question {
         StopReason::ToolUse
     }
 
-    /// The plan for the request: as stated before, or else as the model says now.
+    /// Returns the plan of the request: from an earlier call, or from the model.
     async fn plan(
         &self,
         backend: &mut dyn Backend,
@@ -173,13 +174,13 @@ impl Question {
             favoured: Some(plan::FAVOUR),
             ..self.detached(&turns, plan::MAX_TOKENS)
         };
-        let mut reply = Collect { text: String::new(), is_enough: |_| false };
+        let mut reply = TextCollector { text: String::new(), is_enough: |_| false };
         let completion = backend.write(prompt, &mut reply).await?;
         usage.output += completion.usage.output;
         Ok(Plan::new(&reply.text))
     }
 
-    /// The prompt of its own in which this goes on, as soon as that is clear.
+    /// Returns the focused prompt that takes over, as soon as the written text shows which one it is.
     fn focus(&self, parser: &StreamParser<'_>, state: &RequestState<'_>, plan: &Plan) -> Option<Focus> {
         let capability = parser.tool().map(|tool| tool.capability);
         // Small models look at one file of a folder and guess the rest.
@@ -194,31 +195,31 @@ impl Question {
             return Some(Focus::Look);
         }
         let changes = matches!(capability, Some(Capability::Edit | Capability::Write));
-        // The rest of the plan comes before the answer.
+        // Planned files are written before the answer.
         let is_end = parser.is_answer() && plan.goal() != Goal::Answer;
         let rest = is_end.then(|| state.unwritten(plan)).flatten();
         if let Some(path) = rest.map(str::to_owned).or_else(|| parser.path().filter(|_| changes)) {
             let turns = match state.page(&path) {
-                Some(page) => focus::rewriting(page, state)?,
-                None => focus::creating(&path, state),
+                Some(page) => focus::rewrite_prompt(page, state)?,
+                None => focus::file_prompt(&path, state),
             };
             return Some(Focus::Call(Some(path), turns));
         }
         if capability == Some(Capability::Run) {
-            return Some(Focus::Call(None, focus::running(state, plan.goal())));
+            return Some(Focus::Call(None, focus::command_prompt(state, plan.goal())));
         }
-        // What a command printed is short, and the examples show how to tell it.
+        // The output of a command is short, and the examples show how to report it.
         let has_found = state.steps.last().is_some_and(|step| step.capability != Capability::Run)
             && !state.has_done(&[Capability::Edit, Capability::Write]);
-        (has_found && parser.is_answer()).then(|| Focus::Answer(focus::answering(state)))
+        (has_found && parser.is_answer()).then(|| Focus::Answer(focus::answer_prompt(state)))
     }
 
-    /// The conversation, to be continued within a form.
+    /// Returns the conversation as a prompt.
     fn conversation<'a>(&'a self, form: Option<&'a Form>) -> Prompt<'a> {
         Prompt { opening: &self.opening, is_detached: false, form, ..self.detached(&self.turns, usize::MAX) }
     }
 
-    /// A prompt apart from the conversation.
+    /// Returns a prompt outside of the conversation.
     fn detached<'a>(&self, turns: &'a [Turn], max_tokens: usize) -> Prompt<'a> {
         Prompt {
             opening: &[],
@@ -289,30 +290,30 @@ impl TextSink for StepSink<'_> {
 }
 
 /// Sends each piece of text as it is written.
-struct Forward<'a>(&'a EventSender);
+struct Forwarder<'a>(&'a EventSender);
 
 #[async_trait]
-impl TextSink for Forward<'_> {
+impl TextSink for Forwarder<'_> {
     async fn push(&mut self, text: &str) -> ControlFlow<()> {
         self.0.send(ReplyEvent::Text(text.to_owned())).await
     }
 }
 
 /// Collects text until it is enough.
-struct Collect {
+struct TextCollector {
     text: String,
     is_enough: fn(&str) -> bool,
 }
 
 #[async_trait]
-impl TextSink for Collect {
+impl TextSink for TextCollector {
     async fn push(&mut self, text: &str) -> ControlFlow<()> {
         self.text.push_str(text);
         if (self.is_enough)(&self.text) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
-/// The longest answer, in tokens.
+/// Returns the limit of an answer, in tokens.
 pub(super) fn max_tokens(options: &RequestOptions) -> usize {
     options.max_tokens.map_or(DEFAULT_ANSWER_TOKENS, |most| usize::try_from(most).unwrap_or(usize::MAX))
 }

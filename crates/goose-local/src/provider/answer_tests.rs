@@ -12,10 +12,10 @@ use super::{
 };
 use crate::backend::TextSink;
 
-/// The end of a text that is cut off.
+/// Last character of a text that is cut off.
 const CUT: char = '…';
 
-/// A model that writes these texts, one for each prompt.
+/// Model that writes these texts, one for each prompt.
 struct Scripted(Vec<&'static str>);
 
 #[async_trait]
@@ -39,7 +39,7 @@ impl Backend for Scripted {
     }
 }
 
-/// The reply of a model that writes these texts.
+/// Returns the reply of a model that writes these texts.
 async fn reply(messages: &[Arc<Message>], texts: &[&'static str]) -> anyhow::Result<Message> {
     let tools = ["read", "search", "edit", "write", "shell"]
         .map(|name| Tool::new(format!("developer__{name}"), "", JsonObject::new()));
@@ -59,7 +59,7 @@ async fn reply(messages: &[Arc<Message>], texts: &[&'static str]) -> anyhow::Res
     Ok(reply?.message)
 }
 
-/// The call in a message, as text.
+/// Returns the calls in a message as text.
 fn call(message: &Message) -> String {
     let calls = message.content.iter().filter_map(|part| match part {
         MessageContent::ToolCall { name, arguments, .. } => Some(format!("{name} {arguments}")),
@@ -82,7 +82,7 @@ async fn all_files_of_a_plan_are_written_before_the_answer() -> anyhow::Result<(
     let said = reply(&messages, &first).await?;
     assert_eq!(call(&said), r#"developer__edit {"path":"a.txt","before":"one","after":"two"}"#);
     done(&mut messages, said);
-    // The plan is in the call: it is not asked for again.
+    // The call carries the plan, so the model is not asked for it again.
     let answer = r#"{"tool":"final_answer","text":"Done."}"#;
     let said = reply(&messages, &[answer, "```\ntwo\n```"]).await?;
     assert_eq!(call(&said), r#"developer__edit {"path":"b.txt","before":"one","after":"two"}"#);
@@ -98,22 +98,26 @@ async fn all_files_of_a_plan_are_written_before_the_answer() -> anyhow::Result<(
 }
 
 #[tokio::test]
-async fn a_command_is_written_in_a_prompt_of_its_own() -> anyhow::Result<()> {
+async fn a_command_is_written_in_a_focused_prompt() -> anyhow::Result<()> {
     let messages = conversation(&["a.txt"], "Rename it to b.txt.", &[]);
     let begun = r#"{"tool":"shell","#;
-    // What comes after the block is not waited for.
+    // Text after the block is not waited for.
     for answer in ["```\nmv a.txt b.txt\n```", "Here:\n```sh\nmv a.txt b.txt\n```\nThis renames…"] {
         let said = reply(&messages, &["run", begun, answer]).await?;
         assert_eq!(call(&said), r#"developer__shell {"command":"mv a.txt b.txt"}"#);
     }
     let again = r#"{"tool":"shell","command":"mv \"a.txt\" b.txt"}"#;
     let said = reply(&messages, &["run", begun, "I cannot do that.", again]).await?;
-    assert_eq!(call(&said), r#"developer__shell {"command":"mv \"a.txt\" b.txt"}"#, "it goes on by itself");
+    assert_eq!(
+        call(&said),
+        r#"developer__shell {"command":"mv \"a.txt\" b.txt"}"#,
+        "it continues in the conversation"
+    );
     Ok(())
 }
 
 #[tokio::test]
-async fn a_small_folder_is_looked_at_as_a_whole() -> anyhow::Result<()> {
+async fn all_files_of_a_small_folder_are_read() -> anyhow::Result<()> {
     let all = r#"developer__read {"path":"a"}; developer__read {"path":"b"}"#;
     for look in [r#"{"tool":"search","#, r#"{"tool":"read","#, r#"{"tool":"shell","#] {
         let said = reply(&conversation(&["a", "b"], "Is there tea?", &[]), &["answer", look]).await?;
@@ -137,7 +141,7 @@ async fn a_small_folder_is_looked_at_as_a_whole() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn what_a_request_names_is_read_before_the_model_is_asked_for_a_step() -> anyhow::Result<()> {
+async fn named_files_are_read_before_the_first_step() -> anyhow::Result<()> {
     let files = ["conf/a", "conf/b", "c"];
     let named = reply(&conversation(&files, "What is in conf and in c?", &[]), &["answer"]).await?;
     let all = ["conf/a", "conf/b", "c"].map(|path| format!(r#"developer__read {{"path":"{path}"}}"#));

@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use super::tools::Tools;
 
-/// A call with its result.
+/// Call with its result.
 pub(super) type CallRecord = (&'static str, Value, ToolOutput);
 
-/// The tools of `developer`.
+/// Returns the tools of `developer`.
 pub(super) fn tools() -> Tools {
     let names = ["read", "search", "tree", "edit", "write", "shell"].map(|name| format!("developer__{name}"));
     Tools::new(&names.map(|name| Tool::new(name, "", JsonObject::new())), &[])
 }
 
-/// A request in a folder with these files, and the calls since then, with the ids 0, 1, ….
+/// Returns a request in a folder with these files, and the calls since then, with the ids 0, 1, ….
 pub(super) fn conversation(files: &[&str], task: &str, calls: &[CallRecord]) -> Vec<Arc<Message>> {
     let mut listing = ContentBlock::text(format!("Files here: {}", files.join(", ")));
     if let ContentBlock::Text(text) = &mut listing {
@@ -34,7 +34,7 @@ pub(super) fn conversation(files: &[&str], task: &str, calls: &[CallRecord]) -> 
     messages
 }
 
-/// A file that was read, with the lines and fields of `read`.
+/// Returns a call of `read` with the lines and fields of its result.
 pub(super) fn read(path: &str, text: &str) -> CallRecord {
     let lines = text.lines().enumerate().map(|(index, line)| format!("{}\t{line}", index + 1));
     let mut output = ToolOutput::text(lines.collect::<Vec<_>>().join("\n"));

@@ -1,4 +1,4 @@
-//! The channel between the task that writes an answer and the reader of its stream.
+//! Channel between the task that writes an answer and the reader of its stream.
 //!
 //! It is bounded: a reader that lags behind holds up the model instead of filling memory. A reader that
 //! drops the stream ends the task, and with it the computation.

@@ -5,7 +5,7 @@ use goose_providers::Reply;
 
 use super::*;
 
-/// An answer of `pieces` texts, and the number of those that were sent.
+/// Returns an answer of `pieces` texts, and the number of texts that were sent.
 fn answer(pieces: usize) -> (ReplyStream, Arc<AtomicUsize>) {
     let sent = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&sent);

@@ -1,30 +1,31 @@
-//! Prompts for one thing, without tools and examples, in which a small model is much better than in the whole conversation:
-//! answering from what was found, writing a command or a new file, and writing a small file again with the change that is asked for.
+//! Focused prompts: one small job without tools and examples. A small model does these much better than
+//! the same job within the whole conversation: answering from results, writing a command or a new file,
+//! and rewriting a small file with a change.
 
 use goose_engine::{Speaker, Turn};
 use serde_json::{Value, json};
 
 use super::{
-    history::shown,
+    history::result_text,
     plan::Goal,
     request_state::{Page, RequestState, Step},
     tools::{COMMAND, Capability},
 };
 
-/// The most that is shown of all results, in characters; the last ones count most.
+/// Maximum length of all shown results, in characters. The last results are kept.
 const MAX_FOUND_CHARS: usize = 10_000;
 
-/// The longest answer, in tokens.
+/// Maximum length of an answer, in tokens.
 pub(super) const MAX_ANSWER_TOKENS: usize = 600;
 
-/// The longest file that is written again, in characters.
+/// Maximum length of a file that is rewritten, in characters.
 const MAX_FILE_CHARS: usize = 1_600;
 
 const FENCE: &str = "```";
 
-/// The request for commands, after what was found.
-pub(super) fn running(state: &RequestState<'_>, goal: Goal) -> Vec<Turn> {
-    let (files, found, task) = (state.files.join(", "), found(state, ""), state.task.trim());
+/// Returns the prompt for shell commands, after the results so far.
+pub(super) fn command_prompt(state: &RequestState<'_>, goal: Goal) -> Vec<Turn> {
+    let (files, found, task) = (state.files.join(", "), results(state, ""), state.task.trim());
     let commands = match goal {
         Goal::Answer => "the shell commands that show it and change no file",
         _ if state.has_done(&[Capability::Edit, Capability::Write, Capability::Run]) => {
@@ -34,29 +35,32 @@ pub(super) fn running(state: &RequestState<'_>, goal: Goal) -> Vec<Turn> {
     };
     let end = format!("Write {commands}, in one code block, and nothing else.");
     let text = format!("Files here: {files}\n\n{found}\n\nTask: {task}\n{end}");
-    asking("You are a careful programmer.", text)
+    system_and_user("You are a careful programmer.", text)
 }
 
-/// The question after what was found.
-pub(super) fn answering(state: &RequestState<'_>) -> Vec<Turn> {
+/// Returns the question, after the results so far.
+pub(super) fn answer_prompt(state: &RequestState<'_>) -> Vec<Turn> {
     let text = format!(
-        "{}\n\nQuestion: {}\nThink step by step: look at each line above that matters, then give the answer in one sentence, \
-         with the names and numbers from above.",
-        found(state, ""),
+        "{}\n\nQuestion: {}\nThink step by step: look at each line above that matters, then give the \
+         answer in one sentence, with the names and numbers from above.",
+        results(state, ""),
         state.task.trim()
     );
-    asking("You are a careful assistant.", text)
+    system_and_user("You are a careful assistant.", text)
 }
 
-/// The request for a new file, after what was found.
-pub(super) fn creating(path: &str, state: &RequestState<'_>) -> Vec<Turn> {
-    let (task, found) = (state.task.trim(), found(state, path));
+/// Returns the prompt for a new file, after the results so far.
+pub(super) fn file_prompt(path: &str, state: &RequestState<'_>) -> Vec<Turn> {
+    let (task, found) = (state.task.trim(), results(state, path));
     let end = format!("Write the whole content of {path} in one code block, and nothing else.");
-    asking("You are a careful programmer.", format!("Task: {task}\n\n{found}\n\nTask: {task}\n{end}"))
+    system_and_user(
+        "You are a careful programmer.",
+        format!("Task: {task}\n\n{found}\n\nTask: {task}\n{end}"),
+    )
 }
 
-/// The results since the request, each with its call, but for those about one path.
-fn found(state: &RequestState<'_>, but: &str) -> String {
+/// Returns the results since the request, each with its call, except those about the path `but`.
+fn results(state: &RequestState<'_>, but: &str) -> String {
     let mut found: Vec<String> = Vec::new();
     let mut chars = 0;
     for step in state.steps.iter().rev().filter(|step| step.path() != Some(but)) {
@@ -75,7 +79,8 @@ fn found(state: &RequestState<'_>, but: &str) -> String {
 
 fn result(step: &Step<'_>) -> Option<String> {
     let title = match (step.capability, step.page()) {
-        // As the calls they were, the next file would be written as a call.
+        // If files were shown as the calls that wrote them, the model would write the next file as a
+        // call.
         (Capability::Write, Some(page)) => return Some(format!("File {}:\n{}", page.path, page.text)),
         (Capability::Read, Some(page)) if page.is_whole => {
             format!("File {} ({} lines)", page.path, page.text.lines().count())
@@ -86,25 +91,27 @@ fn result(step: &Step<'_>) -> Option<String> {
         }
         _ => format!("Result of {}", step.tool),
     };
-    Some(format!("{title}:\n{}", shown(step.output?)))
+    Some(format!("{title}:\n{}", result_text(step.output?)))
 }
 
-/// The file and the request after what else was found, for a file that can be written again.
-pub(super) fn rewriting(page: &Page, state: &RequestState<'_>) -> Option<Vec<Turn>> {
+/// Returns the prompt that rewrites a file; none if the file is not suitable.
+pub(super) fn rewrite_prompt(page: &Page, state: &RequestState<'_>) -> Option<Vec<Turn>> {
     let Page { path, text, is_whole } = page;
     let is_small = text.chars().count() <= MAX_FILE_CHARS && !text.contains(FENCE) && !text.trim().is_empty();
     let task = state.task.trim();
-    // What is asked for is known when the file is read, and repeated after it.
+    // With the task before and after the file, ten of twelve changes were right; with the task only after
+    // it, six.
     let asked = format!(
-        "Task: {task}\n\n{}\n\nFile {path}:\n{FENCE}\n{text}\n{FENCE}\n\nTask: {task}\nWrite {path} again, with this change, in one \
-         code block: every line of it, the changed ones and all others exactly as they are.",
-        found(state, path),
+        "Task: {task}\n\n{}\n\nFile {path}:\n{FENCE}\n{text}\n{FENCE}\n\nTask: {task}\nWrite {path} \
+         again, with this change, in one code block: every line of it, the changed ones and all others \
+         exactly as they are.",
+        results(state, path),
     );
-    (*is_whole && is_small).then(|| asking("You are a careful editor of files.", asked))
+    (*is_whole && is_small).then(|| system_and_user("You are a careful editor of files.", asked))
 }
 
-/// The call with what was written for a path, or as a command; none if nothing is different, if anything but a new file comes without
-/// a code block, or if a command for a question would write a file.
+/// Returns the call for a written file or command. None if nothing changes, if anything but a new file
+/// comes without a code block, or if a command for a question would write a file.
 pub(super) fn call(
     path: Option<&str>,
     state: &RequestState<'_>,
@@ -116,7 +123,7 @@ pub(super) fn call(
         return Some((Capability::Run, json!({ COMMAND: command.trim() })));
     };
     let Some(page) = state.page(path) else {
-        // Short texts come without a block.
+        // Models write short texts without a block.
         let new = block(answer).map_or_else(|| format!("{}\n", answer.trim()), str::to_owned);
         let is_text = !new.trim().is_empty() && !new.contains(FENCE);
         return is_text.then(|| (Capability::Write, json!({ "path": path, "content": new })));
@@ -131,14 +138,14 @@ pub(super) fn call(
     Some((Capability::Edit, json!({ "path": path, "before": before, "after": after })))
 }
 
-/// The text in the first code block of an answer, as soon as there is one.
+/// Returns the text of the first complete code block.
 pub(super) fn block(answer: &str) -> Option<&str> {
     let (_, block) = answer.split_once(FENCE)?;
     let (_, block) = block.split_once('\n')?;
     block.split_once(FENCE).map(|(text, _)| text).filter(|text| !text.trim().is_empty())
 }
 
-/// The lines that differ, with as many around them as it takes to be found once.
+/// Returns the differing lines, with as many lines around them as are needed to make the quote unique.
 fn hunk(old: &[&str], new: &[&str], text: &str) -> (String, String) {
     let mut start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let most = old.len().min(new.len()) - start;
@@ -147,7 +154,7 @@ fn hunk(old: &[&str], new: &[&str], text: &str) -> (String, String) {
     loop {
         let before = old[start..old.len() - end].join("\n");
         let after = new[start..new.len() - end].join("\n");
-        // Lines that are taken away alone leave an empty one.
+        // Replacing whole lines by nothing would leave an empty line behind.
         let is_clear = !before.trim().is_empty() && !after.is_empty();
         if is_clear && text.matches(&before).count() == 1 || start == 0 && end == 0 {
             return (before, after);
@@ -159,7 +166,7 @@ fn hunk(old: &[&str], new: &[&str], text: &str) -> (String, String) {
     }
 }
 
-fn asking(system: &str, text: String) -> Vec<Turn> {
+fn system_and_user(system: &str, text: String) -> Vec<Turn> {
     vec![Turn { speaker: Speaker::System, text: system.to_owned() }, Turn { speaker: Speaker::User, text }]
 }
 

@@ -1,5 +1,5 @@
-//! [`Form`]: what the model may write next: one of the calls, or the final answer. As a grammar for the engine, or as a JSON Schema
-//! for a server.
+//! [`Form`]: the calls that the model may write next, and the final answer. A grammar for the engine, or
+//! a JSON Schema for a server.
 
 use serde_json::{Value, json};
 
@@ -9,34 +9,35 @@ use super::{
     tools::{COMMAND, Capability, FINAL_ANSWER, FINAL_OUTPUT, OfferedTool, TEXT, Tools},
 };
 
-/// The most lines of a file that may be quoted.
+/// Maximum number of lines of a file that can be quoted.
 const MAX_LINES: usize = 300;
 
-/// The argument with which a file is read on.
+/// Argument for the first line to read.
 const OFFSET: &str = "offset";
 
-/// The schemas of the calls that may be made, and of the final answer.
+/// Schemas of the allowed calls, and of the final answer.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Form(Vec<Value>);
 
 impl Form {
-    /// The calls that may come next by a plan. A model that repeats itself can only answer.
+    /// Builds the form of the next step. A model that repeats itself can only answer.
     pub(super) fn new(tools: &Tools, state: &RequestState<'_>, plan: &Plan) -> Self {
         let mut calls = Vec::new();
         let (goal, is_stuck, exhausted) = (plan.goal(), state.is_stuck(), state.exhausted());
-        // Where no file is to be written it begins with a command: to rename a file is not to change its text.
+        // A run without planned files begins with a command. Otherwise the model changes the text of a
+        // file that it should rename.
         let is_command = goal == Goal::Run && plan.files().next().is_none() && !state.has_run();
         let may_write =
             goal != Goal::Answer && !(is_command && tools.by_capability(Capability::Run).is_some());
         let is_allowed = |tool: &&OfferedTool| {
-            // To look and to run something helps with every goal.
+            // Reading and running commands help with every goal.
             (may_write || !matches!(tool.capability, Capability::Edit | Capability::Write))
                 && (tool.name == FINAL_OUTPUT || !is_stuck && exhausted != Some(tool.name.as_str()))
         };
         for tool in tools.offered.iter().filter(is_allowed) {
             let mut call = call(tool, state.pages.iter().any(|page| !page.is_whole));
             if tool.capability == Capability::Run && goal == Goal::Answer {
-                // What it prints is what is wanted; it goes to no file.
+                // A question needs the output of a command, never a file with it.
                 call["properties"][COMMAND]["pattern"] = json!("^[^>]+$");
             }
             match tool.capability {
@@ -53,12 +54,13 @@ impl Form {
         Self(calls)
     }
 
-    /// As a grammar in the notation of Lark, with nothing between the parts of a document.
+    /// Returns the form as a grammar in Lark notation, without whitespace between JSON tokens.
     pub(crate) fn grammar(&self) -> String {
         let names: Vec<String> = (0..self.0.len()).map(|index| format!("call_{index}")).collect();
         let mut grammar = format!("start: {}\n", names.join(" | "));
         for (name, call) in names.iter().zip(&self.0) {
             let mut call = call.clone();
+            // Escapes such as \u003e would smuggle a `>` past the pattern of commands.
             call["x-guidance"] =
                 json!({ "whitespace_flexible": false, "lenient": true, "json_allowed_escapes": "nrt\\\"" });
             grammar.push_str(&format!("{name}: %json {call}\n"));
@@ -66,13 +68,14 @@ impl Form {
         grammar
     }
 
-    /// As a JSON Schema.
+    /// Returns the form as a JSON Schema.
     pub(crate) fn schema(&self) -> Value {
         json!({ "anyOf": self.0 })
     }
 }
 
-/// A change of a file that replaces one of its lines: small models quote inexactly, and what is not there cannot be replaced.
+/// Returns the schema of an edit that replaces one line of a known file. Small models quote inexactly,
+/// and an inexact quote cannot be replaced.
 fn edit(tool: &OfferedTool, page: &Page) -> Option<Value> {
     let mut lines: Vec<&str> = Vec::new();
     for line in page.text.lines().filter(|line| !line.trim().is_empty()).take(MAX_LINES) {
@@ -89,7 +92,11 @@ fn edit(tool: &OfferedTool, page: &Page) -> Option<Value> {
 }
 
 fn object<const N: usize>(tool: &str, arguments: [(&str, Value); N]) -> Value {
-    let mut object = json!({ "type": "object", "properties": { "tool": { "const": tool } }, "additionalProperties": false });
+    let mut object = json!({
+        "type": "object",
+        "properties": { "tool": { "const": tool } },
+        "additionalProperties": false,
+    });
     let names: Vec<&str> = std::iter::once("tool").chain(arguments.iter().map(|(name, _)| *name)).collect();
     object["required"] = json!(names);
     for (name, schema) in arguments {
@@ -98,7 +105,8 @@ fn object<const N: usize>(tool: &str, arguments: [(&str, Value); N]) -> Value {
     object
 }
 
-/// A call: the tool's name, then its arguments. Only a file that goes on is read from elsewhere than its beginning.
+/// Returns the schema of a call: the tool's name, then its arguments. The first line to read is allowed
+/// only if a file was not read to its end.
 fn call(tool: &OfferedTool, has_partial_page: bool) -> Value {
     let mut call = object(&tool.short, []);
     let own = |key: &str| tool.schema.get(key).cloned();

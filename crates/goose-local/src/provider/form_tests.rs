@@ -10,7 +10,7 @@ fn form(plan: &str, calls: &[CallRecord]) -> Form {
     Form::new(&tools(), &RequestState::new(&messages, &tools()), &Plan::new(plan))
 }
 
-/// The tools that may be called.
+/// Returns the tools that may be called.
 fn names(form: &Form) -> Vec<String> {
     let schema = form.schema();
     let all = schema["anyOf"].as_array().cloned().unwrap_or_default();
@@ -18,7 +18,7 @@ fn names(form: &Form) -> Vec<String> {
 }
 
 #[test]
-fn a_request_for_an_answer_changes_nothing() {
+fn a_question_allows_no_changes() {
     let page = || read("a.txt", "one\ntwo");
     assert_eq!(names(&form("answer", &[page()])), ["read", "search", "tree", "shell", "final_answer"]);
     assert_eq!(names(&form("change", &[page()])), ["read", "search", "tree", "edit", "write", "shell"]);
@@ -29,7 +29,7 @@ fn a_request_for_an_answer_changes_nothing() {
 }
 
 #[test]
-fn what_a_command_does_is_not_tried_by_changing_a_file() {
+fn a_run_without_files_begins_with_a_command() {
     let ls = || shell("ls", ToolOutput::text("a"));
     assert_eq!(names(&form("run", &[read("a.txt", "one")])), ["read", "search", "tree", "shell"]);
     for form in [form("run a.txt", &[read("a.txt", "one")]), form("run", &[read("a.txt", "one"), ls()])] {
@@ -42,7 +42,7 @@ fn what_a_command_does_is_not_tried_by_changing_a_file() {
 }
 
 #[test]
-fn who_repeats_a_call_can_only_answer() {
+fn a_model_that_repeats_a_call_can_only_answer() {
     let ls = || shell("ls", ToolOutput::text("a"));
     let others = ["read", "search", "tree", "write", FINAL_ANSWER];
     assert_eq!(names(&form("run", &[ls(), ls()])), others);
@@ -54,7 +54,7 @@ fn who_repeats_a_call_can_only_answer() {
 }
 
 #[test]
-fn a_change_quotes_what_was_read() {
+fn an_edit_quotes_known_lines() {
     let form = form("change", &[read("a \"b\".txt", "one\n\nsaid \"x\"\none")]);
     let schema = form.schema();
     let edit = schema["anyOf"]

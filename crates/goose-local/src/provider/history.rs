@@ -1,5 +1,5 @@
-//! The conversation as turns. Each call is the JSON that the model wrote, each result a short text. The same history gives the same
-//! turns, so that what was computed for it can be used again.
+//! The conversation as turns. Each call is the JSON that the model wrote, each result a short text. The
+//! same history always gives the same turns, so that computed states can be reused.
 
 use std::sync::Arc;
 
@@ -12,18 +12,19 @@ use super::{
     tools::{FINAL_ANSWER, TEXT, Tools},
 };
 
-/// The longest result of a call that is shown, in characters; twice as much of a file.
+/// Maximum length of a shown result, in characters. File contents may be twice as long.
 const MAX_RESULT_CHARS: usize = 2_000;
 
-/// The longest message of the user, in characters; beyond it can only be a mistake for a model of this size.
+/// Maximum length of a user's message, in characters. A longer message is far beyond the context of these
+/// models.
 const MAX_MESSAGE_CHARS: usize = 200_000;
 
-/// The longest part of the request that is repeated with each result, in characters.
+/// Maximum length of the request as repeated after results, in characters.
 const MAX_TASK_CHARS: usize = 300;
 
 const UNSEEN: &str = "[an image or a file, which this model cannot see]";
 
-/// The conversation after the opening. `before` goes before the first text of the user.
+/// Returns the conversation after the opening. `before` is put in front of the first message of the user.
 pub(super) fn turns(tools: &Tools, before: &str, messages: &[Arc<Message>]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     let mut before = Some(before.trim()).filter(|text| !text.is_empty());
@@ -36,19 +37,19 @@ pub(super) fn turns(tools: &Tools, before: &str, messages: &[Arc<Message>]) -> V
         }
         for part in &message.content {
             match part {
-                MessageContent::Block(block) => texts.extend(said(block, speaker, tools)),
+                MessageContent::Block(block) => texts.extend(block_text(block, speaker, tools)),
                 MessageContent::ToolCall { name, arguments, .. } => {
                     texts.push(tools.literal(name, arguments.as_object().unwrap_or(&nothing)));
                 }
                 MessageContent::ToolResult { output, .. } => {
                     let title = if output.is_error { "Error: " } else { "Result:\n" };
-                    texts.push(format!("{title}{}{task}", shown(output)));
+                    texts.push(format!("{title}{}{task}", result_text(output)));
                 }
                 _ => {}
             }
         }
         match turns.last_mut() {
-            // Two messages of one speaker are one turn, with the task at its end.
+            // Two messages of one speaker become one turn, with the task only at its end.
             Some(last) if last.speaker == speaker => {
                 let before = last.text.strip_suffix(&task).unwrap_or(&last.text);
                 last.text = format!("{before}\n\n{}", texts.join("\n"));
@@ -57,15 +58,15 @@ pub(super) fn turns(tools: &Tools, before: &str, messages: &[Arc<Message>]) -> V
         }
         let asked = user_text(message);
         if !asked.trim().is_empty() {
-            // What came long ago is easily forgotten.
+            // Small models forget a request that is far back in the conversation.
             task = format!("\n\nTask: {}", shorten(asked.trim(), MAX_TASK_CHARS));
         }
     }
     turns
 }
 
-/// A result, without line numbers if it shows a file.
-pub(super) fn shown(output: &ToolOutput) -> String {
+/// Returns the text of a result, without line numbers if it shows a file.
+pub(super) fn result_text(output: &ToolOutput) -> String {
     let block = |block: &ContentBlock| block.as_text().map_or(UNSEEN.to_owned(), |text| text.text.clone());
     let text = match (lines(output), &output.structured) {
         (Some((text, true)), _) => shorten(&text, 2 * MAX_RESULT_CHARS),
@@ -76,8 +77,8 @@ pub(super) fn shown(output: &ToolOutput) -> String {
     if text.is_empty() { "(nothing)".to_owned() } else { text.to_owned() }
 }
 
-/// A text of the user, or a final answer of the model.
-fn said(block: &ContentBlock, speaker: Speaker, tools: &Tools) -> Option<String> {
+/// Returns a text of the user, or a final answer of the model as a call.
+fn block_text(block: &ContentBlock, speaker: Speaker, tools: &Tools) -> Option<String> {
     let Some(text) = block.as_text() else { return Some(UNSEEN.to_owned()) };
     let text = shorten(&text.text, MAX_MESSAGE_CHARS);
     match speaker {
@@ -89,7 +90,8 @@ fn said(block: &ContentBlock, speaker: Speaker, tools: &Tools) -> Option<String>
     }
 }
 
-/// The text, cut to about `most` characters: two thirds from its beginning, one from its end, with a note in between.
+/// Shortens a text to about `most` characters: two thirds from its beginning and one third from its end,
+/// with a note in between.
 pub(super) fn shorten(text: &str, most: usize) -> String {
     let Some(parts) = goose_fs::head_tail_chars(text, most - most / 3, most / 3) else {
         return text.to_owned();

@@ -32,7 +32,7 @@ fn the_task_is_repeated_once_after_all_results() {
 }
 
 #[test]
-fn an_answer_is_a_call_where_there_are_tools() {
+fn an_answer_becomes_a_call_if_tools_are_offered() {
     let said = [Message::user("Hi"), Message::assistant("Hello"), Message::user("Bye")].map(Arc::new);
     let with_tools = turns(&tools(), "", &said);
     assert_eq!(with_tools[1].text, r#"{"tool":"final_answer","text":"Hello"}"#);
@@ -41,7 +41,7 @@ fn an_answer_is_a_call_where_there_are_tools() {
 }
 
 #[test]
-fn short_texts_stay_and_long_ones_keep_both_ends() {
+fn short_texts_are_kept_and_long_ones_keep_both_ends() {
     assert_eq!(shorten("héllo", 5), "héllo");
     let lines: String = (1..=100).map(|line| format!("line {line} ä\n")).collect();
     let short = shorten(&lines, 200);

@@ -1,4 +1,4 @@
-//! [`LocalProvider`]: from a request to a stream of events.
+//! [`LocalProvider`]: turns requests into streams of events.
 
 use async_trait::async_trait;
 use goose_engine::{LoadOptions, Model};
@@ -10,27 +10,27 @@ use crate::backend::Engine;
 
 use super::{answer::Question, events::reply_stream, templated::TemplatedRequest, text_calls};
 
-/// The name by which users choose the model on their own machine.
+/// Name of the provider in settings.
 pub const PROVIDER_NAME: &str = "local";
 
-/// The most tokens that are kept in mind, whatever is wished: a wish may be meant for another model. What is kept takes
-/// memory only as it is used, but the addresses for it are taken at once.
+/// Maximum context in tokens, whatever the setting says: it may be meant for another model. Memory for it
+/// is used only as the conversation grows, but the address space is reserved at once.
 const MAX_CONTEXT: usize = 32 * 1024;
 
-/// The most tokens that the definitions of tools take.
+/// Maximum number of tokens for tool definitions.
 pub(super) const MAX_TOOL_TOKENS: u64 = 1_500;
 
-/// A model on this machine. Nothing is loaded before it is first asked, or got ready.
+/// Model on this machine. It is loaded at the first request, or by [`Provider::prepare`].
 pub struct LocalProvider {
     info: ModelInfo,
     engine: Engine,
-    /// True for a larger model that was made to call tools.
+    /// True for a larger model that was trained to call tools.
     is_templated: bool,
 }
 
 impl LocalProvider {
-    /// The model that the options say. Of the file, only its beginning is looked at; what is wrong with it is said when
-    /// the model is asked.
+    /// Creates the provider. Reads only the header of the model's file; errors in it are reported by the
+    /// first request.
     pub fn new(name: &str, mut options: LoadOptions) -> Self {
         let facts = Model::facts(&options.file).ok();
         let trained = facts.as_ref().map_or(options.context, |facts| facts.context_length);
@@ -72,7 +72,8 @@ impl Provider for LocalProvider {
     }
 }
 
-/// True for a model that is large enough to go without restrictions, and whose template writes calls in a shape that is known.
+/// Returns true if the model is large enough to work without a form, and its template writes calls in a
+/// known shape.
 fn calls_tools(parameters: u64, template: Option<&str>) -> bool {
     let has = |mark: &str| template.is_some_and(|template| template.contains(mark));
     let is_known = has(text_calls::MARK) || has("[TOOL_CALLS]") || has("\"parameters\"");

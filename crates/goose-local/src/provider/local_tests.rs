@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 
-/// The reply of a model with this template to a conversation with a call.
+/// Returns the reply of a model with this template to a conversation with a call.
 async fn templated(template: &str) -> anyhow::Result<Reply> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("pieces.gguf");
@@ -29,10 +29,11 @@ async fn templated(template: &str) -> anyhow::Result<Reply> {
 }
 
 #[tokio::test]
-async fn a_larger_model_is_asked_by_its_template() -> anyhow::Result<()> {
+async fn a_larger_model_is_prompted_through_its_template() -> anyhow::Result<()> {
     let template = "{% for tool in tools %}{{ tool | tojson }}{% endfor %}{% for message in messages %}\
                     [{{ message.role }}] {{ message.content }}{% for call in message.tool_calls or [] %}\
-                    <tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}</s>{% endfor %}[assistant]";
+                    <tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}</s>{% endfor %}\
+                    [assistant]";
     let reply = templated(template).await?;
     assert!(reply.usage.input > 100 && reply.usage.output > 0, "{:?}", reply.usage);
     let refused = templated("{{ raise_exception('no roles here') }}").await.expect_err("it refuses");
@@ -41,7 +42,7 @@ async fn a_larger_model_is_asked_by_its_template() -> anyhow::Result<()> {
 }
 
 #[test]
-fn a_larger_model_whose_template_calls_tools_uses_it() {
+fn templates_are_used_by_larger_models_that_call_tools() {
     let template = Some("{% if tools %}<tool_call>{% endif %}");
     assert!(calls_tools(7_600_000_000, template));
     assert!(!calls_tools(1_500_000_000, template), "too small");

@@ -1,23 +1,24 @@
 //! [`LocalProvider`]: a small model behind the same interface as every other.
 //!
-//! A small model does well with a short prompt, one literal example of each tool, one step at a time, and a fixed form; it does badly
-//! with schemas, long results and freedom. Each request becomes one such step:
+//! A small model does well with a short prompt, one literal example of each tool, one step at a time, and
+//! a fixed form. It does badly with schemas, long results and freedom. Each request becomes one such
+//! step:
 //!
 //! ```text
-//! local.rs             the provider: from a request to a stream of events
-//! answer.rs            the loop of one answer
-//! events.rs            the channel between the answer and its reader
-//! tools.rs             the few tools that are offered, with examples
-//! prompt.rs            the prompt before the conversation
-//! history.rs           the conversation as turns
-//! request_state.rs     the request, the steps since, and what was read of files
-//! form.rs              what may be written next: a call, with changes quoted from what was read, or the final answer
-//! plan.rs              what the request asks for and which files it writes, which the model says first
-//! stream_parser.rs     the text of an answer as it comes
-//! focus.rs             prompts for one thing: answering from what was found, writing a command, a new file, or a small one again
-//! templated.rs         a larger model that was made to call tools, asked as its own template says
-//! text_calls.rs        calls that were written as text
-//! served.rs            the same for a small model at a server
+//! local.rs          the provider: from a request to a stream of events
+//! answer.rs         one request and its answer
+//! events.rs         the channel between the answer and its reader
+//! tools.rs          the few offered tools, with examples
+//! prompt.rs         the prompt before the conversation
+//! history.rs        the conversation as turns
+//! request_state.rs  the request, the steps since then, and the known files
+//! form.rs           the allowed calls: edits quote what was read
+//! plan.rs           the goal of the request and its files, as stated by the model
+//! stream_parser.rs  the text of a step while it is written
+//! focus.rs          focused prompts: answer from results, write a command, write or rewrite a file
+//! templated.rs      requests to larger models, through their own template
+//! text_calls.rs     calls that were written as text
+//! served.rs         small models on servers
 //! ```
 
 mod answer;

@@ -1,37 +1,38 @@
-//! [`Plan`]: what a request asks for, and the files to be written for it. The model says it in a prompt of its own, with requests in
-//! several languages as examples, before its first step: so it decides what may be done before it sees tools that could do it, and
-//! what belongs to it before it has done the first half.
+//! [`Plan`]: the goal of a request, and the files to be written for it. The model states it in a separate
+//! prompt before its first step, after examples in several languages. So it decides what may be done
+//! before it sees tools that could do it, and which files are needed before it has written the first.
 
 use goose_engine::{Speaker, Turn};
 use goose_extension::Opaque;
 
 use super::history::shorten;
 
-const HOW: &str = "You sort requests by what the user wants. Reply with one word, and the files whose content has to be \
-                   written for it: \"answer\" (to be told or shown something; all files stay as they are), \"change\" (other \
-                   content in a file that is there), \"create\" (a new file) or \"run\" (a command: run a program, or move, \
-                   rename, copy or delete files).";
+const HOW: &str = "You sort requests by what the user wants. Reply with one word, and the files whose \
+                   content has to be written for it: \"answer\" (to be told or shown something; all files \
+                   stay as they are), \"change\" (other content in a file that is there), \"create\" (a new \
+                   file) or \"run\" (a command: run a program, or move, rename, copy or delete files).";
 
-/// Requests with their plans, one in each line.
+/// Requests with their plans, one per line.
 const EXAMPLES: &str = include_str!("plans.txt");
 
-/// The longest part of a request that is looked at, in characters.
+/// Maximum length of the request in the prompt, in characters.
 const MAX_CHARS: usize = 1_000;
 
-/// The most tokens of a reply.
+/// Maximum length of the reply, in tokens.
 pub(super) const MAX_TOKENS: usize = 40;
 
-/// The bonus of an answer, added to its logit: in doubt all files stay as they are. Models lean towards doing something.
+/// Bonus on the logit of `answer`, because models lean towards doing something. In doubt, no file
+/// changes.
 pub(super) const FAVOUR: (&str, f32) = ("answer", 1.0);
 
-/// The wire of the plan in a call.
+/// Name of the plan's format in a call.
 const WIRE: &str = "local";
 
-/// The reply of the model: a goal, and paths after it.
+/// Model's reply: a goal, followed by paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan(String);
 
-/// The purpose of a request.
+/// Purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goal {
     Answer,
@@ -40,7 +41,7 @@ pub(super) enum Goal {
     Run,
 }
 
-/// The goals, as the model calls them.
+/// Goals with their names in the prompt.
 const GOALS: [(Goal, &str); 4] =
     [(Goal::Answer, "answer"), (Goal::Change, "change"), (Goal::Create, "create"), (Goal::Run, "run")];
 
@@ -49,29 +50,30 @@ impl Plan {
         Self(reply.trim().to_owned())
     }
 
-    /// The goal that it names. Any other reply is no leave to change something.
+    /// Returns the named goal. Any other reply counts as `answer`, which allows no changes.
     pub(super) fn goal(&self) -> Goal {
         let named = GOALS.into_iter().find(|(_, name)| self.0.starts_with(name));
         named.map_or(Goal::Answer, |(goal, _)| goal)
     }
 
-    /// The files to be written, as they are called there.
+    /// Returns the files to be written, as the model named them.
     pub(super) fn files(&self) -> impl Iterator<Item = &str> {
         self.0.lines().take(1).flat_map(|line| line.split([' ', ',']).skip(1)).filter(|name| !name.is_empty())
     }
 
-    /// Returns it as a call carries it: so the model is asked once for each request, also if another process goes on with it.
+    /// Returns the plan as part of a call. So the model is asked once per request, even if another
+    /// process resumes it.
     pub(super) fn in_call(&self) -> Opaque {
         Opaque { wire: WIRE.to_owned(), data: self.0.as_str().into() }
     }
 
-    /// Reads it from a call.
+    /// Reads the plan of a call.
     pub(super) fn from_call(kept: Option<&Opaque>) -> Option<Self> {
         kept.filter(|kept| kept.wire == WIRE)?.data.as_str().map(Self::new)
     }
 }
 
-/// The turns before the request, which are always the same.
+/// Returns the fixed turns before the request.
 pub(super) fn opening() -> Vec<Turn> {
     let examples = EXAMPLES.lines().filter_map(|line| line.split_once('\t'));
     let system = Turn { speaker: Speaker::System, text: HOW.to_owned() };

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_reply_that_names_no_goal_is_no_leave_to_change() {
+fn a_reply_without_a_goal_allows_no_changes() {
     assert_eq!(Plan::new(" create").goal(), Goal::Create);
     assert_eq!(Plan::new("run\n").goal(), Goal::Run);
     for reply in ["answer", "", "I would change", "\"change\""] {

@@ -1,27 +1,29 @@
-//! The prompt before the conversation: how to answer, the tools with one literal call of each, and small tasks as examples. It is
-//! the same in every conversation with the same tools, so that its computation is kept.
+//! Prompt before the conversation: instructions, the tools with one literal call each, and small tasks as
+//! examples. It is the same in every conversation with the same tools, so that its computed state can be
+//! reused.
 
 use goose_engine::{Speaker, Turn};
 
 use super::tools::{Capability, FINAL_ANSWER, OfferedTool, TEXT, Tools};
 
-const HOW: &str = "You are goose. You do tasks in a folder on the user's computer, one step at a time. Each of your messages is \
-                   one JSON object: one of these tool calls, or the final answer.";
+const HOW: &str = "You are goose. You do tasks in a folder on the user's computer, one step at a time. Each \
+                   of your messages is one JSON object: one of these tool calls, or the final answer.";
 
-const RULES: &str = "As soon as a result has what the user wants, give the final answer. The user does not see the results: \
-                     repeat in the answer what they say. If a result does not have it, go on: read another file, search for \
-                     another word. Never guess. Change files only if the user asks for it; then do it, do not only explain it.";
+const RULES: &str = "As soon as a result has what the user wants, give the final answer. The user does not \
+                     see the results: repeat in the answer what they say. If a result does not have it, go \
+                     on: read another file, search for another word. Never guess. Change files only if the \
+                     user asks for it; then do it, do not only explain it.";
 
-/// Small tasks, one for each way in which a task can go. They show when to go on and when to stop, which small models learn from
-/// nothing else.
+/// Small tasks, one for each way in which a task can go. They show when to continue and when to stop,
+/// which small models learn from nothing else.
 const EXAMPLES: &str = include_str!("examples.txt");
 
 const EXAMPLES_END: &str = "Those were examples. This is another folder.";
 
-/// The tools that the examples use.
+/// Tools that the examples use.
 const USED_IN_EXAMPLES: [&str; 5] = ["search", "read", "edit", "write", "shell"];
 
-/// The turns before the conversation, and the text that goes before the first request.
+/// Returns the turns before the conversation, and the text before the first request.
 pub(super) fn opening(tools: &Tools, system: &str) -> (Vec<Turn>, String) {
     if tools.offered.is_empty() {
         return (vec![Turn { speaker: Speaker::System, text: system.to_owned() }], String::new());
@@ -38,7 +40,7 @@ pub(super) fn opening(tools: &Tools, system: &str) -> (Vec<Turn>, String) {
 }
 
 fn instructions(tools: &Tools) -> String {
-    // In one long list the tools would be taken for steps to be gone through one by one.
+    // In one long list, the model would take the tools for steps to be done one by one.
     let groups: [(&str, &[Capability]); 4] = [
         ("To look", &[Capability::Read, Capability::Search]),
         ("To change", &[Capability::Edit, Capability::Write]),
@@ -56,9 +58,8 @@ fn instructions(tools: &Tools) -> String {
         }
     }
     if tools.takes_text {
-        lines.push(format!(
-            r#"To end: {{"tool":"{FINAL_ANSWER}","{TEXT}":"todo.txt has 2 lines."}} tells the user what was found or done."#
-        ));
+        let example = format!(r#"{{"tool":"{FINAL_ANSWER}","{TEXT}":"todo.txt has 2 lines."}}"#);
+        lines.push(format!("To end: {example} tells the user what was found or done."));
     }
     format!("{HOW}\n\n{}\n\n{RULES}", lines.join("\n"))
 }

@@ -17,7 +17,7 @@ fn the_opening_with_the_developers_tools() {
 }
 
 #[test]
-fn other_tools_are_told_without_examples() {
+fn other_tools_are_listed_without_examples() {
     let tools = [Tool::new("weather__forecast", "The weather of the next days. Slow.", JsonObject::new())];
     let (turns, before) = opening(&Tools::new(&tools, &["weather".to_owned()]), "");
     assert_eq!((turns.len(), before.as_str()), (1, ""));

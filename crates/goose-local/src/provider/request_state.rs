@@ -1,5 +1,5 @@
-//! [`RequestState`]: the state of a task, from the fields of messages, calls and results: what is asked, which files there are, what
-//! was done since, and what was read of files.
+//! [`RequestState`]: the state of the current request, from the fields of messages, calls and results:
+//! the task, the listed files, the steps since then, and the known texts of files.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -11,32 +11,32 @@ use super::{
     tools::{COMMAND, Capability, Tools},
 };
 
-/// The key of the list of files in the metadata of the block that shows it.
+/// Metadata key of the list of files, in the block that shows it.
 const FILES: &str = "files";
 
-/// The fields of a result that shows lines of a file.
+/// Fields of a result that shows lines of a file.
 const FIRST_LINE: &str = "first_line";
 const LAST_LINE: &str = "last_line";
 const TOTAL_LINES: &str = "total_lines";
 
-/// The fields of results with the number of matches of a search, and the exit code of a command that failed.
+/// Fields of results: number of matches of a search, and exit code of a failed command.
 const MATCHES: &str = "matches";
 const EXIT_CODE: &str = "exit_code";
 
-/// The number of calls after which the model may give up; the first reads do not count.
-const MAX_TRIES: usize = 3;
+/// Number of calls after which the model may give up. The first reads do not count.
+const MAX_ATTEMPTS: usize = 3;
 
-/// The most files that are read at once, because the request names them or because there are no others.
+/// Maximum number of files that are read in one step without asking the model.
 pub(super) const MAX_AT_ONCE: usize = 6;
 
-/// The maximum number of calls for one request, and of those that were made before with the same result.
+/// Maximum number of calls for one request, and of repeated calls with the same result.
 const MAX_CALLS: usize = 24;
 const MAX_REPEATED: usize = 2;
 
-/// One call and its result.
+/// Call and its result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step<'a> {
-    /// The plan that it carries.
+    /// Plan that the call carries.
     pub(super) plan: Option<&'a Opaque>,
     pub(super) tool: &'a str,
     pub(super) capability: Capability,
@@ -44,7 +44,7 @@ pub(super) struct Step<'a> {
     pub(super) output: Option<&'a ToolOutput>,
 }
 
-/// The known text of a file.
+/// Known text of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) path: String,
@@ -53,16 +53,16 @@ pub(super) struct Page {
     pub(super) is_whole: bool,
 }
 
-/// The state of a task.
+/// State of a request.
 #[derive(Debug, Default)]
 pub(super) struct RequestState<'a> {
-    /// The last request of a person.
+    /// Last request of the user.
     pub(super) task: String,
-    /// The files and folders in the working folder, as far as they are listed.
+    /// Files and folders in the working folder, as far as they are listed.
     pub(super) files: Vec<String>,
-    /// The calls since then.
+    /// Calls since the request.
     pub(super) steps: Vec<Step<'a>>,
-    /// The files that were read or written, the last one at the end.
+    /// Files that were read or written, the latest last.
     pub(super) pages: Vec<Page>,
 }
 
@@ -83,7 +83,7 @@ impl<'a> RequestState<'a> {
                 state.steps.clear();
             }
             for part in &message.content {
-                if let Some(files) = listed(part) {
+                if let Some(files) = listed_files(part) {
                     state.files = files;
                 }
                 if let MessageContent::ToolCall { id, name, arguments, opaque } = part {
@@ -96,7 +96,7 @@ impl<'a> RequestState<'a> {
         state
     }
 
-    /// Adds a step, with what it shows of a file.
+    /// Adds a step, and updates the known text of its file.
     fn take(&mut self, step: Step<'a>) {
         let argument = |name: &str| step.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
         let page = match step.capability {
@@ -114,12 +114,13 @@ impl<'a> RequestState<'a> {
         self.steps.push(step);
     }
 
-    /// The file's text, as far as it was read.
+    /// Returns the known text of a file.
     pub(super) fn page(&self, path: &str) -> Option<&Page> {
         self.pages.iter().find(|page| page.path == path)
     }
 
-    /// The files that the request names, and those of folders that it names, unless they are many, that were not read yet.
+    /// Returns the unread files that the request names. With `in_folders`, a named folder stands for its
+    /// files, unless they are too many.
     pub(super) fn unread(&self, in_folders: bool) -> Vec<&str> {
         let is_named = |file: &&str| is_named(file, &self.task, in_folders);
         let mut named: Vec<&str> = self.names().filter(is_named).collect();
@@ -132,24 +133,26 @@ impl<'a> RequestState<'a> {
         named
     }
 
-    /// The files, without folders.
+    /// Returns the files, without folders.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.files.iter().map(String::as_str).filter(|file| !file.ends_with('/'))
     }
 
-    /// True if an answer can be right: something was done for the goal, or found; or it was tried often enough.
+    /// Returns true if an answer makes sense: a step served the goal, or the model has tried often
+    /// enough.
     pub(super) fn may_answer(&self, goal: Goal) -> bool {
         let is_served = match goal {
             Goal::Answer if self.has_done(&[Capability::Read]) => true,
-            Goal::Answer => !self.steps.last().is_some_and(Step::is_fruitless),
+            Goal::Answer => !self.steps.last().is_some_and(Step::found_nothing),
             Goal::Run if self.has_run() => true,
             _ => self.has_done(&[Capability::Write, Capability::Edit, Capability::Run]),
         };
         let reads = self.steps.iter().filter(|step| step.capability == Capability::Read).count();
-        is_served || self.steps.len() - reads.min(MAX_AT_ONCE) > MAX_TRIES
+        is_served || self.steps.len() - reads.min(MAX_AT_ONCE) > MAX_ATTEMPTS
     }
 
-    /// A file of the plan that was not written yet, if it is new or was read. A command may have changed what was read.
+    /// Returns a planned file that is not written yet, if it is new or its text is known. After a
+    /// command, the known text may be outdated.
     pub(super) fn unwritten<'b>(&'b self, plan: &'b Plan) -> Option<&'b str> {
         let is_tried = |step: &Step<'_>, file: &str| match step.capability {
             Capability::Edit | Capability::Write => step.path() == Some(file),
@@ -159,7 +162,7 @@ impl<'a> RequestState<'a> {
             }
             _ => false,
         };
-        // For a new file, the others are where its text comes from.
+        // For a new file, existing files are the sources of its text.
         let is_ready = |file: &str| match self.page(file) {
             Some(_) => plan.goal() != Goal::Create,
             None => self.files.iter().all(|other| other != file),
@@ -168,7 +171,8 @@ impl<'a> RequestState<'a> {
         planned.find(|file| is_ready(file) && !self.steps.iter().any(|step| is_tried(step, file)))
     }
 
-    /// The file of a plan in the folder, or a new one with an ending that the request names: others were not meant.
+    /// Returns the path of a planned file: a listed file, or a new one that the request names with an
+    /// extension. Models also list files that were not meant.
     fn planned<'b>(&'b self, name: &'b str) -> Option<&'b str> {
         let same = |file: &&str| file.rsplit('/').next() == Some(name);
         let mut files = self.names();
@@ -176,25 +180,25 @@ impl<'a> RequestState<'a> {
         listed.or_else(|| words(&self.task).find(|word| *word == name && word.contains('.')))
     }
 
-    /// True if a command was run: with the codes 126 and 127 the shell could not begin it.
+    /// Returns true if a command was run. With the exit codes 126 and 127, the shell could not start it.
     pub(super) fn has_run(&self) -> bool {
         let has_begun = |step: &Step<'_>| !matches!(step.field(EXIT_CODE), Some(126 | 127));
         self.steps.iter().any(|step| step.capability == Capability::Run && has_begun(step))
     }
 
-    /// True if a step since the request did one of these.
+    /// Returns true if a step since the request succeeded with one of these.
     pub(super) fn has_done(&self, any: &[Capability]) -> bool {
         self.steps.iter().any(|step| step.is_done() && any.contains(&step.capability))
     }
 
-    /// The tool of the last call, if that brought nothing: another one has to help.
+    /// Returns the tool of the last call if that call gave nothing new. Another tool has to be used next.
     pub(super) fn exhausted(&self) -> Option<&str> {
         let (last, earlier) = self.steps.split_last()?;
         let is_repeated = earlier.iter().any(|step| step.is_same(last));
-        (is_repeated || last.is_fruitless()).then_some(last.tool)
+        (is_repeated || last.found_nothing()).then_some(last.tool)
     }
 
-    /// True if it leads nowhere: only an answer is left.
+    /// Returns true if the model makes no progress and can only answer.
     pub(super) fn is_stuck(&self) -> bool {
         let repeated = (1..self.steps.len())
             .filter(|at| self.steps[..*at].iter().any(|step| step.is_same(&self.steps[*at])));
@@ -207,8 +211,8 @@ impl Step<'_> {
         self.output.is_some_and(|output| !output.is_error)
     }
 
-    /// True if it was a search without matches.
-    fn is_fruitless(&self) -> bool {
+    /// Returns true for a search without matches.
+    fn found_nothing(&self) -> bool {
         self.field(MATCHES) == Some(0)
     }
 
@@ -221,12 +225,12 @@ impl Step<'_> {
         self.tool == other.tool && self.arguments == other.arguments && text(self) == text(other)
     }
 
-    /// The path that was passed.
+    /// Returns the path argument.
     pub(super) fn path(&self) -> Option<&str> {
         self.arguments.get("path").and_then(Value::as_str).map(|path| path.trim_start_matches("./"))
     }
 
-    /// The lines of a file that were read or written.
+    /// Returns the text of the file that was read or written.
     pub(super) fn page(&self) -> Option<Page> {
         let (text, is_whole) = match self.capability {
             Capability::Write if self.is_done() => {
@@ -238,7 +242,7 @@ impl Step<'_> {
     }
 }
 
-/// The lines in a result that shows a file, without their numbers, and if they are all of it.
+/// Returns the lines of a file in a result, without their numbers, and whether they are the whole file.
 pub(super) fn lines(output: &ToolOutput) -> Option<(String, bool)> {
     let number = |name: &str| output.structured.as_ref()?.get(name)?.as_u64();
     let (first, last, total) = (number(FIRST_LINE)?, number(LAST_LINE)?, number(TOTAL_LINES)?);
@@ -248,14 +252,15 @@ pub(super) fn lines(output: &ToolOutput) -> Option<(String, bool)> {
     Some((lines.collect::<Vec<_>>().join("\n"), first == 1 && last == total))
 }
 
-/// The text of a person in a message.
+/// Returns the user's text in a message.
 pub(super) fn user_text(message: &Message) -> String {
     let is_person = |part: &&MessageContent| message.role == Role::User && !part.is_aside();
     let said = message.content.iter().filter(is_person).filter_map(MessageContent::as_text);
     said.collect::<Vec<_>>().join("\n")
 }
 
-/// True if a request has the path of a file, its name, with or without its ending, or that of a folder around it among its words.
+/// Returns true if the request contains the path of a file, or its name with or without its extension.
+/// With `in_folders`, the name of a folder above the file is enough.
 fn is_named(file: &str, task: &str, in_folders: bool) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or(name);
@@ -263,7 +268,7 @@ fn is_named(file: &str, task: &str, in_folders: bool) -> bool {
     words(task).any(|word| word == file || word == name || word == stem || is_around(word))
 }
 
-/// The words of a text, as names of files are written.
+/// Returns the words of a text. Characters of file names do not separate words.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '.' | '_' | '/' | '-');
     let words = text.split(move |sign: char| !is_part(sign));
@@ -272,7 +277,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-fn listed(part: &MessageContent) -> Option<Vec<String>> {
+fn listed_files(part: &MessageContent) -> Option<Vec<String>> {
     let MessageContent::Block(block) = part else { return None };
     let files = block.as_text()?.meta.as_ref()?.get(FILES)?.as_array()?;
     Some(files.iter().filter_map(Value::as_str).map(str::to_owned).collect())

@@ -14,7 +14,7 @@ fn unread(task: &str, calls: &[CallRecord]) -> String {
 }
 
 #[test]
-fn files_that_the_request_names_are_read_once() {
+fn named_files_are_read_once() {
     assert_eq!(unread("What does `src/ring.c` do?", &[]), "src/ring.c");
     assert_eq!(unread("Was steht in web.ini?", &[]), "conf/web.ini");
     assert_eq!(unread("Translate the README.", &[]), "README.md");
@@ -39,7 +39,7 @@ fn a_folder_stands_for_its_files() {
 }
 
 #[test]
-fn pages_have_no_numbers_and_follow_changes() {
+fn known_texts_have_no_line_numbers_and_follow_edits() {
     let calls = [
         read("a.txt", "one\ntwo\tand"),
         edit("a.txt", "one", "1"),
@@ -58,7 +58,7 @@ fn pages_have_no_numbers_and_follow_changes() {
 }
 
 #[test]
-fn the_same_call_with_the_same_result_leads_nowhere() {
+fn repeated_calls_with_the_same_result_count_as_stuck() {
     let is_stuck =
         |calls: &[CallRecord]| RequestState::new(&conversation(&[], "Go.", calls), &tools()).is_stuck();
     let ls = |text: &str| shell("ls", ToolOutput::text(text));
@@ -78,7 +78,7 @@ fn the_same_call_with_the_same_result_leads_nowhere() {
 }
 
 #[test]
-fn an_answer_comes_after_something_was_done_for_the_goal() {
+fn an_answer_is_allowed_after_a_step_towards_the_goal() {
     let may = |goal: Goal, calls: &[CallRecord]| {
         let messages = conversation(&[], "Go.", calls);
         RequestState::new(&messages, &tools()).may_answer(goal)
@@ -93,13 +93,13 @@ fn an_answer_comes_after_something_was_done_for_the_goal() {
     absent.2.structured = Some(json!({ "exit_code": 127 }));
     assert!(!may(Goal::Run, &[absent]), "nothing was run");
     assert!(may(Goal::Run, &[a(), edit("a.txt", "one", "two")]), "it was a change");
-    assert!(!may(Goal::Change, &[a(), a(), a(), a()]), "what is read first is no try");
+    assert!(!may(Goal::Change, &[a(), a(), a(), a()]), "the first reads are not attempts");
     assert!(may(Goal::Change, &[a(), a(), a(), a(), a(), a(), a(), a(), a(), a()]));
     assert!(may(Goal::Change, &[failed(), failed(), failed(), failed()]), "it was tried often enough");
 }
 
 #[test]
-fn the_rest_of_a_plan_is_known() {
+fn unwritten_files_of_a_plan_are_found() {
     let unwritten = |reply: &str, calls: &[CallRecord]| {
         let messages = conversation(&["a.txt", "docs/", "docs/b.txt", "c.txt"], "Make d.txt.", calls);
         RequestState::new(&messages, &tools()).unwritten(&Plan::new(reply)).map(str::to_owned)
@@ -122,7 +122,7 @@ fn the_rest_of_a_plan_is_known() {
 }
 
 #[test]
-fn folders_are_no_files() {
+fn folders_are_not_listed_as_files() {
     let messages = conversation(&FILES, "Go.", &[]);
     assert_eq!(RequestState::new(&messages, &tools()).names().count(), 4);
 }

@@ -1,5 +1,5 @@
-//! [`ServedProvider`]: a small model at a server, such as Ollama, LM Studio or llama.cpp's. It is asked step by step as the one inside
-//! goose is; the server keeps its answers within a JSON Schema.
+//! [`ServedProvider`]: a small model on a server such as Ollama, LM Studio or llama.cpp. It gets the same
+//! steps as the model inside goose; the server restricts its answers to a JSON Schema.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::backend::Server;
 
 use super::{answer::Question, events::reply_stream, local::MAX_TOOL_TOKENS};
 
-/// A small model at a server.
+/// Small model on a server.
 pub struct ServedProvider {
     server: Arc<dyn Provider>,
     info: ModelInfo,
 }
 
 impl ServedProvider {
-    /// Asks the model of this provider.
+    /// Wraps the provider of a server.
     pub fn new(server: Arc<dyn Provider>) -> Self {
         let mut info = server.model().clone();
         info.prompt_style = PromptStyle::Brief;

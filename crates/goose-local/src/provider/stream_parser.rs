@@ -1,4 +1,5 @@
-//! [`StreamParser`]: one JSON object as it is written: a call, or the final answer, whose text is handed out as it comes.
+//! [`StreamParser`]: reads one JSON object while it is written. The object is a call, or the final
+//! answer, whose text is passed on at once.
 
 use goose_extension::JsonObject;
 use goose_providers::{Arguments, ToolCall};
@@ -8,17 +9,18 @@ use super::{
     tools::{FINAL_ANSWER, OfferedTool, TEXT, Tools},
 };
 
-/// The longest part of an unusable call that is kept, in characters.
+/// Maximum length of an unusable call in the error, in characters.
 const MAX_RAW_CHARS: usize = 1_000;
 
-/// The longest escape, a pair of surrogates, and the end of an object after it, in bytes.
+/// Maximum number of bytes after which the text can end: an escaped pair of surrogates, and the end of
+/// the object.
 const MAX_ESCAPE_BYTES: usize = 16;
 
-/// An object that is being written.
+/// Object that is being written.
 pub(super) struct StreamParser<'a> {
     tools: &'a Tools,
     raw: String,
-    /// The end of the text that was handed out.
+    /// End of the text that was passed on, as an offset in `raw`.
     at: usize,
 }
 
@@ -31,26 +33,26 @@ impl<'a> StreamParser<'a> {
         self.raw.push_str(text);
     }
 
-    /// True as soon as it is a final answer.
+    /// Returns true as soon as the object is known to be a final answer.
     pub(super) fn is_answer(&self) -> bool {
         self.string("tool").as_deref() == Some(FINAL_ANSWER) && self.tools.takes_text
     }
 
-    /// The tool, as soon as it is named.
+    /// Returns the tool, once its name is complete.
     pub(super) fn tool(&self) -> Option<&'a OfferedTool> {
         self.tools.by_short(&self.string("tool")?)
     }
 
-    /// The path of a call, as soon as it is written.
+    /// Returns the path of a call, once it is complete.
     pub(super) fn path(&self) -> Option<String> {
         self.string("path").map(|path| path.trim_start_matches("./").to_owned())
     }
 
-    /// The text of a final answer since the last time.
+    /// Returns the text of a final answer since the last call.
     pub(super) fn new_text(&mut self) -> Option<String> {
         let start = self.value(TEXT).filter(|_| self.is_answer())? + 1;
         let at = self.at.max(start);
-        // Up to the closing quotation mark; what is cut in the middle of an escape comes with the next piece.
+        // The closing quotation mark ends the text. A split escape is completed by the next piece.
         let fresh = self.raw.get(at..)?;
         let texts = fresh.char_indices().map(|(end, _)| end).rev().take(MAX_ESCAPE_BYTES);
         let mut ends = std::iter::once(fresh.len()).chain(texts);
@@ -60,7 +62,7 @@ impl<'a> StreamParser<'a> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// The call. One that is cut off or unusable is handed over as such, with the reason: nothing is made up.
+    /// Returns the call. A call that is cut off or unusable is passed on as malformed, with the reason.
     pub(super) fn call(&self, id: &str, why_cut: Option<&str>) -> ToolCall {
         let parsed = serde_json::from_str::<JsonObject>(&self.raw).ok();
         let (name, arguments) = match (why_cut, parsed, self.tool()) {
@@ -77,7 +79,7 @@ impl<'a> StreamParser<'a> {
         ToolCall { id: id.to_owned(), name, arguments, opaque: None }
     }
 
-    /// A call in a shape of the model's own: some servers do not keep it to the form.
+    /// Returns a call in another known shape. Some servers do not enforce the form.
     fn own_shape(&self) -> Option<text_calls::TextCall> {
         let (name, arguments) = text_calls::parse(&self.raw).into_iter().next()?;
         let tool = self.tools.by_name(&name).or_else(|| self.tools.by_short(&name))?;
@@ -85,7 +87,7 @@ impl<'a> StreamParser<'a> {
         Some((tool.name.clone(), Arguments::Object(tool.complete(arguments))))
     }
 
-    /// The whole, if it is plain text: of a model that was not kept to the form.
+    /// Returns the whole text if it is not an object. Some servers do not enforce the form.
     pub(super) fn plain_text(&self) -> Option<&str> {
         let text = self.raw.trim();
         (!text.is_empty() && !text.contains('{') && self.tools.takes_text).then_some(text)
@@ -100,15 +102,15 @@ impl<'a> StreamParser<'a> {
         Arguments::Malformed { raw, why: why.to_owned() }
     }
 
-    /// The string value of a key, if it is complete.
+    /// Returns the string value of a key, if it is complete.
     fn string(&self, key: &str) -> Option<String> {
         let rest = &self.raw[self.value(key)?..];
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<String>();
-        // A string that goes on is an error of its end.
+        // An incomplete string is a parse error.
         values.next()?.ok()
     }
 
-    /// The start of a key's value.
+    /// Returns the offset of a key's value.
     fn value(&self, key: &str) -> Option<usize> {
         let quoted = format!("\"{key}\"");
         let (at, _) = self.raw.match_indices(&quoted).find(|(at, _)| !self.raw[..*at].ends_with('\\'))?;

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::{super::conversation_tests::tools, *};
 
-/// The texts that are handed out where the object comes in such pieces.
+/// Returns the texts that are passed on if the object arrives in these pieces.
 fn texts(pieces: &[&str]) -> Vec<String> {
     let tools = tools();
     let mut parser = StreamParser::new(&tools);
@@ -14,7 +14,7 @@ fn texts(pieces: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn the_text_of_an_answer_comes_in_whole_characters() {
+fn answer_text_is_passed_on_in_whole_characters() {
     let pieces = [
         r#"{"tool":"final_ans"#,
         r#"wer","text":"He"#,
@@ -31,7 +31,7 @@ fn the_text_of_an_answer_comes_in_whole_characters() {
 }
 
 #[test]
-fn a_call_is_known_as_soon_as_it_is_named() {
+fn tool_and_path_are_known_once_they_are_complete() {
     let tools = tools();
     let mut parser = StreamParser::new(&tools);
     parser.push(r#"{"tool":"ed"#);

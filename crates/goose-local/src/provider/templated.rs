@@ -1,5 +1,5 @@
-//! [`TemplatedRequest`]: a request to a larger model that was made to call tools. It is asked as its file's own template says, without the
-//! restrictions that help small ones.
+//! [`TemplatedRequest`]: a request to a larger model that was trained to call tools. The prompt comes
+//! from the template in the model's file, and no form restricts the answer.
 
 use std::ops::ControlFlow;
 
@@ -18,7 +18,7 @@ use super::{
     text_calls,
 };
 
-/// A request, as the template takes it.
+/// Request in the form that templates take.
 pub(super) struct TemplatedRequest {
     messages: Vec<Value>,
     tools: Vec<Value>,

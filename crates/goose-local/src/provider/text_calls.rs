@@ -1,18 +1,18 @@
-//! Calls that a model wrote as text, in the shapes that models are trained on: `<tool_call>` around JSON, or the JSON alone, with a
-//! name and its arguments.
+//! Calls that a model wrote as text, in the shapes that models are trained on: JSON with a name and
+//! arguments, alone or within `<tool_call>`.
 
 use goose_extension::JsonObject;
 use goose_providers::Arguments;
 use serde_json::{Deserializer, Value};
 
-/// The mark before a call.
+/// Mark before a call.
 pub(super) const MARK: &str = "<tool_call>";
 const END: &str = "</tool_call>";
 
-/// A call in a text.
+/// Name and arguments of a call.
 pub(super) type TextCall = (String, Arguments);
 
-/// The calls in a text that may be nothing else; none if it is not made of calls.
+/// Returns the calls in a text that consists of calls, and none for any other text.
 pub(super) fn parse(text: &str) -> Vec<TextCall> {
     let is_marked = text.contains(MARK);
     let bare = text.replace(MARK, "\n").replace(END, "\n");
@@ -43,7 +43,7 @@ fn call(value: &Value) -> Option<TextCall> {
     Some((name, Arguments::Object(arguments)))
 }
 
-/// The length of the beginning that is certainly no call.
+/// Returns the length of the beginning that cannot be part of a call.
 pub(super) fn plain_len(text: &str) -> usize {
     if text.trim_start().starts_with(['{', '[']) {
         return 0;

@@ -27,7 +27,7 @@ fn calls_are_found_in_the_shapes_that_models_write() {
 }
 
 #[test]
-fn other_text_is_no_call_and_a_broken_call_is_not_lost() {
+fn other_text_is_not_a_call_and_a_broken_call_is_kept() {
     for text in ["The port is 80.", r#"{"port": 80}"#, "[1, 2]", r#"{"name": "x"}"#, "{"] {
         assert_eq!(found(text), [], "{text}");
     }
@@ -36,7 +36,7 @@ fn other_text_is_no_call_and_a_broken_call_is_not_lost() {
 }
 
 #[test]
-fn text_is_handed_out_up_to_where_a_call_may_begin() {
+fn text_is_plain_up_to_a_possible_call() {
     assert_eq!(plain_len("Hello"), 5);
     assert_eq!(plain_len("Hello <tool"), 6);
     assert_eq!(plain_len("Hi <tool_call>{"), 3);

@@ -1,4 +1,5 @@
-//! [`Tools`]: the few tools that a small model is offered, under short names, each with a literal call as an example.
+//! [`Tools`]: the few tools that a small model is offered, with short names and a literal call of each as
+//! an example.
 
 use std::{collections::HashSet, sync::LazyLock};
 
@@ -6,25 +7,25 @@ use goose_extension::{JsonObject, Tool};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The most tools that a small model can tell apart.
+/// Maximum number of tools that a small model can tell apart.
 const MAX_TOOLS: usize = 8;
 
-/// The tool through which the loop takes answers of a given form. It takes the place of the final answer.
+/// Tool through which the loop takes answers in a given form. It replaces the final answer.
 pub(super) const FINAL_OUTPUT: &str = "recipe__final_output";
 
-/// The name of the final answer among the calls.
+/// Name of the final answer among the calls.
 pub(super) const FINAL_ANSWER: &str = "final_answer";
 
-/// The argument of the final answer.
+/// Argument of the final answer.
 pub(super) const TEXT: &str = "text";
 
-/// The argument of the tool that runs commands.
+/// Argument of the tool that runs commands.
 pub(super) const COMMAND: &str = "command";
 
-/// The longest description that is shown, in characters.
+/// Maximum length of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 80;
 
-/// The effect of a tool, as far as the provider treats it in its own way.
+/// Effect of a tool, as far as the provider treats it specially.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Capability {
@@ -36,52 +37,52 @@ pub(super) enum Capability {
     Other,
 }
 
-/// A tool of `developer` as a small model sees it.
+/// Tool of `developer` in the words for a small model.
 #[derive(Clone, Deserialize)]
 struct DeveloperTool {
     name: String,
     capability: Capability,
     description: String,
-    /// The arguments of the example, which are all required.
+    /// Arguments of the example. All are required.
     example: JsonObject,
-    /// Arguments that the model may also use.
+    /// Other arguments that the model may use.
     #[serde(default)]
     optional: Vec<String>,
-    /// Arguments that are passed without the model's doing.
+    /// Arguments that goose adds to every call.
     #[serde(default)]
     fixed: JsonObject,
 }
 
-/// The tools that are always offered, in this order.
+/// Tools that are always offered, in this order.
 static DEVELOPER_TOOLS: LazyLock<Vec<DeveloperTool>> =
     LazyLock::new(|| serde_json::from_str(include_str!("developer_tools.json")).unwrap_or_default());
 
-/// The tools of one request.
+/// Tools of one request.
 #[derive(Debug)]
 pub(super) struct Tools {
     pub(super) offered: Vec<OfferedTool>,
-    /// True if a plain text may be the answer.
+    /// True if the answer may be plain text.
     pub(super) takes_text: bool,
 }
 
-/// One tool, as the model sees it.
+/// Tool in the form that the model sees.
 #[derive(Debug)]
 pub(super) struct OfferedTool {
     pub(super) capability: Capability,
-    /// The name that the model uses.
+    /// Name that the model uses.
     pub(super) short: String,
-    /// The name that the loop knows.
+    /// Name that the loop uses.
     pub(super) name: String,
     pub(super) description: String,
     pub(super) example: JsonObject,
-    /// The schema of the arguments that the model may pass.
+    /// Schema of the arguments that the model may pass.
     pub(super) schema: JsonObject,
     fixed: JsonObject,
 }
 
 impl Tools {
-    /// Chooses tools by all requests of a conversation: what was offered stays, since other tools would be another beginning of the
-    /// conversation, which would have to be read again.
+    /// Chooses tools by all requests of a conversation. Offered tools stay, because other tools would
+    /// change the beginning of the prompt, and all of it would have to be computed again.
     pub(super) fn new(tools: &[Tool], requests: &[String]) -> Self {
         let chosen = choose(tools, requests);
         let takes_text = !chosen.iter().any(|tool| tool.name() == FINAL_OUTPUT);
@@ -100,7 +101,7 @@ impl Tools {
         self.offered.iter().find(|tool| tool.capability == capability)
     }
 
-    /// The call as the model writes it, without what it does not pass itself.
+    /// Returns the call as the model writes it, without the arguments that goose adds.
     pub(super) fn literal(&self, name: &str, arguments: &JsonObject) -> String {
         let tool = self.by_name(name);
         let short = tool.map_or_else(|| bare(name), |tool| &tool.short);
@@ -131,7 +132,7 @@ impl OfferedTool {
         Self { capability, short, name, description, example, schema, fixed }
     }
 
-    /// The arguments as the tool gets them.
+    /// Returns the arguments that the tool gets.
     pub(super) fn complete(&self, mut arguments: JsonObject) -> JsonObject {
         for (name, value) in &self.fixed {
             arguments.entry(name.as_str()).or_insert_with(|| value.clone());
@@ -140,7 +141,8 @@ impl OfferedTool {
     }
 }
 
-/// The tools of `developer` and the final output, then those of which the requests have half of the name.
+/// Returns the tools of `developer` and the final output, then other tools if the requests contain half
+/// of the words of their name.
 fn choose<'a>(tools: &'a [Tool], requests: &[String]) -> Vec<&'a Tool> {
     let place = |tool: &&Tool| DEVELOPER_TOOLS.iter().position(|known| known.name == tool.name());
     let is_always = |tool: &&Tool| tool.name() == FINAL_OUTPUT || place(tool).is_some();
@@ -168,7 +170,7 @@ fn bare(name: &str) -> &str {
     name.rsplit_once("__").map_or(name, |(_, bare)| bare)
 }
 
-/// The tool's own name if no other has it, else the whole.
+/// Returns the tool's name without its extension if that is unique, else the full name.
 fn short(name: &str, all: &[&Tool]) -> String {
     let own = bare(name);
     let is_taken =
@@ -176,14 +178,14 @@ fn short(name: &str, all: &[&Tool]) -> String {
     if is_taken || own.is_empty() { name.to_owned() } else { own.to_owned() }
 }
 
-/// The first sentence of the description.
+/// Returns the first sentence of the description.
 fn description(tool: &Tool) -> String {
     let line = tool.description().lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let sentence = line.split_once(". ").map_or(line, |(first, _)| first).trim_end_matches('.');
     goose_fs::head_chars(sentence, MAX_DESCRIPTION_CHARS).to_lowercase()
 }
 
-/// The required arguments, with values that the schema shows or that have the right type.
+/// Returns the required arguments with values from the schema, or else with values of the right type.
 fn example(schema: &JsonObject) -> JsonObject {
     let Some(Value::Object(properties)) = schema.get("properties") else { return JsonObject::new() };
     let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();

@@ -10,7 +10,7 @@ fn names(tools: &[Tool], requests: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn other_tools_come_when_a_request_has_half_of_their_names() {
+fn tools_are_offered_if_a_request_has_half_of_their_name() {
     let all = [
         tool("todo__write", "Write the list of tasks", json!({})),
         tool("weather__forecast", "The weather of the next days", json!({})),
@@ -36,7 +36,7 @@ fn other_tools_come_when_a_request_has_half_of_their_names() {
 }
 
 #[test]
-fn names_are_short_where_that_is_clear() {
+fn names_are_short_if_unique() {
     let all = [
         tool("a__get", "", json!({})),
         tool("b__get", "", json!({})),
@@ -46,7 +46,7 @@ fn names_are_short_where_that_is_clear() {
 }
 
 #[test]
-fn an_example_has_what_is_required() {
+fn examples_have_all_required_arguments() {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -66,7 +66,7 @@ fn an_example_has_what_is_required() {
 }
 
 #[test]
-fn arguments_that_the_model_does_not_pass_are_added_and_not_shown() {
+fn fixed_arguments_are_added_and_not_shown() {
     let tools = Tools::new(&[tool("developer__search", "Search", json!({}))], &[]);
     let arguments = tools.offered[0].complete(JsonObject::from_iter([("pattern".to_owned(), json!("x"))]));
     assert_eq!(arguments["ignore_case"], true);

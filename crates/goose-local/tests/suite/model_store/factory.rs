@@ -1,4 +1,4 @@
-//! The factory: downloads with consent only, and providers from files that are there.
+//! Factory: downloads only with consent, and providers for files that exist.
 
 use std::{collections::BTreeMap, fs, sync::Arc};
 
@@ -16,7 +16,7 @@ use super::{NAME, good_hub, hub_source, sha256};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// A user who answers always the same, and whatever they are shown.
+/// User who always gives the same answer, and a log of what was shown.
 struct User {
     answer: Result<(), String>,
     log: Log,

@@ -1,4 +1,4 @@
-//! The files of the store: listed, found, checked, removed.
+//! Files of the store: list, find, check, remove.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -14,7 +14,7 @@ use super::{NAME, TestStore, good_hub, hub_source, model};
 const QUIET: &(dyn Fn(Event<'_>) + Send + Sync) = &|_| {};
 
 #[tokio::test]
-async fn what_is_there_is_listed_with_how_much_of_it() -> anyhow::Result<()> {
+async fn models_are_listed_with_their_state() -> anyhow::Result<()> {
     let file = model(50_000);
     let test = TestStore::new(&file, vec![hub_source()])?;
     let states = |test: &TestStore| -> anyhow::Result<Vec<(String, State)>> {
@@ -36,7 +36,7 @@ async fn what_is_there_is_listed_with_how_much_of_it() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn models_are_found_by_name_and_by_file() -> anyhow::Result<()> {
+async fn models_are_found_by_name_and_by_path() -> anyhow::Result<()> {
     let file = model(50_000);
     let server = good_hub(file.clone())?;
     let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
@@ -46,15 +46,14 @@ async fn models_are_found_by_name_and_by_file() -> anyhow::Result<()> {
     let elsewhere = test.path().join("elsewhere.gguf");
     fs::write(&elsewhere, &file)?;
     assert_eq!(test.store.locate(&elsewhere.display().to_string())?, Place::File(elsewhere));
-    ensure!(
-        matches!(test.store.locate("no-such"), Err(ModelStoreError::Unknown { known, .. }) if known[0] == NAME)
-    );
+    let unknown = test.store.locate("no-such");
+    ensure!(matches!(unknown, Err(ModelStoreError::Unknown { known, .. }) if known[0] == NAME));
     ensure!(matches!(test.store.locate("/no/such.gguf"), Err(ModelStoreError::NoFile { .. })));
     Ok(())
 }
 
 #[tokio::test]
-async fn a_check_finds_one_wrong_byte() -> anyhow::Result<()> {
+async fn verify_finds_one_wrong_byte() -> anyhow::Result<()> {
     let mut file = model(9_000_000);
     let test = TestStore::new(&file, vec![hub_source()])?;
     ensure!(matches!(test.store.verify(NAME, QUIET).await, Err(ModelStoreError::Absent { .. })));
@@ -71,7 +70,7 @@ async fn a_check_finds_one_wrong_byte() -> anyhow::Result<()> {
 }
 
 #[test]
-fn removing_stays_on_the_shelf() -> anyhow::Result<()> {
+fn remove_stays_within_the_folder() -> anyhow::Result<()> {
     let file = model(1_000);
     let test = TestStore::new(&file, vec![hub_source()])?;
     fs::create_dir_all(test.store.folder())?;
@@ -94,7 +93,7 @@ fn removing_stays_on_the_shelf() -> anyhow::Result<()> {
 }
 
 #[test]
-fn only_models_files_are_taken() -> anyhow::Result<()> {
+fn only_gguf_headers_are_accepted() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("file.gguf");
     let mut big_endian = model(100);
@@ -103,13 +102,13 @@ fn only_models_files_are_taken() -> anyhow::Result<()> {
     newer[4] = 9;
     for (bytes, expected) in [
         (b"GGUF".to_vec(), "too short"),
-        (b"PK\x03\x04 this is some other kind of file".to_vec(), "does not begin as GGUF"),
-        (big_endian, "another order of bytes"),
+        (b"PK\x03\x04 this is some other kind of file".to_vec(), "does not begin with `GGUF`"),
+        (big_endian, "big-endian"),
         (newer, "version 9"),
-        (b"GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0".to_vec(), "nothing in it"),
+        (b"GGUF\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0".to_vec(), "neither tensors nor metadata"),
     ] {
         fs::write(&path, bytes)?;
-        let error = check_header(&path).err().context("that is no model")?;
+        let error = check_header(&path).err().context("it is not a model")?;
         ensure!(error.to_string().contains(expected), "{error}");
     }
     ensure!(check_header(folder.path()).is_err());
@@ -119,7 +118,7 @@ fn only_models_files_are_taken() -> anyhow::Result<()> {
 }
 
 #[test]
-fn a_catalogue_of_ones_own_must_make_sense() -> anyhow::Result<()> {
+fn an_invalid_user_catalogue_is_refused() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let own = folder.path().join("models.json");
     assert_eq!(Catalogue::with_user_entries(&own)?, Catalogue::builtin());
@@ -146,9 +145,9 @@ fn a_catalogue_of_ones_own_must_make_sense() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A file with a good header may still not run, and the engine says why.
+/// A file with a valid header may still not run. The engine gives the reason.
 #[test]
-fn only_what_runs_counts_as_a_model() -> anyhow::Result<()> {
+fn only_models_that_run_are_accepted() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("file.gguf");
     tiny_model::write(&path, 1)?;

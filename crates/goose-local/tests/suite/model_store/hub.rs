@@ -1,4 +1,4 @@
-//! From a hub.
+//! Downloads from a hub.
 
 use std::{fs, sync::Arc};
 
@@ -9,7 +9,7 @@ use goose_test_support::{HttpAnswer, Loopback};
 use super::{HUB_PATH, NAME, TestStore, good_hub, hub_source, model};
 
 #[tokio::test]
-async fn a_file_comes_whole_and_is_not_fetched_twice() -> anyhow::Result<()> {
+async fn a_file_is_downloaded_once() -> anyhow::Result<()> {
     let file = model(300_000);
     let server = good_hub(file.clone())?;
     let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
@@ -26,7 +26,7 @@ async fn a_file_comes_whole_and_is_not_fetched_twice() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_download_that_is_cut_goes_on() -> anyhow::Result<()> {
+async fn an_interrupted_download_is_resumed() -> anyhow::Result<()> {
     let file = model(100_000);
     let mut cuts = vec![30_000, 20_000].into_iter();
     let server = Loopback::answering({
@@ -48,9 +48,9 @@ async fn a_download_that_is_cut_goes_on() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whoever sends everything again may be cut earlier than before: what came before stays.
+/// A server without ranges sends everything again, and may stop earlier than before.
 #[tokio::test]
-async fn a_server_without_ranges_does_not_cost_what_has_come() -> anyhow::Result<()> {
+async fn a_server_without_ranges_keeps_the_partial_file() -> anyhow::Result<()> {
     let file = model(100_000);
     let mut cuts = vec![60_000, 20_000].into_iter();
     let server = Loopback::answering({
@@ -75,9 +75,9 @@ async fn a_server_without_ranges_does_not_cost_what_has_come() -> anyhow::Result
     Ok(())
 }
 
-/// A hub that has another file by now says nothing about the part.
+/// The response of a hub with another file does not discard the partial file.
 #[tokio::test]
-async fn a_part_outlives_a_hub_that_has_another_file() -> anyhow::Result<()> {
+async fn a_hub_with_another_file_keeps_the_partial_file() -> anyhow::Result<()> {
     let file = model(80_000);
     let part = |from: usize, total: usize| {
         let answer = HttpAnswer::new(206, model(total)[from..].to_vec());
@@ -85,13 +85,13 @@ async fn a_part_outlives_a_hub_that_has_another_file() -> anyhow::Result<()> {
     };
     let table = [
         (part(50_000, 90_000), "the file there has 90000 bytes"),
-        (part(60_000, 80_000), "it does not go on from where the download ended"),
-        (HttpAnswer::new(206, "?"), "it does not go on from where the download ended"),
+        (part(60_000, 80_000), "the server does not resume where the download ended"),
+        (HttpAnswer::new(206, "?"), "the server does not resume where the download ended"),
         (
             HttpAnswer::new(416, "").with_header("content-range", "bytes */40000"),
             "the file there has 40000 bytes",
         ),
-        (HttpAnswer::new(416, ""), "it does not go on from where the download ended"),
+        (HttpAnswer::new(416, ""), "the server does not resume where the download ended"),
         (HttpAnswer::new(200, model(90_000)), "the file there has 90000 bytes"),
     ];
     for (answer, expected) in table {
@@ -108,9 +108,9 @@ async fn a_part_outlives_a_hub_that_has_another_file() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A server that begins a little earlier than it was asked to.
+/// The server begins a little earlier than requested.
 #[tokio::test]
-async fn what_comes_twice_counts_once() -> anyhow::Result<()> {
+async fn overlapping_bytes_are_skipped() -> anyhow::Result<()> {
     let file = model(80_000);
     let server = Loopback::answering({
         let file = file.clone();
@@ -126,9 +126,9 @@ async fn what_comes_twice_counts_once() -> anyhow::Result<()> {
     test.is_done(&file)
 }
 
-/// Nobody knows where the part is from; only the hash shows that it is wrong.
+/// Only the checksum shows that a partial file is wrong.
 #[tokio::test]
-async fn a_part_that_is_wrong_is_thrown_away_once_it_shows() -> anyhow::Result<()> {
+async fn a_wrong_partial_file_is_discarded_after_the_checksum() -> anyhow::Result<()> {
     let file = model(80_000);
     let server = good_hub(file.clone())?;
     let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
@@ -142,7 +142,7 @@ async fn a_part_that_is_wrong_is_thrown_away_once_it_shows() -> anyhow::Result<(
 }
 
 #[tokio::test]
-async fn a_file_with_another_hash_is_never_used() -> anyhow::Result<()> {
+async fn a_file_with_a_wrong_checksum_is_never_used() -> anyhow::Result<()> {
     let (file, mut other) = (model(80_000), model(80_000));
     other[70_000] ^= 1;
     let server = good_hub(other)?;
@@ -156,11 +156,11 @@ async fn a_file_with_another_hash_is_never_used() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn what_cannot_be_had_is_said_with_all_ways_out() -> anyhow::Result<()> {
+async fn failed_downloads_are_explained_with_alternatives() -> anyhow::Result<()> {
     let file = model(50_000);
     let table: [(HttpAnswer, &str); 4] = [
         (HttpAnswer::new(404, ""), "the file is not there (404)"),
-        (HttpAnswer::new(403, ""), "it may not be fetched (403)"),
+        (HttpAnswer::new(403, ""), "access is denied (403)"),
         (HttpAnswer::new(503, ""), "503"),
         (HttpAnswer::new(200, model(60_000)), "the file there has 60000 bytes"),
     ];
@@ -173,9 +173,9 @@ async fn what_cannot_be_had_is_said_with_all_ways_out() -> anyhow::Result<()> {
         let hint = error.hint().context("no hint")?;
         ensure!(hint.contains(WAYS_OUT) && hint.contains("HF_ENDPOINT"), "{hint}");
     }
-    // Nobody listens there.
+    // The port has no listener.
     let test = TestStore::new(&file, vec![hub_source()])?;
-    let error = test.pull().await.err().context("nobody is there")?;
+    let error = test.pull().await.err().context("the hub does not run")?;
     ensure!(error.to_string().contains("127.0.0.1 cannot be reached"), "{error}");
     ensure!(PullOptions::new(Some("ftp://hub")).is_err());
     Ok(())
@@ -200,9 +200,9 @@ async fn redirects_are_followed_with_the_range() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Like row 22: too little room is found before anything is asked.
+/// The free space is checked before the first request.
 #[tokio::test]
-async fn too_little_room_is_said_before_anything_comes() -> anyhow::Result<()> {
+async fn too_little_space_is_reported_before_the_download() -> anyhow::Result<()> {
     let server = good_hub(model(1_000))?;
     let entry = CatalogueEntry {
         name: NAME.to_owned(),
@@ -222,7 +222,7 @@ async fn too_little_room_is_said_before_anything_comes() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_download_that_is_dropped_leaves_its_part_for_the_next() -> anyhow::Result<()> {
+async fn a_dropped_download_is_resumed_by_the_next() -> anyhow::Result<()> {
     let file = model(200_000);
     let mut is_first = true;
     let server = Loopback::answering({
@@ -249,7 +249,7 @@ async fn a_download_that_is_dropped_leaves_its_part_for_the_next() -> anyhow::Re
 }
 
 #[tokio::test]
-async fn the_second_of_two_waits_and_finds_it_there() -> anyhow::Result<()> {
+async fn the_second_of_two_downloads_waits_and_finds_the_file() -> anyhow::Result<()> {
     let file = model(200_000);
     let server = Arc::new(good_hub(file.clone())?);
     let test = TestStore::new(&file, vec![hub_source()])?.with_hub(&server)?;
@@ -262,7 +262,7 @@ async fn the_second_of_two_waits_and_finds_it_there() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_fetched_now_is_not_removed() -> anyhow::Result<()> {
+async fn a_model_is_not_removed_during_its_download() -> anyhow::Result<()> {
     let file = model(200_000);
     let server = Loopback::answering({
         let file = file.clone();
@@ -283,6 +283,6 @@ async fn what_is_fetched_now_is_not_removed() -> anyhow::Result<()> {
     let process = format!("is being downloaded by another goose process (process {})", std::process::id());
     ensure!(error.to_string().contains(&process) && error.hint().is_some(), "{error}");
     assert_eq!(fs::metadata(test.part())?.len(), 120_000);
-    assert_eq!(test.store.remove(NAME)?, 120_000, "nobody fetches it any more");
+    assert_eq!(test.store.remove(NAME)?, 120_000, "the download was dropped");
     Ok(())
 }

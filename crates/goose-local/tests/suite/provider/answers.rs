@@ -52,7 +52,7 @@ async fn an_answer_keeps_its_form_whatever_the_weights_are() -> anyhow::Result<(
                         assert!(arguments["days"].as_u64().is_some_and(|days| (1..=9).contains(&days)));
                     }
                 }
-                // It went round in circles, or on and on: said so, and not made into a call.
+                // Text that repeats itself or does not end is reported as such, and not made into a call.
                 Some((_, Arguments::Malformed { why, .. })) => assert!(why.contains("cut off"), "{why}"),
                 None => {
                     texts += 1;
@@ -80,7 +80,7 @@ fn text(event: &ReplyEvent) -> Option<&str> {
 }
 
 #[tokio::test]
-async fn without_tools_text_comes_and_ends_at_the_cap() -> anyhow::Result<()> {
+async fn without_tools_the_answer_is_text_up_to_the_limit() -> anyhow::Result<()> {
     let test_model = TestModel::new(3)?;
     let mut question = Question::new("Say something.").at_temperature(1.0);
     question.tools.clear();
@@ -92,7 +92,7 @@ async fn without_tools_text_comes_and_ends_at_the_cap() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn the_same_seed_says_the_same() -> anyhow::Result<()> {
+async fn the_same_seed_gives_the_same_answer() -> anyhow::Result<()> {
     let test_model = TestModel::new(5)?;
     let question = Question::new("Go.").at_temperature(0.8);
     let first = question.reply(&test_model.provider()).await?;
@@ -103,7 +103,7 @@ async fn the_same_seed_says_the_same() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_wants_ends_at_once_and_the_next_is_answered() -> anyhow::Result<()> {
+async fn a_dropped_stream_ends_the_answer_and_frees_the_engine() -> anyhow::Result<()> {
     let test_model = TestModel::new(1)?;
     let provider = test_model.provider();
     let mut question = Question::new("Talk for ever.").at_temperature(2.0);
@@ -116,7 +116,7 @@ async fn an_answer_that_nobody_wants_ends_at_once_and_the_next_is_answered() -> 
     let mut next = Question::new("Be short.");
     next.options.max_tokens = Some(40);
     next.reply(&provider).await?;
-    // Three thousand tokens take longer than one and forty; the bound is far from both.
+    // The bound is far above the time of forty tokens, and far below that of three thousand.
     assert!(dropped.elapsed() < Duration::from_secs(60));
     Ok(())
 }
@@ -140,13 +140,14 @@ async fn a_slow_reader_gets_the_whole_answer() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn what_can_never_fit_is_refused_and_what_is_too_long_can_be_made_shorter() -> anyhow::Result<()> {
+async fn a_message_that_never_fits_is_refused_and_a_long_conversation_can_be_shortened() -> anyhow::Result<()>
+{
     let test_model = TestModel::new(2)?;
     let provider = test_model.provider();
     let long = "word ".repeat(tiny_model::CONTEXT);
     let error = Question::new(&long).ask(&provider).await.expect_err("it does not fit");
     assert!(
-        matches!(&error, ProviderError::Refused { message, .. } if message.contains("tokens in mind")),
+        matches!(&error, ProviderError::Refused { message, .. } if message.contains("context of this")),
         "{error}"
     );
 
@@ -165,7 +166,7 @@ async fn what_can_never_fit_is_refused_and_what_is_too_long_can_be_made_shorter(
 }
 
 #[tokio::test]
-async fn a_model_that_makes_the_same_call_again_and_again_may_only_end() -> anyhow::Result<()> {
+async fn a_model_that_repeats_a_call_can_only_answer() -> anyhow::Result<()> {
     for seed in 1..4 {
         let test_model = TestModel::new(seed)?;
         let question = Question::new("Go.").at_temperature(1.0).that_only_ends();
@@ -176,7 +177,7 @@ async fn a_model_that_makes_the_same_call_again_and_again_may_only_end() -> anyh
 }
 
 #[tokio::test]
-async fn a_question_is_answered_aside_and_the_conversation_stays_in_mind() -> anyhow::Result<()> {
+async fn a_focused_prompt_keeps_the_state_of_the_conversation() -> anyhow::Result<()> {
     let test_model = TestModel::new(2)?;
     let provider = test_model.provider();
     let question = Question::new("What is here?").at_temperature(0.0).that_only_ends();
@@ -190,7 +191,7 @@ async fn a_question_is_answered_aside_and_the_conversation_stays_in_mind() -> an
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_model_is_an_error_when_it_is_asked_and_not_before() -> anyhow::Result<()> {
+async fn an_invalid_file_is_an_error_at_the_first_request() -> anyhow::Result<()> {
     let test_model = TestModel::new(1)?;
     std::fs::write(test_model.path("tiny.gguf"), "no model")?;
     let provider = test_model.provider();

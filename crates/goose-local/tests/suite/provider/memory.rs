@@ -1,4 +1,4 @@
-//! Computed states are used again: from turn to turn, from run to run, and never where it is damaged.
+//! Computed states are reused from turn to turn and from run to run, unless they are damaged.
 
 use std::{fs, sync::Arc};
 
@@ -9,7 +9,7 @@ use goose_test_support::tiny_model;
 
 use super::{Question, TestModel};
 
-/// A question whose answer is a text that ended well, so that it is kept.
+/// Returns a question whose answer is a complete text, so that its state is saved.
 async fn kept(test_model: &TestModel) -> anyhow::Result<(Question, Reply)> {
     let provider = test_model.provider();
     for number in 0..60 {
@@ -23,7 +23,7 @@ async fn kept(test_model: &TestModel) -> anyhow::Result<(Question, Reply)> {
     anyhow::bail!("the model never gave an answer")
 }
 
-/// The question after an answer.
+/// Returns the question after an answer.
 fn next(question: &Question, reply: &Reply) -> Question {
     let mut next = Question::new("").at_temperature(1.0);
     next.options = question.options.clone();
@@ -57,7 +57,7 @@ async fn a_second_turn_reads_only_what_is_new() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn another_run_goes_on_where_the_last_ended() -> anyhow::Result<()> {
+async fn another_run_reuses_the_saved_state() -> anyhow::Result<()> {
     let test_model = TestModel::new(4)?;
     let (question, reply) = kept(&test_model).await?;
     let next = next(&question, &reply).reply(&test_model.provider()).await?;
@@ -66,8 +66,7 @@ async fn another_run_goes_on_where_the_last_ended() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_new_conversation_shares_its_beginning_and_nothing_is_kept_of_one_that_is_not_to_be()
--> anyhow::Result<()> {
+async fn conversations_share_their_opening_and_ephemeral_ones_are_not_saved() -> anyhow::Result<()> {
     let test_model = TestModel::new(6)?;
     let mut question = Question::new("A secret.");
     question.options.is_ephemeral = true;
@@ -87,7 +86,7 @@ async fn a_new_conversation_shares_its_beginning_and_nothing_is_kept_of_one_that
 }
 
 #[tokio::test]
-async fn each_choice_of_tools_has_a_beginning_of_its_own() -> anyhow::Result<()> {
+async fn each_set_of_tools_has_its_own_saved_opening() -> anyhow::Result<()> {
     let test_model = TestModel::new(6)?;
     let question = |tools: usize| {
         let mut question = Question::new("Something.");
@@ -107,7 +106,7 @@ async fn each_choice_of_tools_has_a_beginning_of_its_own() -> anyhow::Result<()>
 }
 
 #[tokio::test]
-async fn a_conversation_is_forgotten_and_others_are_not() -> anyhow::Result<()> {
+async fn forgetting_a_conversation_keeps_others() -> anyhow::Result<()> {
     let test_model = TestModel::new(4)?;
     let (question, reply) = kept(&test_model).await?;
     let before = test_model.cache().len();
@@ -119,13 +118,13 @@ async fn a_conversation_is_forgotten_and_others_are_not() -> anyhow::Result<()> 
     assert_eq!(test_model.cache().len(), before - 2);
     let next = next(&question, &reply).reply(&test_model.provider()).await?;
     assert!((1..reply.usage.input / 2 + 400).contains(&next.usage.cached_input), "{:?}", next.usage);
-    assert!(next.usage.cached_input < reply.usage.input, "only what is nobody's is left: {:?}", next.usage);
+    assert!(next.usage.cached_input < reply.usage.input, "only the shared opening is left: {:?}", next.usage);
     Ok(())
 }
 
-/// Another run may have more room.
+/// Another run may have a larger context.
 #[tokio::test]
-async fn a_state_that_this_run_has_no_room_for_stays() -> anyhow::Result<()> {
+async fn a_state_that_does_not_fit_is_kept_for_other_runs() -> anyhow::Result<()> {
     let test_model = TestModel::new(4)?;
     let (question, reply) = kept(&test_model).await?;
     let less = usize::try_from(reply.usage.input)?;
@@ -140,7 +139,7 @@ async fn a_state_that_this_run_has_no_room_for_stays() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_announced_is_what_the_model_was_trained_for() -> anyhow::Result<()> {
+async fn the_context_limit_is_that_of_the_model() -> anyhow::Result<()> {
     let test_model = TestModel::new(4)?;
     let limit = |file: &str, context: usize| {
         let options = LoadOptions { file: test_model.path(file), context, ..test_model.options() };
@@ -148,13 +147,13 @@ async fn what_is_announced_is_what_the_model_was_trained_for() -> anyhow::Result
     };
     assert_eq!(limit("tiny.gguf", 200_000), tiny_model::CONTEXT as u64);
     assert_eq!(limit("tiny.gguf", 1_000), 1_000);
-    // Whatever the file says, there is an end.
+    // Without a readable file, there is still a limit.
     assert_eq!(limit("none.gguf", 200_000), 32 * 1024);
     Ok(())
 }
 
 #[tokio::test]
-async fn damaged_and_foreign_files_are_passed_over() -> anyhow::Result<()> {
+async fn damaged_and_foreign_states_are_ignored() -> anyhow::Result<()> {
     let test_model = TestModel::new(4)?;
     let (question, reply) = kept(&test_model).await?;
     for path in test_model.cache() {

@@ -1,5 +1,5 @@
-//! The provider, on a model that the tests make themselves: answers keep their form whatever the weights are, end when
-//! they are no longer wanted, are not computed twice, and are refused where they do not fit.
+//! Provider, on a model that the tests write: answers keep their form whatever the weights are, end when
+//! the stream is dropped, are not computed twice, and are refused if they do not fit.
 
 mod answers;
 mod memory;
@@ -16,7 +16,7 @@ use goose_test_support::tiny_model;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A model in a folder of its own.
+/// Model in a temporary folder.
 pub(crate) struct TestModel {
     folder: TempDir,
 }
@@ -28,7 +28,7 @@ impl TestModel {
         Ok(Self { folder })
     }
 
-    /// A new run of the program: nothing is in memory.
+    /// Starts a new run: nothing is in memory.
     pub(crate) fn provider(&self) -> LocalProvider {
         LocalProvider::new("tiny", self.options())
     }
@@ -55,7 +55,7 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// A conversation, and the options of its answer.
+/// Conversation, and the options of its answer.
 pub(crate) struct Question {
     pub(crate) messages: Vec<Arc<Message>>,
     pub(crate) tools: Vec<Tool>,
@@ -73,7 +73,7 @@ impl Question {
         self
     }
 
-    /// After the same call three times, only the final answer is left.
+    /// Adds the same call three times, after which only the final answer is allowed.
     pub(crate) fn that_only_ends(mut self) -> Self {
         for id in ["1", "2", "3"] {
             let (id, name) = (id.to_owned(), "developer__shell".to_owned());
@@ -109,7 +109,10 @@ impl Question {
 fn tools() -> Vec<Tool> {
     let forecast = json!({
         "type": "object",
-        "properties": {"days": {"type": "integer", "minimum": 1, "maximum": 9}, "where": {"enum": ["here", "there"]}},
+        "properties": {
+            "days": {"type": "integer", "minimum": 1, "maximum": 9},
+            "where": {"enum": ["here", "there"]}
+        },
         "required": ["days", "where"]
     });
     vec![

@@ -1,7 +1,11 @@
-//! Goes on with a text, greedily: `cargo run -p goose-engine --release --example continue -- MODEL TOKENS TEXT…`
+//! Continues a text greedily:
 //!
-//! In place of the number, `--tokens` shows the tokens of the text, and `--next` the likeliest tokens after it with the
-//! logarithms of their probabilities: to compare engines.
+//! ```text
+//! cargo run -p goose-engine --release --example continue -- MODEL TOKENS TEXT
+//! ```
+//!
+//! Instead of a number of tokens, `--tokens` prints the tokens of the text, and `--next` the likeliest
+//! next tokens with the logarithms of their probabilities, to compare engines.
 
 use std::io::Write;
 use std::path::Path;
@@ -43,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(writeln!(out)?)
 }
 
-/// The twenty likeliest tokens.
+/// Returns the twenty likeliest tokens.
 fn likeliest(logits: &[f32]) -> Vec<(usize, f64)> {
     let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let total: f64 = logits.iter().map(|logit| f64::from(logit - top).exp()).sum();

@@ -2,68 +2,68 @@
 
 use std::path::PathBuf;
 
-/// Why a model could not be opened or used.
+/// Failure to open or use a model.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The file could not be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// The file that was asked for.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The file that was to be written.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The file is not GGUF, or is damaged.
-    #[error("the model file is damaged or not GGUF: {0}; fetch it again or name another file")]
+    #[error("the model file is damaged or not GGUF: {0}; download it again or choose another file")]
     Malformed(String),
-    /// The file is whole, but of a version that is not known.
-    #[error("the model file is of GGUF version {0}, and 2 and 3 are known here; fetch it in version 3")]
+    /// The version of the format is not supported.
+    #[error("GGUF version {0} of the model file is not supported; use a file in version 2 or 3")]
     UnsupportedVersion(u32),
-    /// The file is whole, but this engine cannot run such a model.
+    /// The engine does not support this kind of model.
     #[error("this engine cannot run the model: {0}; choose a GGUF of the Qwen2, Qwen3 or Llama family")]
     Unsupported(String),
-    /// The model may be one that runs, but its weights are stored in a way that is not known.
+    /// The engine does not support the format of a tensor.
     #[error(
-        "this engine cannot read the model: the tensor `{tensor}` is stored as {kind}; fetch the same model as Q4_K_M, \
-         Q5_K_M, Q6_K or Q8_0"
+        "this engine cannot read the model: the tensor `{tensor}` is stored as {kind}; use the same model as \
+         Q4_K_M, Q5_K_M, Q6_K or Q8_0"
     )]
     UnsupportedType {
-        /// The tensor with the weights.
+        /// Name of the tensor.
         tensor: String,
-        /// The name of the type, or its number.
+        /// Name of the format, or its number.
         kind: String,
     },
     /// The conversation does not fit.
     #[error("{needed} tokens do not fit in a context of {capacity}; shorten the conversation")]
     ContextFull {
-        /// The number of tokens of the conversation.
+        /// Number of tokens of the conversation.
         needed: usize,
-        /// The number of tokens that the sequence can hold.
+        /// Number of tokens that the sequence can hold.
         capacity: usize,
     },
-    /// Nothing was fed, so there is nothing to answer to.
-    #[error("there is no token to read: feed at least one")]
+    /// No tokens were fed.
+    #[error("no tokens were given; feed at least one")]
     NothingToRead,
-    /// A token that the model does not know.
+    /// The model does not have this token.
     #[error("token {token} is outside the model's vocabulary of {vocabulary}")]
     UnknownToken {
-        /// The token that was fed.
+        /// Token that was fed.
         token: u32,
-        /// The number of tokens.
+        /// Number of tokens in the vocabulary.
         vocabulary: usize,
     },
-    /// The caller asked to stop. The sequence holds what was read completely until then.
+    /// The caller asked to stop. The sequence holds the batches that were completed.
     #[error("stopped on request")]
     Cancelled,
-    /// A saved sequence that cannot be used: of another model, another version, or damaged.
-    #[error("the saved conversation state cannot be used: {0}; it will be computed afresh")]
+    /// A saved sequence cannot be used: it is damaged, or of another model or version.
+    #[error("the saved conversation state cannot be used: {0}; it will be computed again")]
     StaleState(String),
 }

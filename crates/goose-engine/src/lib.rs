@@ -1,12 +1,13 @@
-//! The engine behind goose's local models: runs a GGUF file on the CPU. It depends on no other goose crate.
+//! Engine of goose's local models: runs a GGUF file on the CPU. It depends on no other goose crate.
 //!
 //! From the bottom up:
 //!
 //! - `gguf`: the model file, memory-mapped and untrusted;
 //! - `compute`: block formats, kernels for each instruction set, threads;
-//! - `model`: the Qwen2, Qwen3 and Llama families: [`Model`], and [`Sequence`], the cache of one conversation;
-//! - `tokenizer`: text to tokens and back: [`Tokenizer`];
-//! - `generate`: [`LoadedModel`], a model with its conversation, which writes answers within a grammar.
+//! - `model`: the Qwen2, Qwen3 and Llama families ([`Model`]), and the cache of one conversation
+//!   ([`Sequence`]);
+//! - `tokenizer`: text to tokens and back ([`Tokenizer`]);
+//! - `generate`: a model with its conversation, which writes answers within a grammar ([`LoadedModel`]).
 
 #![expect(unsafe_code, reason = "vector instructions, threads that share slices, a memory-mapped file")]
 #![cfg_attr(

@@ -1,11 +1,14 @@
-//! Speed and memory of the engine; with `--peer`, against llama.cpp.
+//! Speed and memory of the engine. With `--peer`, compared with llama.cpp.
 //!
 //! ```text
-//! cargo bench -p goose-engine --bench engine -- --model FILE [--peer] [--rounds 3] [--threads 2] [--instructions avx2]
+//! cargo bench -p goose-engine --bench engine -- \
+//!     --model FILE [--peer] [--rounds 3] [--threads 2] [--instructions avx2]
 //! ```
-//! Every round runs each engine once, in a process of its own, one after the other: same file, same prompt of about a
-//! thousand tokens, same threads. Ours is then asked a second time: what was read stays in mind, so the first token of
-//! that answer comes soon. Medians of the rounds are compared with the bars below; a missed bar is exit code 1.
+//!
+//! Every round runs each engine once, in a separate process, one after the other: same file, same prompt
+//! of about a thousand tokens, same number of threads. The engine of goose then gets a second question:
+//! its state is cached, so the first token of that answer comes soon. The medians of the rounds are
+//! compared with the limits below; a missed limit gives exit code 1.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark prepares files and runs programs by itself")]
 
@@ -18,20 +21,20 @@ use std::process::ExitCode;
 
 use run::Figures;
 
-/// Reading the prompt, against the peer.
+/// Minimum speed of reading the prompt, relative to the peer.
 const PROMPT_BAR: f64 = 1.1;
-/// Writing the answer, against the peer.
+/// Minimum speed of writing the answer, relative to the peer.
 const DECODE_BAR: f64 = 1.0;
-/// Peak of resident memory, against the peer.
+/// Maximum peak of resident memory, relative to the peer.
 const MEMORY_BAR: f64 = 0.9;
-/// Peak of resident memory, in bytes, whatever the peer takes.
+/// Maximum peak of resident memory, in bytes.
 const MEMORY_LIMIT: f64 = 1.5e9;
-/// Time to the first token of a second turn, against that of the first.
+/// Maximum time to the first token of a second turn, relative to the first turn.
 const SECOND_TURN_BAR: f64 = 0.1;
 
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
-/// The options.
+/// Command-line options.
 pub(crate) struct Options {
     pub(crate) model: PathBuf,
     pub(crate) threads: usize,

@@ -1,4 +1,4 @@
-//! llama.cpp, through Python's `xllamacpp`, installed at a fixed version under `target`.
+//! llama.cpp, through the Python package `xllamacpp`, installed in a fixed version under `target`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::{Failure, Options};
 const VERSION: &str = "2026.10.11549";
 const SCRIPT: &str = include_str!("peer.py");
 
-/// Makes the virtual environment, unless it is there, and gives its Python.
+/// Creates the virtual environment, unless it exists, and returns its Python.
 pub(crate) fn install() -> Result<PathBuf, Failure> {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let folder = target.join("peers-venv");
@@ -30,7 +30,7 @@ fn run_program(command: &mut Command) -> Result<(), Failure> {
     if status.success() { Ok(()) } else { Err(format!("{command:?} failed").into()) }
 }
 
-/// Measures the peer in a process of its own.
+/// Measures the peer in a separate process.
 pub(crate) fn run(python: &Path, options: &Options) -> Result<Figures, Failure> {
     let mut child = Command::new(python)
         .args(["-c", SCRIPT])

@@ -1,4 +1,4 @@
-//! One engine, measured once; and what a measurement is.
+//! One measurement of one engine.
 
 use std::fmt;
 use std::path::Path;
@@ -9,31 +9,31 @@ use goose_engine::{Instructions, Model, ModelOptions, Sequence};
 
 use crate::{Failure, Options};
 
-/// Room for the conversation, as in use.
+/// Context length, as in use.
 pub(crate) const CONTEXT: usize = 4096;
-/// Tokens that are written.
+/// Number of tokens that are written.
 pub(crate) const DECODE: usize = 64;
-/// The prompt: Rust, as a coding assistant reads it, about a thousand tokens. A file of its own, so that figures of
-/// different versions can be compared.
+/// Prompt of about a thousand tokens: Rust, as a coding assistant reads it. It is a separate file, so
+/// that figures of different versions can be compared.
 pub(crate) const PROMPT: &str = include_str!("prompt.txt");
-/// The question after the first answer: about thirty tokens.
-const FOLLOW_UP: &str = "\n\nNow explain in one short paragraph what the worker keeps between two passes, why the scratch \
-                         buffers are there, and which of them are shared by the threads.\n";
+/// Question after the first answer: about thirty tokens.
+const FOLLOW_UP: &str = "\n\nNow explain in one short paragraph what the worker keeps between two passes, \
+                         why the scratch buffers are there, and which of them are shared by the threads.\n";
 
-/// The result of a run.
+/// Result of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Figures {
-    /// Tokens of the prompt.
+    /// Number of tokens of the prompt.
     pub(crate) prompt_tokens: f64,
-    /// Prompt tokens read in a second.
+    /// Prompt tokens per second.
     pub(crate) prompt: f64,
-    /// Tokens written in a second.
+    /// Written tokens per second.
     pub(crate) decode: f64,
     pub(crate) peak_bytes: f64,
     /// Seconds from the start to the first token.
     pub(crate) first: f64,
-    /// The wait of a second turn for its first token, as a share of what the first waited with the model open; not
-    /// measured for the peer.
+    /// Time to the first token of a second turn, relative to the first turn without opening the model.
+    /// Not measured for the peer.
     pub(crate) second: Option<f64>,
 }
 
@@ -44,7 +44,7 @@ impl Figures {
         format!("{prompt_tokens} {prompt} {decode} {peak_bytes} {first}{second}")
     }
 
-    /// Reads the last line of what a child printed.
+    /// Parses the last line of a child's output.
     pub(crate) fn from_output(output: &[u8]) -> Result<Self, Failure> {
         let text = String::from_utf8_lossy(output);
         let line = text.lines().last().unwrap_or_default();
@@ -85,14 +85,15 @@ impl fmt::Display for Figures {
         let Self { prompt_tokens, prompt, decode, peak_bytes, first, second } = self;
         write!(
             f,
-            "prompt {prompt:6.1} t/s ({prompt_tokens} tokens), decode {decode:5.1} t/s, peak {:.2} GB, first token after {first:.1} s",
+            "prompt {prompt:6.1} t/s ({prompt_tokens} tokens), decode {decode:5.1} t/s, peak {:.2} GB, \
+             first token after {first:.1} s",
             peak_bytes / 1e9
         )?;
         second.map_or(Ok(()), |second| write!(f, ", second turn {second:.3} of that"))
     }
 }
 
-/// Measures our engine in a process of its own.
+/// Measures the engine in a separate process.
 pub(crate) fn in_child(options: &Options) -> Result<Figures, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command
@@ -109,7 +110,7 @@ pub(crate) fn in_child(options: &Options) -> Result<Figures, Failure> {
     Figures::from_output(&output.stdout)
 }
 
-/// Measures our engine here.
+/// Measures the engine in this process.
 pub(crate) fn measure(options: &Options) -> Result<Figures, Failure> {
     let start = Instant::now();
     let model_options = ModelOptions { threads: Some(options.threads), context: None };
@@ -143,7 +144,7 @@ fn best(logits: &[f32]) -> u32 {
     logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(token, _)| token as u32)
 }
 
-/// The most memory that was resident, from Linux; elsewhere not a number, which holds no bar.
+/// Returns the peak of resident memory on Linux. Elsewhere, returns NaN, which misses every limit.
 fn peak_bytes() -> Result<f64, Failure> {
     let status = Path::new("/proc/self/status");
     if !status.exists() {

@@ -1,15 +1,15 @@
-//! A batch of activations, and the 8-bit forms of it that meet quantized weights.
+//! Batch of activations, and its 8-bit forms for quantized weights.
 //!
-//! Each token is quantized by itself, so what a token becomes does not depend on its neighbours in the batch.
+//! Each token is quantized separately, so its result does not depend on the other tokens of the batch.
 
 use super::block::{Family, SMALL, SUPER};
 use super::instructions::Instructions;
 use super::lanes::{Kernel, Lanes, WIDTH, dispatch, largest};
 use super::pool::{Pool, SharedMut};
 
-/// Sums kept for a block of 256: sixteen over 16 values, then eight over 32.
+/// Number of sums for a block of 256: sixteen over 16 values, then eight over 32.
 pub(crate) const SUPER_SUMS: usize = 24;
-/// The largest magnitude of a quantized activation.
+/// Largest magnitude of a quantized activation. It is never -128, which some kernels rely on.
 const LIMIT: f32 = 127.0;
 
 /// Activations of several tokens, one row each.
@@ -22,7 +22,7 @@ pub(crate) struct Activations {
     smalls: QuantizedBatch,
 }
 
-/// Rows of 8-bit integers with a scale for each block.
+/// Rows of 8-bit integers with a scale per block.
 #[derive(Default)]
 pub(crate) struct QuantizedBatch {
     quants: Vec<i8>,
@@ -30,7 +30,7 @@ pub(crate) struct QuantizedBatch {
     sums: Vec<i16>,
 }
 
-/// One token's 8-bit form.
+/// 8-bit form of one token.
 #[derive(Clone, Copy)]
 pub(crate) struct QuantizedRow<'a> {
     pub(crate) quants: &'a [i8],
@@ -48,7 +48,7 @@ impl QuantizedBatch {
 }
 
 impl Activations {
-    /// Makes room for a batch; what was there before is lost.
+    /// Resizes the batch. The values are unspecified afterwards.
     pub(crate) fn resize(&mut self, tokens: usize, columns: usize) {
         self.tokens = tokens;
         self.columns = columns;
@@ -63,17 +63,17 @@ impl Activations {
         self.tokens
     }
 
-    /// All values, row after row.
+    /// Returns all values, row by row.
     pub(crate) fn values_mut(&mut self) -> &mut [f32] {
         &mut self.values[..self.tokens * self.columns]
     }
 
-    /// All values, row after row.
+    /// Returns all values, row by row.
     pub(crate) fn row_values(&self) -> &[f32] {
         &self.values[..self.tokens * self.columns]
     }
 
-    /// One token in blocks of 256.
+    /// Returns one token in blocks of 256.
     #[inline]
     pub(crate) fn super_row(&self, token: usize) -> QuantizedRow<'_> {
         let blocks = self.columns / SUPER;
@@ -84,7 +84,7 @@ impl Activations {
         }
     }
 
-    /// One token in blocks of 32.
+    /// Returns one token in blocks of 32.
     #[inline]
     pub(crate) fn small_row(&self, token: usize) -> QuantizedRow<'_> {
         let blocks = self.columns / SMALL;
@@ -95,7 +95,7 @@ impl Activations {
         }
     }
 
-    /// Makes the forms that the given families need.
+    /// Computes the forms that the given families need.
     pub(crate) fn quantize(&mut self, level: Instructions, pool: &mut Pool, families: &[Family]) {
         if families.contains(&Family::Super) {
             self.quantize_as(level, pool, Family::Super);
@@ -118,7 +118,7 @@ impl Activations {
         let all_sums = SharedMut::new(&mut target.sums);
         let values = &self.values;
         pool.run(tokens, &|token, _| {
-            // SAFETY: every token has parts of its own.
+            // SAFETY: each token has its own parts.
             let (quants, scales, sums) = unsafe {
                 (
                     quants.part(token * columns, columns),

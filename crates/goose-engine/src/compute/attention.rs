@@ -1,8 +1,8 @@
 //! Attention of a batch of tokens over a layer's cache.
 //!
-//! A piece of work is one key/value
-//! head and a few tokens, with the query heads that share it; each cached block is widened once for all of them. Only
-//! where there are fewer pieces than threads do they share less.
+//! A piece of work is one key/value head and a few tokens, with all query heads of that head, so that
+//! each cached block is widened once for all of them. If there are fewer pieces than threads, the query
+//! heads are divided further.
 
 use super::cache::{BLOCK, LayerCache};
 use super::instructions::Instructions;
@@ -11,10 +11,10 @@ use super::pool::{Pool, SharedMut};
 use super::tile::{Left, Out, Product};
 use super::vector::exponentials;
 
-/// Tokens of a piece of work.
+/// Maximum number of tokens of a piece of work.
 const TOKENS: usize = 8;
 
-/// The buffers of one thread.
+/// Buffers of one thread.
 #[derive(Default)]
 pub(crate) struct AttentionScratch {
     queries: Vec<f32>,
@@ -24,29 +24,29 @@ pub(crate) struct AttentionScratch {
     out: Vec<f32>,
 }
 
-/// A batch's attention: `heads` query heads of `columns` values, `queries` and `out` with a row for each token.
+/// Attention of a batch. `queries` and the output have a row for each token, with `heads` query heads.
 pub(crate) struct Attention<'a> {
     pub(crate) level: Instructions,
     pub(crate) heads: usize,
-    /// The position of the first token.
+    /// Position of the first token.
     pub(crate) position: usize,
     pub(crate) queries: &'a [f32],
     pub(crate) cache: &'a LayerCache,
 }
 
-/// The work of one thread at a time: some query heads, which share a key/value head, of some tokens.
+/// Piece of work: some query heads of one key/value head, for some tokens.
 struct Piece {
     kv_head: usize,
-    /// The first query head, and how many there are.
+    /// First query head, and number of query heads.
     head: usize,
     heads: usize,
-    /// The first token of the batch, and how many there are.
+    /// First token of the batch, and number of tokens.
     token: usize,
     tokens: usize,
 }
 
 impl Attention<'_> {
-    /// Computes it with all threads.
+    /// Computes the attention with all threads.
     pub(crate) fn run(&self, pool: &mut Pool, scratch: &mut Vec<AttentionScratch>, out: &mut [f32]) {
         let columns = self.cache.columns;
         let row = self.heads * columns;
@@ -55,7 +55,7 @@ impl Attention<'_> {
         let (scratch, out) = (SharedMut::new(scratch), SharedMut::new(out));
         pool.run(pieces.len(), &|item, thread| {
             let piece = &pieces[item];
-            // SAFETY: every thread has a scratch of its own.
+            // SAFETY: each thread has its own scratch.
             let scratch = unsafe { &mut scratch.part(thread, 1)[0] };
             self.compute(piece, scratch);
             let width = piece.heads * columns;
@@ -67,7 +67,7 @@ impl Attention<'_> {
         });
     }
 
-    /// All pieces, the longest (of the last tokens) first.
+    /// Returns all pieces, the longest first. Those are the pieces of the last tokens.
     fn pieces(&self, tokens: usize, threads: usize) -> Vec<Piece> {
         let kv_heads = self.cache.heads;
         let group = self.heads / kv_heads;
@@ -120,7 +120,7 @@ impl Attention<'_> {
                 right: &scratch.block,
                 out: Out { values: &mut scratch.out, stride: columns },
                 rows,
-                // What lies behind the last position is of no token: it may be anything.
+                // Values behind the last position belong to no token, and may be infinite.
                 depth: BLOCK.min(positions - block * BLOCK),
                 width: columns,
             }
@@ -132,7 +132,7 @@ impl Attention<'_> {
         }
     }
 
-    /// The queries of a piece, scaled, a row for each token and head.
+    /// Collects the scaled queries of a piece, one row per token and head.
     fn gather_queries(&self, piece: &Piece, to: &mut Vec<f32>) {
         let columns = self.cache.columns;
         let scale = 1.0 / (columns as f32).sqrt();
@@ -143,7 +143,7 @@ impl Attention<'_> {
         }
     }
 
-    /// Exponentials of the scores that each token may see; the others become zero.
+    /// Replaces the scores that a token may see by their exponentials, and the others by zero.
     fn to_probabilities(&self, piece: &Piece, stride: usize, scratch: &mut AttentionScratch) {
         scratch.sums.clear();
         for (row, scores) in scratch.scores.chunks_exact_mut(stride).enumerate() {
@@ -194,7 +194,7 @@ mod tests {
         out
     }
 
-    /// A cache of two heads and so many positions.
+    /// Returns a cache with two heads.
     fn cache(positions: usize) -> LayerCache {
         let mut cache = LayerCache::new(2, 16, 128);
         let rows: Vec<f32> = (0..positions * 32).map(|i| (i as f32 * 0.3).cos()).collect();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_forgotten_may_be_infinite() {
+    fn infinite_values_behind_the_end_are_ignored() {
         let mut cache = cache(70);
         let wanted = attend(1, 6, 65, &cache);
         let endless = [f32::INFINITY; 32];

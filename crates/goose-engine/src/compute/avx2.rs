@@ -1,7 +1,7 @@
-//! The integer kernels with AVX2: panels times a tile of tokens.
+//! Integer kernels for AVX2: panels times a tile of tokens.
 //!
-//! A tile is 16 rows (two registers) by up to three tokens. Products of bytes are summed as 16-bit integers for as many
-//! steps as cannot overflow, and then scaled and widened by one multiply-add.
+//! A tile is 16 rows (two registers) by up to three tokens. Products of bytes are summed as 16-bit
+//! integers for as many steps as cannot overflow, then scaled and widened by one multiply-add.
 
 #![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
 
@@ -12,17 +12,20 @@ use super::block::BlockType;
 use super::multiply::{STRIP, SmallChunk, SuperChunk};
 use super::panel::{Panel, ROWS};
 
+/// Maximum number of tokens of a tile. 2 × 3 running sums, 2 × 3 group sums, two weights and one activation
+/// take 15 of the 16 registers.
 const TILE: usize = 3;
-/// Registers of a panel's width.
+/// Number of registers for the rows of a panel.
 const HALVES: usize = 2;
 
-/// Multiplies the panels with all tokens of the chunk and adds the result to `out`.
+/// Multiplies the panels with all tokens of the chunk, and adds the result to `out`.
 ///
 /// # Safety
-/// The processor must have AVX2 and FMA; `out` has 32 floats for each token.
+/// The processor has AVX2 and FMA; `out` has 32 floats for each token.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn super_chunk(chunk: &SuperChunk<'_>, panels: &[Panel], out: &mut [f32]) {
-    // SAFETY: the same promises. The last number: how many steps of products fit 16 bits; none if not even one does.
+    // SAFETY: the caller's promises. The last parameter is the number of steps whose products fit 16
+    // bits: for `Q4_K`, 8 steps × 2 products × 15 × 127 = 30 480. It is 0 if not even one step fits.
     unsafe {
         match chunk.kind {
             BlockType::Q4K => super_tiles::<8, true, 8>(chunk, panels, out),
@@ -35,7 +38,7 @@ pub(super) unsafe fn super_chunk(chunk: &SuperChunk<'_>, panels: &[Panel], out: 
     }
 }
 
-/// All tiles, for a format with so many groups, with minimums or without.
+/// Computes all tiles, for a format with `GROUPS` groups per block.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn super_tiles<const GROUPS: usize, const MINS: bool, const RUN: usize>(
@@ -48,7 +51,7 @@ unsafe fn super_tiles<const GROUPS: usize, const MINS: bool, const RUN: usize>(
         while first < chunk.tokens {
             let count = (chunk.tokens - first).min(TILE);
             let out = &mut out[first * STRIP + p * ROWS..];
-            // SAFETY: the caller's promises; `count` tokens from `first` on are there.
+            // SAFETY: the caller's promises; the chunk has `count` tokens from `first` on.
             unsafe {
                 match count {
                     3 => super_tile::<3, GROUPS, MINS, RUN>(chunk, panel, first, out),
@@ -75,7 +78,7 @@ unsafe fn load_floats(lanes: &[f32; ROWS], half: usize) -> __m256 {
     unsafe { _mm256_loadu_ps(lanes.as_ptr().add(half * 8)) }
 }
 
-/// Four bytes, in every lane.
+/// Loads four bytes into every lane.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn broadcast<T>(at: *const T) -> __m256i {
@@ -120,7 +123,7 @@ unsafe fn super_tile<const T: usize, const GROUPS: usize, const MINS: bool, cons
                     let min = _mm256_mul_ps(load_floats(&panel.min[0], h), scale);
                     _mm256_fnmadd_ps(min, _mm256_cvtepi32_ps(mins), with_products)
                 } else {
-                    // Full weights were multiplied as signed bytes: nothing is left to subtract.
+                    // Full weights were multiplied as signed bytes: no offset is left to subtract.
                     let whole =
                         if RUN == 0 { products[h][t] } else { min_sums::<8>(panel, h, products[h][t], sums) };
                     _mm256_fmadd_ps(scales, _mm256_cvtepi32_ps(whole), before)
@@ -131,7 +134,7 @@ unsafe fn super_tile<const T: usize, const GROUPS: usize, const MINS: bool, cons
     }
 }
 
-/// Adds the scaled products of a group whose weights are small: so many steps are summed as 16-bit integers.
+/// Adds the scaled products of a group with small weights. `RUN` steps are summed as 16-bit integers.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn group_in_runs<const T: usize, const GROUPS: usize, const RUN: usize>(
@@ -167,7 +170,7 @@ unsafe fn group_in_runs<const T: usize, const GROUPS: usize, const RUN: usize>(
     }
 }
 
-/// The same for weights that use all eight bits.
+/// Adds the scaled products of a group whose weights use all eight bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn full_group<const T: usize, const GROUPS: usize>(
@@ -194,7 +197,7 @@ unsafe fn full_group<const T: usize, const GROUPS: usize>(
     }
 }
 
-/// A scale in both 16-bit halves of each lane.
+/// Returns the scale in both 16-bit halves of each lane.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn pair(scale: __m256i) -> __m256i {
@@ -219,16 +222,16 @@ unsafe fn min_sums<const PAIRS: usize>(
     total
 }
 
-/// As [`super_chunk`], for the older formats.
+/// Multiplies panels of the older formats, as [`super_chunk`] does.
 ///
 /// # Safety
-/// As [`super_chunk`].
+/// As for [`super_chunk`].
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn small_chunk(chunk: &SmallChunk<'_>, panels: &[Panel], out: &mut [f32]) {
     for (p, panel) in panels.iter().enumerate() {
         for token in 0..chunk.tokens {
             let out = &mut out[token * STRIP + p * ROWS..][..ROWS];
-            // SAFETY: the same promises.
+            // SAFETY: the caller's promises.
             unsafe {
                 if chunk.kind.offset() == 128 {
                     small_token::<true>(chunk, panel, token, out);
@@ -240,7 +243,8 @@ pub(super) unsafe fn small_chunk(chunk: &SmallChunk<'_>, panels: &[Panel], out: 
     }
 }
 
-/// One token; `FULL` for weights that use all eight bits, whose products would not fit 16 bits unsigned.
+/// Multiplies one token. `FULL` is for weights that use all eight bits: their unsigned products would not
+/// fit 16 bits.
 #[target_feature(enable = "avx2,fma")]
 unsafe fn small_token<const FULL: bool>(
     chunk: &SmallChunk<'_>,

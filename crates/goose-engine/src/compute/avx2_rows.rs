@@ -1,5 +1,5 @@
-//! One token times rows of `Q4_K`, `Q5_K`, `Q6_K` and `IQ4_XS`, and of the short blocks of `Q8_0`, `Q4_0` and `IQ4_NL`,
-//! straight from the file's blocks, with AVX2.
+//! One token times rows of `Q4_K`, `Q5_K`, `Q6_K` and `IQ4_XS`, and of the short blocks of `Q8_0`, `Q4_0`
+//! and `IQ4_NL`, directly from the file's blocks, with AVX2.
 
 #![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
 
@@ -10,7 +10,7 @@ use super::block::{BlockType, SMALL, f16_to_f32};
 use super::lanes_x86::{prefetch, sum, sum4};
 use super::unpack::{IQ4_VALUES, iq4xs_scales};
 
-/// Rows that go together; each asks for the block that its successor so many rows on has in the same place.
+/// Number of rows that are computed together. Each prefetches the same block of the row `ROWS` further.
 const ROWS: usize = 4;
 /// Bytes of a block of each format.
 pub(super) const Q4K: usize = 144;
@@ -18,11 +18,11 @@ pub(super) const Q5K: usize = 176;
 pub(super) const Q6K: usize = 210;
 pub(super) const IQ4XS: usize = 136;
 
-/// The dot products of four rows with blocks of 256, that begin at `rows` and are `stride` bytes each, with one token. The
-/// formats differ in the bytes of a block.
+/// Returns the dot products of one token with four rows in blocks of 256. The rows begin at `rows`, and
+/// are `stride` bytes long. `BYTES` identifies the format.
 ///
 /// # Safety
-/// The processor must have AVX2, FMA and F16C; `rows` has four whole rows as long as the token's.
+/// The processor has AVX2, FMA and F16C; `rows` has four whole rows as long as the token's.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn super_rows<const BYTES: usize>(
     rows: *const u8,
@@ -33,7 +33,7 @@ pub(super) unsafe fn super_rows<const BYTES: usize>(
     let mut totals = [0.0_f32; ROWS];
     for (block, scale) in token.scales.iter().enumerate() {
         for (row, total) in totals.iter_mut().enumerate() {
-            // SAFETY: block `block` of each row and of the token is there.
+            // SAFETY: each row and the token have a block `block`.
             unsafe {
                 let at = rows.add(row * stride + block * BYTES);
                 prefetch(at, stride * ROWS, if BYTES == Q6K { 4 } else { 3 });
@@ -65,7 +65,7 @@ unsafe fn q4k_or_q5k_block<const BYTES: usize>(
     quants: *const i8,
     sums: *const i16,
 ) -> (i32, i32) {
-    // SAFETY: a block of so many bytes, 256 activations and 8 sums are there.
+    // SAFETY: the pointers have a block of `BYTES` bytes, 256 activations and 8 sums.
     unsafe {
         let word = |i: usize| block.cast::<u32>().add(1 + i).read_unaligned();
         let (a, b, c) = (word(0), word(1), word(2));
@@ -74,7 +74,8 @@ unsafe fn q4k_or_q5k_block<const BYTES: usize>(
         let mins = join(b & 0x3f3f_3f3f, ((c >> 4) & 0x0f0f_0f0f) | ((b >> 2) & 0x3030_3030));
         let scales = _mm256_broadcastsi128_si256(_mm_cvtepu8_epi16(_mm_cvtsi64_si128(scales)));
         let mins = _mm_madd_epi16(_mm_cvtepu8_epi16(_mm_cvtsi64_si128(mins)), _mm_loadu_si128(sums.cast()));
-        // The low halves of the weights end the block; before them `Q5_K` has a bit for each.
+        // The low halves of the weights are at the end of the block. `Q5_K` has the fifth bits before
+        // them.
         let (lows, tops) = (block.add(BYTES - 128), _mm256_loadu_si256(block.add(16).cast()));
         let (nibbles, one) = (_mm256_set1_epi8(0x0f), _mm256_set1_epi8(1));
         let mut total = _mm256_setzero_si256();
@@ -105,7 +106,7 @@ unsafe fn q4k_or_q5k_block<const BYTES: usize>(
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn q6k_block(block: *const u8, quants: *const i8, sums: *const i16) -> i32 {
-    // SAFETY: a block of 210 bytes, 256 activations and 16 sums are there.
+    // SAFETY: the pointers have a block of 210 bytes, 256 activations and 16 sums.
     unsafe {
         let scales = _mm256_cvtepi8_epi16(_mm_loadu_si128(block.add(192).cast()));
         let offset = _mm256_madd_epi16(scales, _mm256_loadu_si256(sums.cast()));
@@ -151,7 +152,7 @@ unsafe fn q6k_block(block: *const u8, quants: *const i8, sums: *const i16) -> i3
 unsafe fn iq4xs_block(block: &[u8; IQ4XS], quants: *const i8) -> i32 {
     let mut total = _mm256_setzero_si256();
     for (group, scale) in iq4xs_scales(block).into_iter().enumerate() {
-        // SAFETY: sixteen bytes of weights and 32 activations for each group are there.
+        // SAFETY: each group has sixteen bytes of weights and 32 activations.
         unsafe {
             let weights = iq4_values(block.as_ptr().add(8 + group * 16));
             let activations = _mm256_loadu_si256(quants.add(group * 32).cast());
@@ -164,20 +165,21 @@ unsafe fn iq4xs_block(block: &[u8; IQ4XS], quants: *const i8) -> i32 {
     unsafe { sum(total) }
 }
 
-/// Rows of short blocks that go together: what is summed across a register weighs most there, and one small tree sums all
-/// eight.
+/// Number of rows of short blocks that are computed together. Sums across a register are the main cost
+/// there, and one small tree of additions sums all eight rows.
 const SMALL_ROWS: usize = 8;
-/// The formats of [`small_rows`].
+/// Formats of [`small_rows`].
 pub(super) const Q8_0: u8 = BlockType::Q8_0 as u8;
 pub(super) const Q4_0: u8 = BlockType::Q4_0 as u8;
 pub(super) const IQ4_NL: u8 = BlockType::Iq4Nl as u8;
-/// The offset of each weight of `Q4_0`.
+/// Offset of the weights of `Q4_0`.
 const Q4_0_OFFSET: i32 = 8;
 
-/// The dot products of eight rows with blocks of 32, that begin at `rows` and are `stride` bytes each, with one token.
+/// Returns the dot products of one token with eight rows in blocks of 32. The rows begin at `rows`, and
+/// are `stride` bytes long.
 ///
 /// # Safety
-/// The processor must have AVX2, FMA and F16C; `rows` has eight whole rows as long as the token's.
+/// The processor has AVX2, FMA and F16C; `rows` has eight whole rows as long as the token's.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn small_rows<const KIND: u8>(
     rows: *const u8,
@@ -187,7 +189,7 @@ pub(super) unsafe fn small_rows<const KIND: u8>(
     let bytes = if KIND == Q8_0 { 34 } else { 18 };
     let mut total = _mm256_setzero_ps();
     for (block, (scale, sum)) in token.scales.iter().zip(token.sums).enumerate() {
-        // SAFETY: block `block` of each row and of the token is there.
+        // SAFETY: each row and the token have a block `block`.
         unsafe {
             let at = rows.add(block * bytes);
             let quants = _mm256_loadu_si256(token.quants.as_ptr().add(block * SMALL).cast());
@@ -211,21 +213,21 @@ pub(super) unsafe fn small_rows<const KIND: u8>(
     store(total)
 }
 
-/// The 32 values that sixteen bytes of an `IQ4` format stand for.
+/// Returns the 32 values of sixteen bytes in an `IQ4` format.
 ///
 /// # Safety
-/// The processor must have AVX2; sixteen bytes are there.
+/// The processor has AVX2; the pointer has sixteen bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn iq4_values(bytes: *const u8) -> __m256i {
-    // SAFETY: sixteen bytes are there, and as many values in the table.
+    // SAFETY: the pointer has sixteen bytes, and the table sixteen values.
     unsafe {
         let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(IQ4_VALUES.as_ptr().cast()));
         _mm256_shuffle_epi8(table, nibbles(bytes))
     }
 }
 
-/// The low halves of sixteen bytes, then their high halves.
+/// Returns the low halves of sixteen bytes, then their high halves.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn nibbles(bytes: *const u8) -> __m256i {
@@ -234,14 +236,14 @@ unsafe fn nibbles(bytes: *const u8) -> __m256i {
     _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16::<4>(bytes), bytes), _mm256_set1_epi8(0x0f))
 }
 
-/// Sums of two neighbouring products of signed bytes, of which the activations are never -128.
+/// Returns sums of two neighbouring products of signed bytes. It needs activations other than -128.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn signed_products(weights: __m256i, quants: __m256i) -> __m256i {
     _mm256_maddubs_epi16(_mm256_abs_epi8(weights), _mm256_sign_epi8(quants, weights))
 }
 
-/// Adds a block's dot products, times the scales of the rows' blocks and of the token's.
+/// Adds the dot products of a block, times the scales of the rows' blocks and of the token.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn with_block(total: __m256, blocks: *const u8, stride: usize, scale: f32, dots: __m256i) -> __m256 {
@@ -254,14 +256,14 @@ unsafe fn with_block(total: __m256, blocks: *const u8, stride: usize, scale: f32
     }
 }
 
-/// Neighbouring 16-bit numbers, added.
+/// Adds neighbouring 16-bit integers.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn pairs(products: __m256i) -> __m256i {
     _mm256_madd_epi16(products, _mm256_set1_epi16(1))
 }
 
-/// The sum of each register, as eight lanes of one.
+/// Returns the sum of each register, as eight lanes of one register.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn sum_rows(rows: [__m256i; SMALL_ROWS]) -> __m256i {

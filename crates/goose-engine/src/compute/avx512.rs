@@ -1,8 +1,8 @@
-//! The integer kernels with AVX-512 and VNNI: panels times a tile of tokens; and panels of `Q4_K` and `Q6_K`, packed from
-//! sixteen whole rows at once.
+//! Integer kernels for AVX-512 and VNNI: panels times a tile of tokens. Panels of `Q4_K` and `Q6_K` are
+//! packed from sixteen whole rows at once.
 //!
-//! A tile is 32 rows by up to six tokens. Lanes are rows, so weights are plain loads, four activations at a time are
-//! broadcast, and nothing is ever summed across lanes.
+//! A tile is 32 rows by up to six tokens. Lanes are rows, so weights are plain loads, four activations at
+//! a time are broadcast, and nothing is summed across lanes.
 
 #![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
 
@@ -14,16 +14,18 @@ use super::multiply::{STRIP, SmallChunk, SuperChunk};
 use super::panel::{Panel, ROWS};
 use super::unpack::Scales;
 
-/// Tokens of the largest tile: 2 × 6 running sums, 2 × 6 group sums, two weights, one activation: 27 registers.
+/// Maximum number of tokens of a tile. 2 × 6 running sums, 2 × 6 group sums, two weights and one
+/// activation take 27 of the 32 registers.
 const TILE: usize = 6;
 
-/// Multiplies the panels with all tokens of the chunk and adds the result to `out`.
+/// Multiplies the panels with all tokens of the chunk, and adds the result to `out`.
 ///
 /// # Safety
-/// The processor must have AVX-512 F, BW, DQ, VL and VNNI; `panels` are two and `out` has 32 floats for each token.
+/// The processor has AVX-512 F, BW, DQ, VL and VNNI; there are two `panels`, and `out` has 32 floats for
+/// each token.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 pub(super) unsafe fn super_chunk(chunk: &SuperChunk<'_>, panels: &[Panel], out: &mut [f32]) {
-    // SAFETY: the same promises.
+    // SAFETY: the caller's promises.
     unsafe {
         match (chunk.kind.groups(), chunk.kind.has_mins()) {
             (8, _) => super_tiles::<8, true>(chunk, panels, out),
@@ -33,7 +35,7 @@ pub(super) unsafe fn super_chunk(chunk: &SuperChunk<'_>, panels: &[Panel], out: 
     }
 }
 
-/// All tiles, for a format with so many groups, with minimums or without.
+/// Computes all tiles, for a format with `GROUPS` groups per block.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 unsafe fn super_tiles<const GROUPS: usize, const MINS: bool>(
@@ -44,7 +46,7 @@ unsafe fn super_tiles<const GROUPS: usize, const MINS: bool>(
     let mut first = 0;
     while first < chunk.tokens {
         let count = (chunk.tokens - first).min(TILE);
-        // SAFETY: the caller's promises; `count` tokens from `first` on are there.
+        // SAFETY: the caller's promises; the chunk has `count` tokens from `first` on.
         unsafe {
             match count {
                 6 => super_tile::<6, GROUPS, MINS>(chunk, panels, first, out),
@@ -59,7 +61,7 @@ unsafe fn super_tiles<const GROUPS: usize, const MINS: bool>(
     }
 }
 
-/// The quantized activations of a tile's tokens.
+/// Quantized activations of a tile's tokens.
 struct Tile<const T: usize> {
     quants: [*const i8; T],
     sums: [*const i16; T],
@@ -102,7 +104,7 @@ unsafe fn load_floats(lanes: &[f32; ROWS]) -> __m512 {
     unsafe { _mm512_loadu_ps(lanes.as_ptr()) }
 }
 
-/// Four bytes, in every lane.
+/// Loads four bytes into every lane.
 #[inline]
 #[target_feature(enable = "avx512f")]
 unsafe fn broadcast<T>(at: *const T) -> __m512i {
@@ -110,7 +112,7 @@ unsafe fn broadcast<T>(at: *const T) -> __m512i {
     unsafe { _mm512_set1_epi32(at.cast::<i32>().read_unaligned()) }
 }
 
-/// Unscaled sums of four-column steps `from..from + STEPS` for a tile.
+/// Returns the unscaled sums of the four-column steps `from..from + STEPS` for a tile.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 unsafe fn dots<const T: usize, const STEPS: usize>(
@@ -118,7 +120,7 @@ unsafe fn dots<const T: usize, const STEPS: usize>(
     quants: &[*const i8; T],
     from: usize,
 ) -> [[__m512i; T]; 2] {
-    // SAFETY: panels have 64 steps and tokens 256 activations from `quants` on; callers stay within.
+    // SAFETY: panels have 64 steps, and tokens 256 activations from `quants` on; callers stay within.
     unsafe {
         let mut dots = [[_mm512_setzero_si512(); T]; 2];
         for step in from..from + STEPS {
@@ -143,7 +145,7 @@ unsafe fn super_tile<const T: usize, const GROUPS: usize, const MINS: bool>(
     let panels = &panels[..2];
     let tile = Tile::<T>::supers(chunk.activations, first, chunk.block);
     let out = &mut out[first * STRIP..][..T * STRIP];
-    // SAFETY: the pointers were made from slices that have what is read here.
+    // SAFETY: the pointers come from slices that contain everything that is read here.
     unsafe {
         let mut products = [[_mm512_setzero_si512(); T]; 2];
         for group in 0..GROUPS {
@@ -183,7 +185,7 @@ unsafe fn super_tile<const T: usize, const GROUPS: usize, const MINS: bool>(
     }
 }
 
-/// The minimums times the sums of the activations they were taken from, two groups at a time.
+/// Multiplies the minimums with the sums of their activations, two groups at a time.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 unsafe fn min_sums<const PAIRS: usize>(panel: &Panel, start: __m512i, sums: *const i16) -> __m512i {
@@ -213,16 +215,16 @@ unsafe fn with_scale_and_min(
     }
 }
 
-/// As [`super_chunk`], for the older formats.
+/// Multiplies panels of the older formats, as [`super_chunk`] does.
 ///
 /// # Safety
-/// As [`super_chunk`].
+/// As for [`super_chunk`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 pub(super) unsafe fn small_chunk(chunk: &SmallChunk<'_>, panels: &[Panel], out: &mut [f32]) {
     let mut first = 0;
     while first < chunk.tokens {
         let count = (chunk.tokens - first).min(TILE);
-        // SAFETY: the same promises; `count` tokens from `first` on are there.
+        // SAFETY: the caller's promises; the chunk has `count` tokens from `first` on.
         unsafe {
             match count {
                 6 => small_tile::<6>(chunk, panels, first, out),
@@ -248,7 +250,7 @@ unsafe fn small_tile<const T: usize>(
     let tile = Tile::<T>::smalls(chunk.activations, first, chunk.first_block, chunk.blocks);
     let out = out[first * STRIP..][..T * STRIP].as_mut_ptr();
     let offset = chunk.kind.offset();
-    // SAFETY: the pointers were made from slices that have what is read and written here.
+    // SAFETY: the pointers come from slices that contain everything that is read and written here.
     unsafe {
         let mut sums = [[_mm512_setzero_ps(); T]; 2];
         for p in 0..2 {
@@ -283,10 +285,10 @@ unsafe fn small_tile<const T: usize>(
 /// Fills a panel from sixteen blocks of `Q4_K`, `stride` bytes apart.
 ///
 /// # Safety
-/// The processor must have AVX-512 F and BW; sixteen blocks of 144 bytes are there.
+/// The processor has AVX-512 F and BW; the pointer has sixteen blocks of 144 bytes.
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) unsafe fn pack_q4k(blocks: *const u8, stride: usize, panel: &mut Panel) {
-    // SAFETY: as promised by the caller.
+    // SAFETY: the caller's promises.
     unsafe {
         scales(BlockType::Q4K, blocks, stride, panel);
         let nibbles = _mm512_set1_epi8(0x0f);
@@ -304,10 +306,10 @@ pub(super) unsafe fn pack_q4k(blocks: *const u8, stride: usize, panel: &mut Pane
 /// Fills a panel from sixteen blocks of `Q6_K`, `stride` bytes apart.
 ///
 /// # Safety
-/// As [`pack_q4k`], with blocks of 210 bytes.
+/// As for [`pack_q4k`], with blocks of 210 bytes.
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) unsafe fn pack_q6k(blocks: *const u8, stride: usize, panel: &mut Panel) {
-    // SAFETY: as promised by the caller.
+    // SAFETY: the caller's promises.
     unsafe {
         scales(BlockType::Q6K, blocks, stride, panel);
         let (nibble, top) = (_mm512_set1_epi8(0x0f), _mm512_set1_epi8(0x30));
@@ -344,11 +346,11 @@ unsafe fn store(to: &mut [u32; ROWS], value: __m512i) {
     unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), value) }
 }
 
-/// Word `i` of sixteen rows in register `i`; the rows are `stride` bytes apart.
+/// Returns word `i` of sixteen rows in register `i`. The rows are `stride` bytes apart.
 #[inline]
 #[target_feature(enable = "avx512f")]
 unsafe fn transposed(rows: *const u8, stride: usize) -> [__m512i; 16] {
-    // SAFETY: 64 bytes of sixteen rows are there.
+    // SAFETY: the pointer has 64 bytes of sixteen rows.
     unsafe {
         let row: [__m512i; 16] = std::array::from_fn(|i| _mm512_loadu_si512(rows.add(i * stride).cast()));
         let mut quads = [_mm512_setzero_si512(); 16];
@@ -380,12 +382,12 @@ unsafe fn transposed(rows: *const u8, stride: usize) -> [__m512i; 16] {
 }
 
 /// # Safety
-/// Sixteen blocks of the format are there, `stride` bytes apart.
+/// The pointer has sixteen blocks of the format, `stride` bytes apart.
 #[inline]
 unsafe fn scales(kind: BlockType, blocks: *const u8, stride: usize, panel: &mut Panel) {
     let mut scales = Scales::EMPTY;
     for row in 0..ROWS {
-        // SAFETY: as promised by the caller.
+        // SAFETY: the caller's promises.
         let block = unsafe { std::slice::from_raw_parts(blocks.add(row * stride), kind.block_bytes()) };
         scales.take(kind, block);
         panel.pack_scales(&scales, row);

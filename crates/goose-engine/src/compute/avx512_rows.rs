@@ -1,7 +1,8 @@
-//! One token times rows of `Q4_K` and `Q6_K`, straight from the file's blocks, with AVX-512 and VNNI.
+//! One token times rows of `Q4_K` and `Q6_K`, directly from the file's blocks, with AVX-512 and VNNI.
 //!
-//! Writing an answer is this kernel: it must do less work than memory takes to deliver the weights. Four rows go
-//! together, so that the headers of four blocks fill a register and one transposition sums all four.
+//! These kernels dominate the time of writing an answer. They must be faster than memory delivers the
+//! weights. Four rows are computed together, so that the headers of four blocks fill a register and one
+//! transposition sums all four.
 
 #![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
 
@@ -10,15 +11,16 @@ use std::arch::x86_64::*;
 use super::activations::{QuantizedRow, SUPER_SUMS};
 use super::lanes_x86::prefetch;
 
-/// Rows that go together; each asks for the block that its successor so many rows on has in the same place.
+/// Number of rows that are computed together. Each prefetches the same block of the row `ROWS` further.
 pub(super) const ROWS: usize = 4;
 const Q4K_BYTES: usize = 144;
 const Q6K_BYTES: usize = 210;
 
-/// The dot products of four rows of `Q4_K`, that begin at `rows` and are `stride` bytes each, with one token.
+/// Returns the dot products of one token with four rows of `Q4_K`. The rows begin at `rows`, and are
+/// `stride` bytes long.
 ///
 /// # Safety
-/// The processor must have AVX-512 F, BW, DQ, VL and VNNI; `rows` has four whole rows as long as the token's.
+/// The processor has AVX-512 F, BW, DQ, VL and VNNI; `rows` has four whole rows as long as the token's.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 pub(super) unsafe fn q4k(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; ROWS] {
     let mut total = _mm_setzero_ps();
@@ -26,7 +28,7 @@ pub(super) unsafe fn q4k(rows: *const u8, stride: usize, token: QuantizedRow<'_>
     let halves = _mm512_inserti64x4::<1>(_mm512_setzero_si512(), _mm256_set1_epi16(4));
     let pick = [pick_q4k(0), pick_q4k(4)];
     for (block, scale) in token.scales.iter().enumerate() {
-        // SAFETY: block `block` of each row and of the token is there.
+        // SAFETY: each row and the token have a block `block`.
         unsafe {
             let quants = token.quants.as_ptr().add(block * 256);
             let sums = token.sums.as_ptr().add(block * SUPER_SUMS);
@@ -61,7 +63,8 @@ pub(super) unsafe fn q4k(rows: *const u8, stride: usize, token: QuantizedRow<'_>
     store(total)
 }
 
-/// For a pair of packed dot products of `Q4_K`: which scale each 16-bit lane takes, as a byte shuffle.
+/// Returns the byte shuffle that gives each 16-bit lane its scale, for a pair of packed dot products of
+/// `Q4_K`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn pick_q4k(first: i8) -> __m512i {
@@ -73,8 +76,8 @@ fn pick_q4k(first: i8) -> __m512i {
     _mm512_inserti32x4::<3>(three, high)
 }
 
-/// The headers of four blocks: scale and minimum as halves, two for each row; and in each 128-bit lane the eight
-/// scales and eight minimums of a row as bytes.
+/// Reads the headers of four blocks: the scale and minimum of each row as half floats, and in each
+/// 128-bit lane the eight scales and eight minimums of a row as bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
 unsafe fn headers(a: *const u8, b: *const u8, c: *const u8, d: *const u8) -> (__m256i, __m512i) {
@@ -99,14 +102,14 @@ unsafe fn headers(a: *const u8, b: *const u8, c: *const u8, d: *const u8) -> (__
     }
 }
 
-/// The same four words in every 128-bit lane.
+/// Returns the same four words in every 128-bit lane.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn lanes(words: [i32; 4]) -> __m512i {
     _mm512_broadcast_i32x4(_mm_setr_epi32(words[0], words[1], words[2], words[3]))
 }
 
-/// 128-bit lane `lane`, in all four.
+/// Returns the 128-bit lane `lane` in all four.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn lane_everywhere(value: __m512i, lane: usize) -> __m512i {
@@ -118,7 +121,7 @@ fn lane_everywhere(value: __m512i, lane: usize) -> __m512i {
     }
 }
 
-/// From `scale, minimum` of four rows: the scales, and the minimums.
+/// Separates `scale, minimum` of four rows into the scales and the minimums.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn split_factors(factors: __m512) -> (__m128, __m128) {
@@ -127,7 +130,7 @@ fn split_factors(factors: __m512) -> (__m128, __m128) {
     (_mm_shuffle_ps::<0b10_00_10_00>(low, high), _mm_shuffle_ps::<0b11_01_11_01>(low, high))
 }
 
-/// The sum of each register, as four lanes of one.
+/// Returns the sum of each register, as four lanes of one register.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
 fn sum_rows(rows: [__m512i; ROWS]) -> __m128i {
@@ -138,7 +141,7 @@ fn sum_rows(rows: [__m512i; ROWS]) -> __m128i {
     _mm_add_epi32(_mm256_castsi256_si128(two), _mm256_extracti128_si256::<1>(two))
 }
 
-/// The sum of each 128-bit lane, as four lanes of one register.
+/// Returns the sum of each 128-bit lane, as four lanes of one register.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn sum_in_lanes(value: __m512i) -> __m128i {
@@ -157,16 +160,16 @@ fn store(total: __m128) -> [f32; ROWS] {
     sums
 }
 
-/// As [`q4k`], for rows of `Q6_K`.
+/// Returns the dot products of rows of `Q6_K`, as [`q4k`] does.
 ///
 /// # Safety
-/// As [`q4k`].
+/// As for [`q4k`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]
 pub(super) unsafe fn q6k(rows: *const u8, stride: usize, token: QuantizedRow<'_>) -> [f32; ROWS] {
     let mut total = _mm_setzero_ps();
     let pick = [pick_q6k(0), pick_q6k(8)];
     for (block, scale) in token.scales.iter().enumerate() {
-        // SAFETY: block `block` of each row and of the token is there.
+        // SAFETY: each row and the token have a block `block`.
         unsafe {
             let quants = token.quants.as_ptr().add(block * 256);
             let bases = _mm256_loadu_si256(token.sums.as_ptr().add(block * SUPER_SUMS).cast());
@@ -194,11 +197,12 @@ pub(super) unsafe fn q6k(rows: *const u8, stride: usize, token: QuantizedRow<'_>
     store(total)
 }
 
-/// The two dot products (of 64 values each) of half a block: its low halves, its high bits, its activations.
+/// Returns the two dot products (of 64 values each) of half a block, from its low bits, its high bits and
+/// its activations.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 unsafe fn q6k_half(low: *const u8, high: *const u8, quants: *const i8) -> [__m512i; 2] {
-    // SAFETY: 64 low bytes, 32 high bytes and 128 activations are there.
+    // SAFETY: the pointers have 64 low bytes, 32 high bytes and 128 activations.
     unsafe {
         let low = _mm512_loadu_si512(low.cast());
         let high = _mm512_broadcast_i64x4(_mm256_loadu_si256(high.cast()));
@@ -219,7 +223,8 @@ unsafe fn q6k_half(low: *const u8, high: *const u8, quants: *const i8) -> [__m51
     }
 }
 
-/// For a pair of packed dot products of `Q6_K`: which scale each 16-bit lane takes, into its upper byte.
+/// Returns the byte shuffle that gives the upper byte of each 16-bit lane its scale, for a pair of packed
+/// dot products of `Q6_K`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn pick_q6k(first: i8) -> __m512i {
@@ -236,7 +241,7 @@ fn pick_q6k(first: i8) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f,f16c")]
 unsafe fn q6k_scales(a: *const u8, b: *const u8, c: *const u8, d: *const u8) -> __m128 {
-    // SAFETY: a block of `Q6_K` ends with its scale at byte 208.
+    // SAFETY: a block of `Q6_K` has its scale at byte 208, its end.
     unsafe {
         let half = |at: *const u8| i64::from(at.add(208).cast::<u16>().read_unaligned());
         _mm_cvtph_ps(_mm_cvtsi64_si128(half(a) | half(b) << 16 | half(c) << 32 | half(d) << 48))

@@ -1,12 +1,12 @@
-//! The block formats weights come in: their names and sizes. A block is a fixed run of a row's values that share scales.
-//! Also the two 16-bit floats, converted exactly as hardware does.
+//! Block formats of weights: names and sizes. A block is a fixed number of values of a row that share
+//! scales. Also the two 16-bit float formats, converted exactly as hardware does.
 
-/// Values in a block of the k-quants.
+/// Number of values in a block of the k-quants.
 pub(crate) const SUPER: usize = 256;
-/// Values in a block of the older formats.
+/// Number of values in a block of the older formats.
 pub(crate) const SMALL: usize = 32;
 
-/// The storage format of a tensor's values.
+/// Storage format of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum BlockType {
     F32,
@@ -26,13 +26,13 @@ pub(crate) enum BlockType {
     Iq4Xs,
 }
 
-/// One row of the table of formats.
+/// Properties of a format.
 struct Format {
     kind: BlockType,
-    /// The number in GGUF files.
+    /// Number in GGUF files.
     id: u32,
     name: &'static str,
-    /// Values and bytes of a block.
+    /// Number of values and bytes of a block.
     len: usize,
     bytes: usize,
 }
@@ -41,7 +41,7 @@ const fn format(kind: BlockType, id: u32, name: &'static str, len: usize, bytes:
     Format { kind, id, name, len, bytes }
 }
 
-/// The formats, in the order of [`BlockType`].
+/// Formats, in the order of [`BlockType`].
 static FORMATS: [Format; 15] = [
     format(BlockType::F32, 0, "F32", 1, 4),
     format(BlockType::F16, 1, "F16", 1, 2),
@@ -60,19 +60,19 @@ static FORMATS: [Format; 15] = [
     format(BlockType::Iq4Xs, 23, "IQ4_XS", SUPER, 136),
 ];
 
-/// The form that activations must have before they meet a matrix.
+/// Form of activations that a matrix needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
-    /// 8-bit integers with a scale for each 256.
+    /// 8-bit integers with a scale per 256 values.
     Super,
-    /// 8-bit integers with a scale for each 32.
+    /// 8-bit integers with a scale per 32 values.
     Small,
-    /// Left as they are.
+    /// Unchanged floats.
     Float,
 }
 
 impl BlockType {
-    /// The type that a GGUF file calls `id`.
+    /// Returns the type with this number in GGUF files.
     pub(crate) fn from_id(id: u32) -> Option<Self> {
         FORMATS.iter().find(|format| format.id == id).map(|format| format.kind)
     }
@@ -81,22 +81,22 @@ impl BlockType {
         &FORMATS[self as usize]
     }
 
-    /// The name people know it by.
+    /// Returns the common name.
     pub(crate) fn name(self) -> &'static str {
         self.format().name
     }
 
-    /// Values in one block.
+    /// Returns the number of values of a block.
     pub(crate) fn block_len(self) -> usize {
         self.format().len
     }
 
-    /// Bytes of one block.
+    /// Returns the number of bytes of a block.
     pub(crate) fn block_bytes(self) -> usize {
         self.format().bytes
     }
 
-    /// Bytes of a row of `columns` values.
+    /// Returns the number of bytes of a row.
     pub(crate) fn row_bytes(self, columns: usize) -> usize {
         columns / self.block_len() * self.block_bytes()
     }
@@ -109,7 +109,7 @@ impl BlockType {
         }
     }
 
-    /// Returns how many groups of a block of 256 have a scale of their own.
+    /// Returns the number of groups with a separate scale in a block of 256.
     pub(crate) fn groups(self) -> usize {
         match self {
             Self::Q4K | Self::Q5K => 8,
@@ -117,12 +117,13 @@ impl BlockType {
         }
     }
 
-    /// Returns whether a value with a scale of its own is added to (older formats) or subtracted from (k-quants) a block.
+    /// Returns true if blocks have a minimum with its own scale. The older formats add it, the k-quants
+    /// subtract it.
     pub(crate) fn has_mins(self) -> bool {
         matches!(self, Self::Q4_1 | Self::Q5_1 | Self::Q2K | Self::Q4K | Self::Q5K)
     }
 
-    /// Returns what is subtracted from the unsigned byte that each weight is unpacked to, before it is scaled.
+    /// Returns the offset that is subtracted from each unpacked byte before it is scaled.
     pub(crate) fn offset(self) -> i32 {
         match self {
             Self::Q3K => 4,
@@ -135,7 +136,7 @@ impl BlockType {
     }
 }
 
-/// IEEE half precision to single, exact.
+/// Converts half to single precision, exactly.
 pub(crate) fn f16_to_f32(half: u16) -> f32 {
     let sign = u32::from(half & 0x8000) << 16;
     let exponent = u32::from(half >> 10) & 0x1f;
@@ -150,7 +151,8 @@ pub(crate) fn f16_to_f32(half: u16) -> f32 {
     }
 }
 
-/// Single precision to half, rounded to the nearest, ties to even; what is too large becomes infinite.
+/// Converts single to half precision, rounding to nearest even. Values that are too large become
+/// infinite.
 pub(crate) fn f32_to_f16(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = ((bits >> 16) & 0x8000) as u16;
@@ -162,7 +164,8 @@ pub(crate) fn f32_to_f16(value: f32) -> u16 {
         return sign | 0x7c00;
     }
     if magnitude < 0x3880_0000 {
-        // Below the smallest normal half: adding one half aligns the fraction, and the sum rounds as it should.
+        // Below the smallest normal half float, adding 0.5 aligns the fraction, and the addition rounds
+        // correctly.
         let aligned = f32::from_bits(magnitude) + 0.5;
         return sign | (aligned.to_bits() - 0x3f00_0000) as u16;
     }
@@ -170,7 +173,7 @@ pub(crate) fn f32_to_f16(value: f32) -> u16 {
     sign | ((magnitude - 0x3800_0000 + 0xfff + odd) >> 13) as u16
 }
 
-/// Brain float to single, exact.
+/// Converts a brain float to single precision, exactly.
 pub(crate) fn bf16_to_f32(value: u16) -> f32 {
     f32::from_bits(u32::from(value) << 16)
 }
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn every_half_survives_the_way_there_and_back() {
+    fn every_half_float_survives_a_round_trip() {
         for bits in 0..=u16::MAX {
             let value = f16_to_f32(bits);
             if !value.is_nan() {
@@ -197,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn rounding_goes_to_the_nearest_and_ties_to_even() {
+    fn rounding_is_to_nearest_even() {
         for bits in 0..0x7bff_u16 {
             let (low, high) = (f16_to_f32(bits), f16_to_f32(bits + 1));
             let middle = f32::midpoint(low, high);

@@ -1,13 +1,13 @@
-//! A layer's keys and values, as half floats in blocks of 64 positions: keys with positions lying together (so that scores
-//! need no sums across lanes), values with the head's columns together.
+//! Keys and values of a layer, as half floats in blocks of 64 positions. The positions of a key column
+//! are contiguous, so that scores need no sums across lanes. The columns of a value are contiguous.
 
 use super::instructions::Instructions;
 use super::lanes::{Kernel, Lanes, WIDTH, dispatch};
 use super::pool::{Pool, SharedMut};
 
-/// Positions in a block of the cache.
+/// Number of positions in a block.
 pub(crate) const BLOCK: usize = 64;
-/// One layer's keys and values.
+/// Keys and values of one layer.
 pub(crate) struct LayerCache {
     /// `[head][block][column][position in block]`
     pub(super) keys: Vec<u16>,
@@ -19,7 +19,8 @@ pub(crate) struct LayerCache {
 }
 
 impl LayerCache {
-    /// Room for `capacity` positions. Memory that is not used yet is not taken from the system yet.
+    /// Creates a cache for `capacity` positions. The system provides the memory only when it is first
+    /// used.
     pub(crate) fn new(heads: usize, columns: usize, capacity: usize) -> Self {
         let blocks = capacity.div_ceil(BLOCK);
         let len = heads * blocks * BLOCK * columns;
@@ -34,7 +35,8 @@ impl LayerCache {
         self.blocks * self.block_len()
     }
 
-    /// Stores keys and values of the tokens from `position` on; rows have all heads one after the other.
+    /// Stores keys and values of the tokens from `position` on. Each row has all heads, one after the
+    /// other.
     pub(crate) fn store(
         &mut self,
         level: Instructions,
@@ -46,7 +48,7 @@ impl LayerCache {
         let (head_len, columns, row) = (self.head_len(), self.columns, self.heads * self.columns);
         let (all_keys, all_values) = (SharedMut::new(&mut self.keys), SharedMut::new(&mut self.values));
         pool.run(self.heads, &|head, _| {
-            // SAFETY: every head has a part of its own.
+            // SAFETY: each head has its own part.
             let (own_keys, own_values) = unsafe {
                 (all_keys.part(head * head_len, head_len), all_values.part(head * head_len, head_len))
             };
@@ -65,7 +67,8 @@ impl LayerCache {
         });
     }
 
-    /// The stored halves of the first `positions`, in whole blocks, head after head: keys, then values.
+    /// Returns the stored half floats of the first `positions`, in whole blocks, head by head: keys, then
+    /// values.
     pub(crate) fn parts(&self, positions: usize) -> impl Iterator<Item = &[u16]> {
         let (len, head_len) = (positions.div_ceil(BLOCK) * self.block_len(), self.head_len());
         let heads = move |all: &'_ [u16]| -> Vec<std::ops::Range<usize>> {
@@ -75,7 +78,7 @@ impl LayerCache {
         keys.chain(heads(&self.values).into_iter().map(|range| &self.values[range]))
     }
 
-    /// The same, to be filled.
+    /// Returns the same parts as [`parts`](Self::parts), to be filled.
     pub(crate) fn parts_mut(&mut self, positions: usize) -> impl Iterator<Item = &mut [u16]> {
         let (len, head_len) = (positions.div_ceil(BLOCK) * self.block_len(), self.head_len());
         let keys = self.keys.chunks_exact_mut(head_len.max(1));

@@ -1,13 +1,14 @@
-//! [`Instructions`]: the instruction sets of this machine, found at run time.
+//! [`Instructions`]: the instruction sets of this machine, detected at run time.
 //!
-//! Invariant: an [`Avx2`] or [`Avx512`] token exists only where the processor has these instructions, because detection is the
-//! only way to make one. Tokens have no size; functions that take one need no other proof.
+//! Invariant: an [`Avx2`] or [`Avx512`] token exists only if the processor has these instructions,
+//! because only detection creates one. Tokens have no size, and functions that take one need no other
+//! proof.
 
-/// An instruction set that this machine has. Results are the same bits on all of them.
+/// Instruction set of this machine. All give bit-identical results.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instructions(pub(super) Level);
 
-/// An instruction set that kernels are written for, with its token.
+/// Instruction set that kernels are written for, with its token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Portable,
@@ -28,15 +29,15 @@ pub(crate) struct Avx2(());
 pub(crate) struct Avx512(());
 
 impl Instructions {
-    /// Plain Rust, as the compiler translates it.
+    /// Plain Rust.
     pub const PORTABLE: Self = Self(Level::Portable);
 
-    /// Returns the best that this machine has.
+    /// Returns the best instruction set of this machine.
     pub fn best() -> Self {
         Self::all().pop().unwrap_or(Self::PORTABLE)
     }
 
-    /// Returns all that this machine has, the best last.
+    /// Returns all instruction sets of this machine, the best last.
     pub fn all() -> Vec<Self> {
         let mut levels = vec![Self::PORTABLE];
         #[cfg(target_arch = "x86_64")]
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_cost_nothing() {
+    fn tokens_have_no_size() {
         assert_eq!(size_of::<Avx2>() + size_of::<Avx512>(), 0);
         assert_eq!(size_of::<Instructions>(), 1);
     }

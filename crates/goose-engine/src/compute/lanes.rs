@@ -1,18 +1,19 @@
-//! Sixteen floats at a time, and products of bytes: one set of operations, three ways to do them.
+//! [`Lanes`] and [`Dots`]: operations on sixteen floats, and products of bytes, with three
+//! implementations.
 //!
-//! Kernels are written once over [`Lanes`] and compiled for each instruction set. Every operation rounds in the
-//! same way on each, and multiply-add is always fused, so the results are the same bits everywhere.
+//! Kernels are written once over these traits, and compiled for each instruction set. Every operation
+//! rounds in the same way on each, and multiply-add is always fused, so the results are bit-identical.
 
 use super::block::{SMALL, SUPER};
 use super::block::{f16_to_f32, f32_to_f16};
 use super::instructions::{Instructions, Level};
 
-/// The number of values that go together.
+/// Number of values that are computed together.
 pub(crate) const WIDTH: usize = 16;
 
-/// Sixteen floats. Only a token makes lanes, so lanes that exist are their own proof that the processor has the instructions.
+/// Sixteen floats. Only a token creates lanes, so lanes prove that the processor has the instructions.
 pub(crate) trait Lanes: Copy + Dots {
-    /// The number of these in a row of a register tile.
+    /// Number of lanes in a row of a register tile.
     const TILE: usize;
 
     fn splat(simd: Self::Token, value: f32) -> Self;
@@ -26,26 +27,26 @@ pub(crate) trait Lanes: Copy + Dots {
     fn div(self, other: Self) -> Self;
     fn max(self, other: Self) -> Self;
     fn min(self, other: Self) -> Self;
-    /// `self * factor + term`, rounded once.
+    /// Returns `self * factor + term`, rounded once.
     fn mul_add(self, factor: Self, term: Self) -> Self;
-    /// To the nearest whole number, ties to even.
+    /// Rounds to the nearest integer, ties to even.
     fn round(self) -> Self;
-    /// Two to the power of each; all are whole numbers from -126 to 127.
+    /// Returns two to the power of each value. All values are integers from -126 to 127.
     fn exp2_whole(self) -> Self;
 }
 
-/// Groups of sixteen weights in a block of 256.
+/// Number of groups of sixteen weights in a block of 256.
 pub(crate) const GROUPS: usize = SUPER / 16;
 
-/// The products of bytes that the row kernels need. Methods are `#[inline(always)]`, as those of `Lanes` are.
+/// Products of bytes for the row kernels. Like those of [`Lanes`], the methods are `#[inline(always)]`.
 pub(crate) trait Dots {
     /// Proof that the processor has the instructions.
     type Token: Copy;
 
-    /// The dot product of a block of 32.
+    /// Returns the dot product of a block of 32.
     fn dot(simd: Self::Token, weights: &[u8; SMALL], quants: &[i8; SMALL]) -> i32;
 
-    /// The sum of the dot products of sixteen groups, each times its scale.
+    /// Returns the sum of the dot products of sixteen groups, each times its scale.
     fn scaled_dot(
         simd: Self::Token,
         weights: &[u8; SUPER],
@@ -54,7 +55,7 @@ pub(crate) trait Dots {
     ) -> i32;
 }
 
-/// The sum of sixteen values, always in the same order.
+/// Returns the sum of sixteen values, always added in the same order.
 #[inline(always)]
 pub(crate) fn sum<L: Lanes>(lanes: L) -> f32 {
     let mut values = [0.0; WIDTH];
@@ -67,7 +68,7 @@ pub(crate) fn sum<L: Lanes>(lanes: L) -> f32 {
     values[0]
 }
 
-/// The largest of sixteen values.
+/// Returns the largest of sixteen values.
 #[inline(always)]
 pub(crate) fn largest<L: Lanes>(lanes: L) -> f32 {
     let mut values = [0.0; WIDTH];
@@ -75,12 +76,13 @@ pub(crate) fn largest<L: Lanes>(lanes: L) -> f32 {
     values.into_iter().fold(f32::NEG_INFINITY, f32::max)
 }
 
-/// e to the power of each, to about one unit in the last place, for values from -87 to 88 (others count as these).
+/// Returns e to the power of each value, to about one unit in the last place. Values are clamped to -87
+/// and 88.
 #[inline(always)]
 pub(crate) fn exp<L: Lanes>(simd: L::Token, x: L) -> L {
     let clamped = x.max(L::splat(simd, -87.0)).min(L::splat(simd, 88.0));
     let power = clamped.mul(L::splat(simd, std::f32::consts::LOG2_E)).round();
-    // ln 2 in two parts, so that the remainder is exact.
+    // ln 2 is split in two parts, so that the remainder is exact.
     let rest = power.mul_add(L::splat(simd, -0.693_359_4), clamped);
     let rest = power.mul_add(L::splat(simd, 2.121_944_4e-4), rest);
     let mut poly = L::splat(simd, 1.0 / 5040.0);
@@ -90,7 +92,7 @@ pub(crate) fn exp<L: Lanes>(simd: L::Token, x: L) -> L {
     poly.mul(power.exp2_whole())
 }
 
-/// Plain Rust.
+/// Implementation in plain Rust.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable([f32; WIDTH]);
 
@@ -184,13 +186,13 @@ impl Dots for Portable {
     }
 }
 
-/// A computation that is written once and compiled for every instruction set.
+/// Computation that is written once and compiled for every instruction set.
 pub(crate) trait Kernel {
-    /// Its result.
+    /// Result of the computation.
     type Output;
 
-    /// Computes with the given lanes. Implementations are `#[inline(always)]`, or they would not be compiled
-    /// with the instructions of the lanes.
+    /// Computes with the given lanes. Implementations must be `#[inline(always)]`: otherwise they are not
+    /// compiled with the instructions of the lanes.
     fn run<L: Lanes>(self, simd: L::Token) -> Self::Output;
 }
 

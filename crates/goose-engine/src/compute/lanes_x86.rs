@@ -1,7 +1,8 @@
-//! [`Lanes`] and [`Dots`] with the vector registers of x86-64.
+//! [`Lanes`] and [`Dots`] for the vector registers of x86-64.
 //!
-//! The methods carry no target feature of their own: they are inlined into kernels that do (below). They are safe to call
-//! all the same: lanes are made from a token, and tokens exist only where the processor has the instructions.
+//! The methods have no target feature: they are inlined into kernels that do. They are still safe to
+//! call, because lanes are created from a token, and tokens exist only if the processor has the
+//! instructions.
 
 use std::arch::x86_64::*;
 
@@ -22,8 +23,8 @@ const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 /// Evaluates intrinsics in a method that has a token or lanes.
 macro_rules! intrinsics {
     ($code:expr) => {{
-        // SAFETY: the method has a token, or lanes that were made from one, so the processor has the instructions; what is
-        // loaded and stored are arrays of sixteen values.
+        // SAFETY: the method has a token, or lanes that were created from one, so the processor has the
+        // instructions. Loads and stores use arrays of sixteen values.
         unsafe { $code }
     }};
 }
@@ -93,10 +94,10 @@ impl Lanes for Wide {
 }
 
 /// # Safety
-/// The processor must have AVX2.
+/// The processor has AVX2.
 #[inline(always)]
 unsafe fn exp2_half(power: __m256) -> __m256 {
-    // SAFETY: the same promise.
+    // SAFETY: the caller's promise.
     unsafe {
         let whole = _mm256_add_epi32(_mm256_cvtps_epi32(power), _mm256_set1_epi32(127));
         _mm256_castsi256_ps(_mm256_slli_epi32::<23>(whole))
@@ -187,7 +188,8 @@ impl Dots for Pair {
 
     #[inline(always)]
     fn dot(_: Avx2, weights: &[u8; SMALL], quants: &[i8; SMALL]) -> i32 {
-        // SAFETY: the token proves that the instructions are there; two halves of 32 bytes, and sixteen groups of 16 bytes, are read from arrays of that size.
+        // SAFETY: the token proves that the processor has the instructions. The arrays have two halves of
+        // sixteen bytes.
         unsafe {
             let low = products(weights.as_ptr(), quants.as_ptr());
             let high = products(weights.as_ptr().add(16), quants.as_ptr().add(16));
@@ -197,7 +199,8 @@ impl Dots for Pair {
 
     #[inline(always)]
     fn scaled_dot(_: Avx2, weights: &[u8; SUPER], quants: &[i8; SUPER], scales: &[i16; GROUPS]) -> i32 {
-        // SAFETY: the token proves that the instructions are there; two halves of 32 bytes, and sixteen groups of 16 bytes, are read from arrays of that size.
+        // SAFETY: the token proves that the processor has the instructions. The arrays have sixteen
+        // groups of sixteen bytes.
         unsafe {
             let mut total = _mm256_setzero_si256();
             for (group, scale) in scales.iter().enumerate() {
@@ -215,7 +218,7 @@ impl Dots for Wide {
 
     #[inline(always)]
     fn dot(_: Avx512, weights: &[u8; SMALL], quants: &[i8; SMALL]) -> i32 {
-        // SAFETY: the token proves that the instructions are there; whole registers are read from arrays that they fill, or a quarter of them.
+        // SAFETY: the token proves that the processor has the instructions. The arrays have 32 bytes.
         unsafe {
             let weights = _mm256_loadu_si256(weights.as_ptr().cast());
             let quants = _mm256_loadu_si256(quants.as_ptr().cast());
@@ -225,14 +228,15 @@ impl Dots for Wide {
 
     #[inline(always)]
     fn scaled_dot(_: Avx512, weights: &[u8; SUPER], quants: &[i8; SUPER], scales: &[i16; GROUPS]) -> i32 {
-        // SAFETY: the token proves that the instructions are there; whole registers are read from arrays that they fill, or a quarter of them.
+        // SAFETY: the token proves that the processor has the instructions. The arrays have four quarters
+        // of 64 bytes, and sixteen scales.
         unsafe {
             let scales = _mm512_cvtepi16_epi32(_mm256_loadu_si256(scales.as_ptr().cast()));
             let mut total = _mm512_setzero_si512();
             for quarter in 0..4 {
                 let weights = _mm512_loadu_si512(weights.as_ptr().add(quarter * 64).cast());
                 let quants = _mm512_loadu_si512(quants.as_ptr().add(quarter * 64).cast());
-                // Four lanes for each of four groups.
+                // Each of four groups has four lanes.
                 let dots = _mm512_dpbusd_epi32(_mm512_setzero_si512(), weights, quants);
                 let group = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
                 let group = _mm512_add_epi32(group, _mm512_set1_epi32(quarter as i32 * 4));
@@ -244,13 +248,13 @@ impl Dots for Wide {
     }
 }
 
-/// Eight sums of two neighbouring products of sixteen bytes.
+/// Returns eight sums of two neighbouring products of sixteen bytes.
 ///
 /// # Safety
-/// The processor must have AVX2, and both pointers sixteen bytes.
+/// The processor has AVX2, and both pointers have sixteen bytes.
 #[inline(always)]
 unsafe fn products(weights: *const u8, quants: *const i8) -> __m256i {
-    // SAFETY: the same promises.
+    // SAFETY: the caller's promises.
     unsafe {
         let weights = _mm256_cvtepu8_epi16(_mm_loadu_si128(weights.cast()));
         let quants = _mm256_cvtepi8_epi16(_mm_loadu_si128(quants.cast()));
@@ -258,23 +262,23 @@ unsafe fn products(weights: *const u8, quants: *const i8) -> __m256i {
     }
 }
 
-/// The sum of eight lanes.
+/// Returns the sum of eight lanes.
 ///
 /// # Safety
-/// The processor must have AVX2.
+/// The processor has AVX2.
 #[inline(always)]
 pub(super) unsafe fn sum(lanes: __m256i) -> i32 {
-    // SAFETY: the same promise.
+    // SAFETY: the caller's promise.
     unsafe { sum4(_mm_add_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256::<1>(lanes))) }
 }
 
-/// The sum of four lanes.
+/// Returns the sum of four lanes.
 ///
 /// # Safety
-/// As [`sum`].
+/// As for [`sum`].
 #[inline(always)]
 pub(super) unsafe fn sum4(lanes: __m128i) -> i32 {
-    // SAFETY: the same promise.
+    // SAFETY: the caller's promise.
     unsafe {
         let two = _mm_add_epi32(lanes, _mm_shuffle_epi32::<0b01_00_11_10>(lanes));
         _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two)))
@@ -309,7 +313,7 @@ fn with_avx512<K: Kernel>(token: Avx512, kernel: K) -> K::Output {
     kernel.run::<Wide>(token)
 }
 
-/// Asks for so many lines of memory, `ahead` bytes after `at`.
+/// Prefetches `lines` cache lines, `ahead` bytes after `at`.
 #[inline(always)]
 pub(super) fn prefetch(at: *const u8, ahead: usize, lines: usize) {
     for line in 0..lines {

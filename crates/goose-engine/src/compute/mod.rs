@@ -1,17 +1,17 @@
-//! Block formats and kernels: from a file's bytes to numbers, fast.
+//! Block formats and kernels.
 //!
 //! - `block`: the formats, and 16-bit floats;
-//! - `instructions`: the instruction sets of this machine; `lanes`: sixteen floats and products of bytes on each of them;
+//! - `instructions`: the instruction sets of this machine; `lanes`: operations on each of them;
 //! - `activations`: a batch of tokens and its 8-bit forms;
-//! - `unpack`: a stretch of a row as bytes and scales; `panel`: sixteen of them side by side;
-//! - `multiply`: matrix times batch, by `portable`, `avx2`, `avx512` (panels) and `rows`,
-//!   `*_rows` (one token);
+//! - `unpack`: a part of a row as bytes and scales; `panel`: sixteen of them side by side;
+//! - `multiply`: matrix times batch, with `portable`, `avx2`, `avx512` (panels) and `rows`, `*_rows` (one
+//!   token);
 //! - `tile`: float products; `vector`: norms and gates;
-//! - `cache`: keys and values of a layer; `attention`: one batch against them;
+//! - `cache`: keys and values of a layer; `attention`: a batch against them;
 //! - `pool`: the threads.
 //!
-//! Invariant: for the same token and the same tokens before it, the result is the same bits whatever the batch, the
-//! number of threads and the instruction set.
+//! Invariant: for the same token and the same tokens before it, the result is bit-identical, whatever the
+//! batch, the number of threads and the instruction set.
 
 mod activations;
 mod attention;

@@ -1,9 +1,9 @@
-//! Matrix times activations, a strip of rows at a time.
+//! Matrix times activations, one strip of rows at a time.
 //!
-//! A strip is what one thread takes: 32 rows, against every token of the batch. For one token quantized rows are read
-//! straight from the file's blocks; for more, 256 columns at a time are unpacked into panels that stay in the nearest
-//! cache while all tokens pass. Both ways, and every instruction set,
-//! give the same bits, so a token's result does not depend on the batch it came in.
+//! A strip is the work of one thread: 32 rows, against every token of the batch. For one token, quantized
+//! rows are read directly from the file's blocks. For more, 256 columns at a time are unpacked into
+//! panels, which stay in the L1 cache for all tokens. Both ways, and every instruction set, give
+//! bit-identical results, so the result of a token does not depend on its batch.
 
 use super::activations::Activations;
 #[cfg(target_arch = "x86_64")]
@@ -16,37 +16,37 @@ use super::rows::Rows;
 use super::unpack::COLUMNS;
 use super::{portable, tile};
 
-/// Rows of a strip.
+/// Number of rows of a strip.
 pub(crate) const STRIP: usize = 2 * ROWS;
-/// As many bytes as the largest run of blocks for 256 columns has (of `F32`).
+/// Stand-in for missing rows, as large as the blocks of 256 columns in the largest format (`F32`).
 static NO_ROW: [u8; COLUMNS * 4] = [0; COLUMNS * 4];
 
-/// A matrix as it lies in the file.
+/// Matrix in the file.
 #[derive(Clone, Copy)]
 pub(crate) struct MatrixView<'a> {
     pub(crate) kind: BlockType,
     pub(crate) rows: usize,
     pub(crate) columns: usize,
-    /// Exactly `rows` rows.
+    /// Bytes of exactly `rows` rows.
     pub(crate) data: &'a [u8],
 }
 
-/// The buffers of one thread.
+/// Buffers of one thread.
 pub(crate) struct Scratch {
     panels: Box<[Panel]>,
     sums: Vec<f32>,
 }
 
-/// 256 columns of a k-quant, to be multiplied with all tokens.
+/// 256 columns of a k-quant, for all tokens.
 pub(crate) struct SuperChunk<'a> {
     pub(crate) activations: &'a Activations,
     pub(crate) tokens: usize,
     pub(crate) kind: BlockType,
-    /// The index of the block of 256.
+    /// Index of the block of 256.
     pub(crate) block: usize,
 }
 
-/// Up to 256 columns of an older format.
+/// Up to 256 columns of an older format, for all tokens.
 pub(crate) struct SmallChunk<'a> {
     pub(crate) activations: &'a Activations,
     pub(crate) tokens: usize,
@@ -71,8 +71,8 @@ impl MatrixView<'_> {
         self.kind.row_bytes(self.columns)
     }
 
-    /// Multiplies strip `strip` with all tokens. The result has `STRIP` floats for each token; of the last strip,
-    /// those beyond the last row mean nothing.
+    /// Multiplies a strip with all tokens. The result has `STRIP` floats for each token. In the last
+    /// strip, those beyond the last row are meaningless.
     pub(crate) fn multiply<'s>(
         &self,
         level: Instructions,
@@ -80,7 +80,7 @@ impl MatrixView<'_> {
         activations: &Activations,
         scratch: &'s mut Scratch,
     ) -> &'s [f32] {
-        // The kernels below read without looking: what they rely on is checked here.
+        // The kernels below check no bounds, so their requirements are checked here.
         assert_eq!(activations.columns(), self.columns, "a token and a matrix of different widths");
         assert!(strip < self.strips() && self.data.len() == self.rows * self.row_bytes());
         let first = strip * STRIP;
@@ -99,7 +99,7 @@ impl MatrixView<'_> {
         &scratch.sums
     }
 
-    /// One token, straight from the blocks.
+    /// Multiplies one token, directly from the blocks.
     fn multiply_rows(&self, level: Instructions, first: usize, activations: &Activations, out: &mut [f32]) {
         let row_bytes = self.row_bytes();
         let rows = &self.data[first * row_bytes..][..out.len() * row_bytes];
@@ -113,7 +113,7 @@ impl MatrixView<'_> {
         dispatch(level, Rows { kind: self.kind, rows, row_bytes, token, out });
     }
 
-    /// Multiplies a whole strip; returns `false` if its format has no kernel of its own.
+    /// Multiplies a whole strip. Returns false if its format has no special kernel.
     #[cfg(target_arch = "x86_64")]
     fn multiply_whole(
         &self,
@@ -150,7 +150,7 @@ impl MatrixView<'_> {
         false
     }
 
-    /// Unpacks columns `chunk * 256` on of the strip's rows into two panels; rows that are not there become zero.
+    /// Unpacks the columns of a chunk into two panels. Missing rows become zero.
     fn pack(&self, level: Instructions, first: usize, count: usize, chunk: usize, panels: &mut [Panel]) {
         let row_bytes = self.row_bytes();
         let chunk_bytes = self.kind.row_bytes(COLUMNS);
@@ -177,7 +177,8 @@ impl MatrixView<'_> {
         use super::avx512;
         let stride = self.row_bytes();
         let blocks = &self.data[first * stride..][..ROWS * stride][from..];
-        // SAFETY: the level has the token of its instructions; sixteen rows are there, with a whole block at `from`.
+        // SAFETY: the level has the token of its instructions. The slice has sixteen rows with a whole
+        // block at `from`.
         unsafe {
             match (level.0, self.kind) {
                 (Level::Avx512(_), BlockType::Q4K) => avx512::pack_q4k(blocks.as_ptr(), stride, panel),
@@ -243,19 +244,19 @@ struct WholeRows<'a> {
     stride: usize,
 }
 
-/// Multiplies `N` rows, that begin at the pointer and are so many bytes each, with one token.
+/// Kernel that multiplies `N` rows with one token. The second argument is the length of a row in bytes.
 #[cfg(target_arch = "x86_64")]
 type RowKernel<const N: usize> = unsafe fn(*const u8, usize, QuantizedRow<'_>) -> [f32; N];
 
 #[cfg(target_arch = "x86_64")]
 impl WholeRows<'_> {
-    /// Calls a kernel of `N` rows at a time for all rows.
+    /// Calls a kernel of `N` rows for all rows.
     ///
     /// # Safety
-    /// The processor must have the kernel's instructions.
+    /// The processor has the kernel's instructions.
     unsafe fn multiply<const N: usize>(self, token: QuantizedRow<'_>, out: &mut [f32], kernel: RowKernel<N>) {
         for (rows, out) in self.rows.chunks_exact(N * self.stride).zip(out.as_chunks_mut::<N>().0) {
-            // SAFETY: the same promise; `N` whole rows are there.
+            // SAFETY: the caller's promise; the slice has `N` whole rows.
             *out = unsafe { kernel(rows.as_ptr(), self.stride, token) };
         }
     }

@@ -1,4 +1,4 @@
-//! Every kernel against the plain definition of its format, and against every other kernel, bit by bit.
+//! Every kernel against the definition of its format, and against every other kernel, bit by bit.
 
 use super::activations::Activations;
 use super::block::{BlockType, bf16_to_f32, f32_to_f16};
@@ -25,7 +25,7 @@ const ALL: [BlockType; 15] = [
     BlockType::Iq4Xs,
 ];
 
-/// Numbers that look random and are the same every time.
+/// Pseudo-random numbers, the same in every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -34,7 +34,7 @@ impl Numbers {
         (self.0 >> 33) as u32
     }
 
-    /// From -1 to 1.
+    /// Returns a number from -1 to 1.
     fn float(&mut self) -> f32 {
         self.next() as f32 / (1_u32 << 30) as f32 - 1.0
     }
@@ -44,7 +44,7 @@ impl Numbers {
     }
 }
 
-/// The places of the half floats that scale a block.
+/// Returns the offsets of the half floats that scale a block.
 fn scales_at(kind: BlockType) -> &'static [usize] {
     match kind {
         BlockType::F32 | BlockType::Bf16 => &[],
@@ -56,7 +56,7 @@ fn scales_at(kind: BlockType) -> &'static [usize] {
     }
 }
 
-/// Blocks of arbitrary bits, with scales that are sensible numbers.
+/// Returns blocks of arbitrary bits with reasonable scales.
 fn random_blocks(kind: BlockType, blocks: usize, numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..blocks * kind.block_bytes()).map(|_| numbers.next() as u8).collect();
     for block in bytes.chunks_exact_mut(kind.block_bytes()) {
@@ -104,7 +104,7 @@ impl Case {
         out
     }
 
-    /// The exact product with the numbers that the blocks stand for.
+    /// Returns the exact product with the numbers that the blocks stand for.
     fn reference(&self, activations: &[f32]) -> Vec<f64> {
         let mut numbers = vec![0.0; self.rows * self.columns];
         defined_numbers(self.kind, &self.data, &mut numbers);
@@ -119,7 +119,7 @@ fn random_activations(tokens: usize, columns: usize, numbers: &mut Numbers) -> V
 }
 
 #[test]
-fn every_format_on_every_machine_is_near_its_definition() {
+fn every_format_is_close_to_its_definition_on_every_instruction_set() {
     let mut numbers = Numbers(1);
     for kind in ALL {
         let columns = 512.max(kind.block_len()) + if kind.block_len() == 256 { 256 } else { 64 };
@@ -138,7 +138,7 @@ fn every_format_on_every_machine_is_near_its_definition() {
 }
 
 #[test]
-fn blocks_become_the_numbers_of_their_definition() {
+fn blocks_dequantize_as_defined() {
     for kind in ALL {
         let case = Case::new(kind, 3, 512, &mut Numbers(4));
         let (mut got, mut wanted) = (vec![0.0; 3 * 512], vec![0.0; 3 * 512]);
@@ -149,7 +149,7 @@ fn blocks_become_the_numbers_of_their_definition() {
 }
 
 #[test]
-fn every_machine_and_every_batch_gives_the_same_bits() {
+fn every_instruction_set_and_batch_gives_the_same_bits() {
     let mut numbers = Numbers(2);
     for kind in ALL {
         let columns = if kind.block_len() == 256 { 768 } else { 352 };
@@ -192,7 +192,7 @@ fn extreme_blocks_do_not_overflow() {
     }
 }
 
-/// The plain definition of each block format as numbers, apart from the code that unpacks them.
+/// Converts blocks by the definition of each format, independent of the code that unpacks them.
 fn defined_numbers(kind: BlockType, bytes: &[u8], out: &mut [f32]) {
     let blocks = bytes.chunks_exact(kind.block_bytes()).zip(out.chunks_exact_mut(kind.block_len()));
     match kind {
@@ -236,12 +236,13 @@ fn small(out: &mut [f32], scale: f32, base: f32, quant: impl Fn(usize) -> u8) {
     }
 }
 
-/// The first sixteen values are the low halves of the bytes, the others the high halves.
+/// Returns a value of four bits: the first sixteen are the low halves of the bytes, the others the high
+/// halves.
 fn nibble(bytes: &[u8], i: usize) -> u8 {
     if i < 16 { bytes[i] & 0x0f } else { bytes[i - 16] >> 4 }
 }
 
-/// The fifth bit of value `i`, in its place.
+/// Returns the fifth bit of value `i`, in its place.
 fn fifth(bits: &[u8], i: usize) -> u8 {
     ((bits[i / 8] >> (i % 8)) & 1) << 4
 }

@@ -1,17 +1,17 @@
-//! Sixteen rows of weights, unpacked so that each lane of a register belongs to one row.
+//! [`Panel`]: sixteen rows of weights, unpacked so that each lane of a register belongs to one row.
 //!
-//! Weights stay in their file's format; a panel holds 256 columns of 16 rows for as long as a batch of tokens is
-//! multiplied with them, which costs little when shared by many tokens.
+//! Weights stay in the format of the file. A panel holds 256 columns of 16 rows while a batch of tokens
+//! is multiplied with them; many tokens share the cost of unpacking.
 
 use super::block::{BlockType, Family};
 use super::instructions::Instructions;
 use super::lanes::{Kernel, Lanes, WIDTH, dispatch};
 use super::unpack::{COLUMNS, SMALLS, Scales, UnpackedRow, dequantize};
 
-/// Rows of a panel.
+/// Number of rows of a panel.
 pub(crate) const ROWS: usize = 16;
 
-/// See the module's text.
+/// 256 columns of sixteen rows.
 #[repr(C, align(64))]
 #[derive(Clone)]
 pub(crate) struct Panel {
@@ -23,14 +23,14 @@ pub(crate) struct Panel {
     pub(crate) mins: [[i32; ROWS]; 8],
     /// Scale of each block: `[block][row]`; the k-quants use the first only.
     pub(crate) scale: [[f32; ROWS]; SMALLS],
-    /// Minimum of each block, likewise.
+    /// Minimum of each block, in the same layout.
     pub(crate) min: [[f32; ROWS]; SMALLS],
     /// Weights of the float formats: `[column][row]`.
     pub(crate) floats: [[f32; ROWS]; COLUMNS],
 }
 
 impl Panel {
-    /// Two empty panels, on the heap since they are large.
+    /// Returns two empty panels, on the heap because they are large.
     pub(crate) fn boxed() -> Box<[Self]> {
         vec![
             Self {
@@ -46,7 +46,7 @@ impl Panel {
         .into_boxed_slice()
     }
 
-    /// Fills row `row` from its stored blocks (at most 256 columns, whole blocks).
+    /// Fills a row from its stored blocks: at most 256 columns, in whole blocks.
     pub(crate) fn pack(&mut self, level: Instructions, kind: BlockType, blocks: &[u8], row: usize) {
         if kind.family() == Family::Float {
             self.pack_floats(level, kind, blocks, row);
@@ -55,7 +55,7 @@ impl Panel {
         }
     }
 
-    /// Fills the scales of row `row`.
+    /// Fills the scales of a row.
     #[inline(always)]
     pub(super) fn pack_scales(&mut self, scales: &Scales, row: usize) {
         for (to, scale) in self.scales.iter_mut().zip(scales.groups) {

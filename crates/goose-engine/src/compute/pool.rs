@@ -1,9 +1,9 @@
-//! A few threads that share short pieces of work, hundreds of times for each token.
+//! [`Pool`]: a few threads that share short pieces of work, hundreds of times per token.
 //!
-//! A round hands out item numbers from one counter until none is left; the calling thread works too. Between
-//! rounds the helpers look for the next one for some microseconds, since it usually follows at once, and then
-//! sleep. The caller waits only for helpers that entered the round: one that the system keeps from running until all
-//! items are taken is not missed.
+//! A round hands out item numbers from one counter until none is left; the calling thread works, too.
+//! Between rounds, the helpers spin for about a millisecond, since the next round usually follows soon,
+//! and then sleep. The caller waits only for helpers that entered the round, and not for one that the
+//! system has not scheduled yet.
 
 use std::marker::PhantomData;
 use std::num::NonZero;
@@ -11,45 +11,46 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{JoinHandle, Thread};
 
-/// The spins of a helper before it sleeps: about a millisecond.
+/// Number of spins of a helper before it sleeps: about a millisecond.
 const SPINS_BEFORE_SLEEP: u32 = 20_000;
-/// The spins of the caller before it yields to other programs.
+/// Number of spins of the caller before it yields to other programs.
 const SPINS_BEFORE_YIELD: u32 = 2_000;
-/// More threads than this do not help a model that waits for memory.
+/// Maximum number of threads. More do not help a model that waits for memory.
 const MAX_THREADS: usize = 64;
 
-/// One round's work: called with an item and the number of the thread.
+/// Work of one round: called with an item and the number of the thread.
 type Work<'a> = dyn Fn(usize, usize) + Sync + 'a;
-/// The same, as helpers see it: they use it only while its round has not ended.
+/// Work with its lifetime erased. Helpers use it only while its round has not ended.
 type AnyWork = &'static Work<'static>;
 
-/// The helpers that are in the current round: the low bits of [`Shared::round`].
+/// Bits of [`Shared::round`] that count the helpers in the current round.
 const INSIDE: u64 = 0xffff;
-/// The bit that lets helpers enter the round.
+/// Bit that lets helpers enter the round.
 const OPEN: u64 = INSIDE + 1;
-/// The increment of the next round.
+/// Increment for the next round.
 const ROUND: u64 = OPEN << 1;
 
 struct Shared {
-    /// The round's number, whether it is open, and how many helpers are in it. A new number is the signal to begin.
+    /// Number of the round, open bit, and number of helpers in it. A new number is the signal to begin.
     round: AtomicU64,
     next: AtomicUsize,
     items: AtomicUsize,
-    /// The current round's work; it lives while the round is open or helpers are in it.
+    /// Work of the current round. It lives while the round is open or has helpers.
     work: AtomicPtr<AnyWork>,
     panicked: AtomicBool,
     closing: AtomicBool,
     asleep: Vec<AtomicBool>,
 }
 
-/// The threads.
+/// Threads that share the work of a round.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
     helpers: Vec<(Thread, Option<JoinHandle<()>>)>,
 }
 
 impl Pool {
-    /// A pool of `threads` threads with the caller's, or as many as there are free cores.
+    /// Starts a pool of `threads` threads, including the caller's. By default, one for each available
+    /// core.
     pub(crate) fn new(threads: Option<usize>) -> Self {
         let free = || std::thread::available_parallelism().map_or(1, NonZero::get);
         let threads = threads.unwrap_or_else(free).clamp(1, MAX_THREADS);
@@ -62,12 +63,12 @@ impl Pool {
             closing: AtomicBool::new(false),
             asleep: (1..threads).map(|_| AtomicBool::new(false)).collect(),
         });
-        // Threads are numbered without gaps: where the system gives no more, there are fewer.
+        // Threads are numbered without gaps: if the system refuses one, the pool is smaller.
         let helpers = (1..threads).map_while(|number| helper(&shared, number)).collect();
         Self { shared, helpers }
     }
 
-    /// Returns the number of threads, the caller's included.
+    /// Returns the number of threads, including the caller's.
     pub(crate) fn threads(&self) -> usize {
         self.helpers.len() + 1
     }
@@ -113,7 +114,7 @@ impl Drop for Pool {
     }
 }
 
-/// Ends the round and waits for the helpers that are in it, also when the caller's own share panics.
+/// Ends the round, and waits for the helpers in it, even if the caller's own work panics.
 struct RoundGuard<'a> {
     shared: &'a Shared,
 }
@@ -145,7 +146,7 @@ impl Shared {
         }
     }
 
-    /// Waits for a round after `seen` and enters it; `None` when the pool closes.
+    /// Waits for a round after `seen`, and enters it. Returns none when the pool closes.
     fn enter(&self, seen: u64, number: usize) -> Option<u64> {
         let mut spins = 0;
         loop {
@@ -170,7 +171,7 @@ impl Shared {
         }
     }
 
-    /// Sleeps until woken, unless a round that was not seen has begun. One that has ended since is none to wake for.
+    /// Sleeps until woken, unless a new round is open. A round that has already ended needs no helper.
     fn sleep(&self, seen: u64, number: usize) {
         let asleep = &self.asleep[number - 1];
         asleep.store(true, Ordering::SeqCst);
@@ -186,8 +187,8 @@ impl Shared {
         let mut seen = 0;
         while let Some(round) = self.enter(seen, number) {
             seen = round;
-            // SAFETY: `begin` stored it before it opened the round, and the caller's `RoundGuard` keeps it alive until
-            // this helper has left the round.
+            // SAFETY: `begin` stored it before it opened the round, and the caller's `RoundGuard` keeps
+            // it alive until this helper has left the round.
             let work = unsafe { *self.work.load(Ordering::Relaxed) };
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 self.take_items(work, number);
@@ -209,14 +210,14 @@ fn helper(shared: &Arc<Shared>, number: usize) -> Option<(Thread, Option<JoinHan
     Some((handle.thread().clone(), Some(handle)))
 }
 
-/// A slice that several threads write, each its own parts.
+/// Slice that several threads write, each its own parts.
 pub(crate) struct SharedMut<'a, T> {
     start: *mut T,
     len: usize,
     slice: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: `part` is the only access, and its callers give each thread parts of its own.
+// SAFETY: `part` is the only access, and its callers give each thread its own parts.
 unsafe impl<T: Send> Send for SharedMut<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for SharedMut<'_, T> {}
@@ -227,10 +228,10 @@ impl<'a, T> SharedMut<'a, T> {
         Self { start: slice.as_mut_ptr(), len: slice.len(), slice: PhantomData }
     }
 
-    /// `len` items from `start` on.
+    /// Returns `len` items from `start` on.
     ///
     /// # Safety
-    /// No two parts that overlap may be held at the same time, by any thread.
+    /// No two overlapping parts may be held at the same time, by any thread.
     #[expect(clippy::mut_from_ref, reason = "parts of different threads do not overlap")]
     pub(crate) unsafe fn part(&self, start: usize, len: usize) -> &mut [T] {
         assert!(start <= self.len && len <= self.len - start, "a part outside of its slice");
@@ -244,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_item_is_done_once_in_every_round() {
+    fn every_item_runs_once_per_round() {
         let mut pool = Pool::new(Some(4));
         for round in 0..2000 {
             let items = round % 37;
@@ -258,11 +259,11 @@ mod tests {
     }
 
     #[test]
-    fn after_a_panic_the_pool_works_on() {
+    fn the_pool_works_after_a_panic() {
         let mut pool = Pool::new(Some(3));
         for _ in 0..20 {
             let run = std::panic::AssertUnwindSafe(|| pool.run(64, &|_, thread| assert!(thread == 0)));
-            // Helpers panic whenever they get an item at all.
+            // Helpers panic if they get an item at all.
             let _ = std::panic::catch_unwind(run);
             let done = AtomicUsize::new(0);
             pool.run(64, &|_, _| {
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_that_never_comes_is_not_waited_for() {
+    fn an_absent_helper_is_not_waited_for() {
         let mut pool = Pool::new(Some(1));
         pool.helpers.push((std::thread::current(), None));
         let done = AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! The integer kernels in plain Rust. They define what the others must give, bit by bit.
+//! Integer kernels in plain Rust. They define the results of the others, bit by bit.
 
 #![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
 
@@ -6,7 +6,7 @@ use super::activations::SUPER_SUMS;
 use super::multiply::{STRIP, SmallChunk, SuperChunk};
 use super::panel::{Panel, ROWS};
 
-/// Four products of unsigned and signed bytes.
+/// Returns the sum of four products of unsigned and signed bytes.
 fn dot4(weights: u32, quants: &[i8]) -> i32 {
     let weights = weights.to_le_bytes();
     weights.iter().zip(quants).map(|(weight, quant)| i32::from(*weight) * i32::from(*quant)).sum()

@@ -1,21 +1,21 @@
-//! One token times rows of any quantized format, straight from the file's blocks.
+//! One token times rows of any quantized format, directly from the file's blocks.
 //!
-//! Writing an answer is this for the formats that have no kernel of their own: each row's block is unpacked into the
-//! nearest cache and multiplied there. The order of the float operations is that of the panels' kernels, so the results are
-//! the same bits.
+//! Used for formats without a special kernel: each block of a row is unpacked into the L1 cache and
+//! multiplied there. The float operations have the same order as in the kernels for panels, so the
+//! results are bit-identical.
 
 use super::activations::{QuantizedRow, SUPER_SUMS};
 use super::block::{BlockType, Family, SMALL, SUPER};
 use super::lanes::{Kernel, Lanes};
 use super::unpack::{COLUMNS, SMALLS, UnpackedRow};
 
-/// Rows of one format, one after the other, and the token they are multiplied with.
+/// Consecutive rows of one format, and the token that they are multiplied with.
 pub(super) struct Rows<'a> {
     pub(super) kind: BlockType,
     pub(super) rows: &'a [u8],
     pub(super) row_bytes: usize,
     pub(super) token: QuantizedRow<'a>,
-    /// A product for each row.
+    /// Product of each row.
     pub(super) out: &'a mut [f32],
 }
 

@@ -1,13 +1,13 @@
-//! Products of small float matrices, in register tiles. Attention is made of them.
+//! Products of small float matrices, in register tiles. Attention consists of them.
 //!
-//! Every element is one chain of fused multiply-adds in the order of the depth, whatever the tile it falls in.
+//! Every element is one chain of fused multiply-adds in the order of the depth, in whichever tile it is.
 
 #![expect(clippy::needless_range_loop, reason = "registers are numbered, several arrays at a time")]
 
 use super::instructions::Instructions;
 use super::lanes::{Kernel, Lanes, WIDTH, dispatch};
 
-/// Rows of the left matrix: row `i` begins at `start + i * stride`.
+/// Left matrix: row `i` begins at `start + i * stride`.
 #[derive(Clone, Copy)]
 pub(crate) struct Left<'a> {
     pub(crate) values: &'a [f32],
@@ -15,7 +15,7 @@ pub(crate) struct Left<'a> {
     pub(crate) stride: usize,
 }
 
-/// The matrix that the product is added to: row `i` begins at `i * stride`.
+/// Matrix that the product is added to: row `i` begins at `i * stride`.
 pub(crate) struct Out<'a> {
     pub(crate) values: &'a mut [f32],
     pub(crate) stride: usize,
@@ -29,17 +29,17 @@ pub(crate) struct Product<'a> {
     pub(crate) out: Out<'a>,
     pub(crate) rows: usize,
     pub(crate) depth: usize,
-    /// A multiple of 16.
+    /// Number of columns, a multiple of 16.
     pub(crate) width: usize,
 }
 
 impl Product<'_> {
-    /// Computes it.
+    /// Computes the product, and adds it to `out`.
     pub(crate) fn add(self, level: Instructions) {
         if self.rows == 0 || self.depth == 0 || self.width == 0 {
             return;
         }
-        // The tiles below read and write without looking: all bounds are checked here.
+        // The tiles below check no bounds, so all are checked here.
         assert!(self.width.is_multiple_of(WIDTH) && self.right.len() >= self.depth * self.width);
         assert!(self.left.values.len() >= self.left.start + (self.rows - 1) * self.left.stride + self.depth);
         assert!(self.out.values.len() >= (self.rows - 1) * self.out.stride + self.width);
@@ -66,7 +66,7 @@ impl Kernel for Product<'_> {
 }
 
 impl Product<'_> {
-    /// All rows of `V` registers of columns.
+    /// Computes all rows of `V` registers of columns.
     #[inline(always)]
     fn column<L: Lanes, const V: usize>(&mut self, simd: L::Token, column: usize) {
         let mut row = 0;

@@ -1,17 +1,18 @@
-//! 256 columns of one row, unpacked: a byte for each weight, and the scales as the kernels want them.
+//! [`UnpackedRow`]: 256 columns of one row, with a byte for each weight, and the scales in the form for
+//! the kernels.
 //!
-//! Every quantized weight becomes an unsigned byte. What is to be subtracted from it (the format's offset) is, for the
-//! k-quants, part of the factors for the activations' sums, so that it need not be subtracted from each. Embeddings and
-//! small vectors become numbers ([`dequantize`]); all else is multiplied as it is unpacked.
+//! Every quantized weight becomes an unsigned byte. For the k-quants, the offset of the format is a part
+//! of the factors for the sums of the activations, so that it need not be subtracted from each weight.
+//! Only embeddings and small vectors become floats ([`dequantize`]).
 
 use super::block::{BlockType, Family, SMALL, SUPER, bf16_to_f32, f16_to_f32};
 
-/// Columns that are unpacked together.
+/// Number of columns that are unpacked together.
 pub(crate) const COLUMNS: usize = SUPER;
-/// Blocks of 32 in them.
+/// Number of blocks of 32 in those columns.
 pub(crate) const SMALLS: usize = COLUMNS / SMALL;
 
-/// See the module's text.
+/// Weights and scales of 256 columns.
 #[repr(C, align(64))]
 #[derive(Clone)]
 pub(crate) struct UnpackedRow {
@@ -19,23 +20,23 @@ pub(crate) struct UnpackedRow {
     pub(crate) scales: Scales,
 }
 
-/// The factors of the weights.
+/// Factors of the weights.
 #[derive(Clone)]
 pub(crate) struct Scales {
-    /// Whole factors of the groups of a k-quant.
+    /// Integer factors of the groups of a k-quant.
     pub(crate) groups: [i16; 16],
     /// Factors for the sums of the groups' activations.
     pub(crate) mins: [i16; 16],
-    /// Scale of each block of 32; the k-quants use the first only.
+    /// Scale of each block of 32. The k-quants use only the first.
     pub(crate) scale: [f32; SMALLS],
-    /// Scale of what is added or subtracted, likewise.
+    /// Scale of the minimum of each block. The k-quants use only the first.
     pub(crate) min: [f32; SMALLS],
 }
 
 impl UnpackedRow {
     pub(crate) const EMPTY: Self = Self { weights: [0; COLUMNS], scales: Scales::EMPTY };
 
-    /// Takes the stored blocks of at most 256 columns, whole blocks of a quantized format.
+    /// Unpacks the stored blocks of at most 256 columns: whole blocks of a quantized format.
     #[inline(always)]
     pub(crate) fn take(&mut self, kind: BlockType, blocks: &[u8]) {
         self.scales.take(kind, blocks);
@@ -67,7 +68,7 @@ impl UnpackedRow {
         }
     }
 
-    /// The numbers that the weights stand for.
+    /// Writes the weights as floats.
     fn write_numbers(&self, kind: BlockType, out: &mut [f32]) {
         let own = &self.scales;
         for (at, (out, weight)) in out.iter_mut().zip(&self.weights).enumerate() {
@@ -83,7 +84,7 @@ impl UnpackedRow {
     }
 }
 
-/// Turns stored blocks into numbers.
+/// Converts stored blocks to floats.
 pub(crate) fn dequantize(kind: BlockType, bytes: &[u8], out: &mut [f32]) {
     let values = bytes.chunks_exact(kind.block_bytes()).zip(out.iter_mut());
     match kind {
@@ -100,7 +101,7 @@ pub(crate) fn dequantize(kind: BlockType, bytes: &[u8], out: &mut [f32]) {
     }
 }
 
-/// `N` bytes of a block, from `at` on.
+/// Returns `N` bytes of a block, from `at` on.
 #[inline(always)]
 fn part<const N: usize>(block: &[u8], at: usize) -> &[u8; N] {
     block[at..].first_chunk().unwrap_or(&[0; N])
@@ -110,7 +111,7 @@ impl Scales {
     pub(crate) const EMPTY: Self =
         Self { groups: [0; 16], mins: [0; 16], scale: [0.0; SMALLS], min: [0.0; SMALLS] };
 
-    /// As [`UnpackedRow::take`], the scales alone.
+    /// Reads only the scales, as [`UnpackedRow::take`] does.
     #[inline(always)]
     pub(crate) fn take(&mut self, kind: BlockType, blocks: &[u8]) {
         match kind {
@@ -144,7 +145,7 @@ impl Scales {
         }
     }
 
-    /// Of a format without minimums: what takes their place is the middle of its range.
+    /// Takes the scales of a format without minimums. The middle of its range takes their place.
     #[inline(always)]
     fn take_signed(&mut self, kind: BlockType, scales: [i8; 16], scale: f32) {
         let offset = kind.offset() as i16;
@@ -156,7 +157,7 @@ impl Scales {
     }
 }
 
-/// The values of the `IQ4` formats as bytes that have 128 for zero.
+/// Values of the `IQ4` formats as bytes, with 128 for zero.
 const IQ4_BYTES: [u8; 16] = {
     let mut bytes = [0; 16];
     let mut i = 0;
@@ -167,7 +168,8 @@ const IQ4_BYTES: [u8; 16] = {
     bytes
 };
 
-/// Four runs of 32 bytes, each two groups of 32 weights; `top` gives what is above the four bits of weight `i` of a group.
+/// Unpacks four runs of 32 bytes, each with two groups of 32 weights. `top` returns the bits above the
+/// lower four.
 #[inline(always)]
 fn halves(bytes: &[u8; 128], weights: &mut [u8; COLUMNS], top: impl Fn(usize, usize) -> u8) {
     let pairs = bytes.as_chunks::<32>().0.iter().zip(weights.as_chunks_mut::<64>().0);
@@ -179,7 +181,8 @@ fn halves(bytes: &[u8; 128], weights: &mut [u8; COLUMNS], top: impl Fn(usize, us
     }
 }
 
-/// Two runs of 32 bytes, each four groups of 32 weights; `top` gives what is above the two bits of weight `i` of a group.
+/// Unpacks two runs of 32 bytes, each with four groups of 32 weights. `top` returns the bits above the
+/// lower two.
 #[inline(always)]
 fn quarters(bytes: &[u8; 64], weights: &mut [u8; COLUMNS], top: impl Fn(usize, usize) -> u8) {
     let pairs = bytes.as_chunks::<32>().0.iter().zip(weights.as_chunks_mut::<128>().0);
@@ -225,7 +228,7 @@ fn small(kind: BlockType, block: &[u8], weights: &mut [u8; SMALL]) {
     }
 }
 
-/// The first sixteen of 32 weights are the low halves of the bytes, the others the high halves.
+/// Unpacks 32 weights: the first sixteen are the low halves of the bytes, the others the high halves.
 #[inline(always)]
 fn nibbles(bytes: &[u8; 16], weights: &mut [u8; SMALL], weight: impl Fn(u8, usize) -> u8) {
     for i in 0..16 {
@@ -242,7 +245,7 @@ pub(super) fn half_at(bytes: &[u8], at: usize) -> f32 {
     f16_to_f32(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
 }
 
-/// The eight 6-bit scales and eight 6-bit minimums packed in twelve bytes.
+/// Returns the eight 6-bit scales and eight 6-bit minimums that are packed in twelve bytes.
 pub(super) fn scales_and_mins(packed: &[u8]) -> ([u8; 8], [u8; 8]) {
     let mut scales = [0; 8];
     let mut mins = [0; 8];
@@ -255,7 +258,7 @@ pub(super) fn scales_and_mins(packed: &[u8]) -> ([u8; 8], [u8; 8]) {
     (scales, mins)
 }
 
-/// The sixteen 6-bit scales packed in twelve bytes, which have 32 for zero.
+/// Returns the sixteen 6-bit scales that are packed in twelve bytes, with 32 for zero.
 pub(super) fn q3k_scales(packed: &[u8]) -> [i8; 16] {
     std::array::from_fn(|group| {
         let low = if group < 8 { packed[group] & 0x0f } else { packed[group - 8] >> 4 };
@@ -264,7 +267,7 @@ pub(super) fn q3k_scales(packed: &[u8]) -> [i8; 16] {
     })
 }
 
-/// The eight 6-bit scales, whose low and high bits lie apart, and which have 32 for zero.
+/// Returns the eight 6-bit scales, with 32 for zero. Their low and high bits are stored separately.
 pub(super) fn iq4xs_scales(block: &[u8]) -> [i8; 8] {
     let highs = u16::from_le_bytes([block[2], block[3]]);
     std::array::from_fn(|group| {

@@ -3,12 +3,12 @@
 use super::instructions::Instructions;
 use super::lanes::{Kernel, Lanes, WIDTH, dispatch, exp, sum};
 
-/// Root-mean-square norm of a row, times a weight for each column.
+/// Computes the root-mean-square norm of a row, times a weight for each column.
 pub(crate) fn rms_norm(level: Instructions, row: &[f32], weight: &[f32], epsilon: f32, out: &mut [f32]) {
     dispatch(level, RmsNorm { row, weight, epsilon, out });
 }
 
-/// `gate = silu(gate) * up`.
+/// Computes `gate = silu(gate) * up`.
 pub(crate) fn silu_times(level: Instructions, gate: &mut [f32], up: &[f32]) {
     dispatch(level, SiluTimes { gate, up });
 }
@@ -18,7 +18,7 @@ pub(crate) fn add(row: &mut [f32], other: &[f32]) {
     row.iter_mut().zip(other).for_each(|(a, b)| *a += b);
 }
 
-/// Turns scores into their exponentials relative to the largest, and gives their sum.
+/// Replaces scores by their exponentials relative to the largest, and returns their sum.
 pub(crate) fn exponentials(level: Instructions, scores: &mut [f32]) -> f32 {
     dispatch(level, Exponentials { scores })
 }

@@ -1,29 +1,29 @@
-//! [`ChatFormat`]: turns as tokens, in the format that the model was trained on. What people and tools say is only ever
-//! text: a `<|im_end|>` in a file does not end a turn.
+//! [`ChatFormat`]: turns as tokens, in the format that the model was trained on. The words of users and
+//! tools never become special tokens: a `<|im_end|>` in a file does not end a turn.
 
 use crate::{ModelFacts, Tokenizer};
 
-/// The speaker of a turn.
+/// Speaker of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
-    /// The instructions before the conversation.
+    /// Instructions before the conversation.
     System,
-    /// The user, and the tools.
+    /// The user, and the results of tools.
     User,
     /// The model.
     Model,
 }
 
-/// The text of one speaker until another speaks.
+/// Text of one speaker until another speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// Its speaker.
+    /// Speaker of the turn.
     pub speaker: Speaker,
-    /// Its text.
+    /// Text of the turn.
     pub text: String,
 }
 
-/// The form of turns that a model was trained on.
+/// Format of turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChatFormat {
     /// `<|im_start|>user … <|im_end|>`: Qwen, SmolLM2, Hermes.
@@ -31,39 +31,40 @@ pub(super) enum ChatFormat {
         begin: Option<u32>,
         start: u32,
         end: u32,
-        /// Qwen3 thinks unless it is shown that it has.
+        /// True for Qwen3, which skips thinking if the prompt contains an empty thought.
         has_thought: bool,
     },
     /// `<|start_header_id|>user<|end_header_id|> … <|eot_id|>`: Llama 3.
     Headers { begin: Option<u32>, start: u32, end: u32, over: u32 },
     /// `<|user|> … </s>`: Zephyr, TinyLlama. The names of speakers are plain text.
     Zephyr { begin: Option<u32>, over: u32 },
-    /// `[INST] … [/INST]`: Llama 2, Mistral and their kin.
+    /// `[INST] … [/INST]`: Llama 2, Mistral and related models.
     Inst { begin: Option<u32>, over: Option<u32>, placement: SystemPlacement },
 }
 
-/// The place of the system's words in `[INST]` formats, where they are part of the first question.
+/// Place of the system message in `[INST]` formats, which have no turn for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SystemPlacement {
-    /// Between `<<SYS>>` and `<</SYS>>`, and every question begins the text anew: Llama 2.
+    /// Between `<<SYS>>` and `<</SYS>>` in the first question. Each question starts with the begin token.
+    /// Llama 2.
     Fenced,
-    /// Before the question: Mistral.
+    /// Before the first question: Mistral.
     Plain,
 }
 
-/// The signs that tell one format from another.
+/// Facts by which a format is detected.
 struct FormatHints<'a> {
-    /// The file's Jinja template. It is not run: its marks are looked for.
+    /// Jinja template of the file. It is only searched for marks, not run.
     template: Option<&'a str>,
     special: &'a dyn Fn(&str) -> Option<u32>,
     begin: Option<u32>,
-    /// The family thinks before it answers.
+    /// True if models of the family think before they answer.
     thinks: bool,
 }
 
 impl ChatFormat {
-    /// By the marks in the file's template, as far as the vocabulary has their tokens; without a template, or with one
-    /// that is not known, by the vocabulary alone.
+    /// Detects the format by the marks in the file's template, if the vocabulary has their tokens. Falls
+    /// back to the vocabulary alone.
     pub(super) fn detect(tokenizer: &Tokenizer, facts: &ModelFacts) -> Self {
         let special = |name: &str| tokenizer.special(name);
         FormatHints {
@@ -75,7 +76,7 @@ impl ChatFormat {
         .format()
     }
 
-    /// The conversation up to where the model answers.
+    /// Returns the tokens of the conversation, up to the point where the model answers.
     pub(super) fn tokens(&self, tokenizer: &Tokenizer, turns: &[Turn]) -> Vec<u32> {
         let mut writer = TokenWriter::new(tokenizer);
         match self {
@@ -163,11 +164,11 @@ impl FormatHints<'_> {
     }
 }
 
-/// The empty thought that keeps Qwen3 from thinking.
+/// Empty thought that keeps Qwen3 from thinking.
 const NO_THOUGHT: &str = "<think>\n\n</think>\n\n";
 
-/// Tokens as they are put down. Each text is taken by itself, so that what stands before and after it does not change its
-/// tokens; but whether it follows a mark or continues another text does, in some vocabularies.
+/// Collects tokens. Each text is encoded separately, so that neighbouring texts do not change its tokens.
+/// In some vocabularies, it matters whether a text follows a mark or another text.
 struct TokenWriter<'a> {
     tokenizer: &'a Tokenizer,
     tokens: Vec<u32>,
@@ -208,7 +209,7 @@ impl<'a> TokenWriter<'a> {
         self
     }
 
-    /// A question between marks that are special tokens in some vocabularies and plain text in others.
+    /// Writes a question. Its marks are special tokens in some vocabularies, and plain text in others.
     fn question(&mut self, said: &str) {
         match (self.tokenizer.special("[INST]"), self.tokenizer.special("[/INST]")) {
             (Some(start), Some(end)) => self.special(start).text(said).special(end),
@@ -216,7 +217,7 @@ impl<'a> TokenWriter<'a> {
         };
     }
 
-    /// The marks of a thought are special tokens where the vocabulary has them.
+    /// Writes an empty thought. Its marks are special tokens if the vocabulary has them.
     fn thought(&mut self) {
         match (self.tokenizer.special("<think>"), self.tokenizer.special("</think>")) {
             (Some(start), Some(end)) => {
@@ -228,7 +229,7 @@ impl<'a> TokenWriter<'a> {
         }
     }
 
-    /// The system's words are part of the first question.
+    /// Writes turns in an `[INST]` format. The system message becomes a part of the first question.
     fn inst(&mut self, turns: &[Turn], begin: Option<u32>, over: Option<u32>, placement: SystemPlacement) {
         let mut system = String::new();
         for turn in turns {
@@ -267,7 +268,7 @@ mod tests {
     const LLAMA3: [&str; 4] = ["<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"];
 
     #[test]
-    fn the_template_decides_where_a_vocabulary_has_several_marks() {
+    fn the_template_decides_if_the_vocabulary_fits_several_formats() {
         let both = [LLAMA3.as_slice(), &CHAT_ML].concat();
         let chat_ml = ChatFormat::ChatMl { begin: Some(0), start: 4, end: 5, has_thought: false };
         let headers = ChatFormat::Headers { begin: Some(0), start: 1, end: 2, over: 3 };
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn older_formats_are_told_apart_by_their_templates() {
+    fn older_formats_are_detected_by_their_templates() {
         let old = ["<unk>", "<s>", "</s>"];
         let inst = |placement| ChatFormat::Inst { begin: Some(1), over: Some(2), placement };
         let zephyr = ChatFormat::Zephyr { begin: Some(1), over: 2 };
@@ -286,7 +287,7 @@ mod tests {
         assert_eq!(format(Some("[INST] <<SYS>>"), &old, Some(1)), inst(SystemPlacement::Fenced));
         assert_eq!(format(Some("[INST] {{ message }} [/INST]"), &old, Some(1)), inst(SystemPlacement::Plain));
         assert_eq!(format(None, &old, None), inst(SystemPlacement::Fenced));
-        // Its marks are in the template but not in the vocabulary.
+        // The marks are in the template but not in the vocabulary.
         assert_eq!(format(Some("<|im_start|>"), &old, None), inst(SystemPlacement::Plain));
     }
 }

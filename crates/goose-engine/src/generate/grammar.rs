@@ -1,5 +1,5 @@
-//! [`Grammar`]: what may be written next, so that the whole has the required form; [`Vocabulary`]: a model's tokens as a tree of
-//! bytes, in which a grammar looks for those that may come next.
+//! [`Grammar`]: restricts an answer to a form. [`Vocabulary`]: the model's tokens as a trie, in which a
+//! grammar finds the tokens that may come next.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use thiserror::Error;
 
 use crate::{EngineError, Model};
 
-/// Why no text came.
+/// Failure to write an answer.
 #[derive(Debug, Error)]
 pub enum GenerateError {
-    /// The engine could not go on.
+    /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The grammar cannot be used, or the text does not follow it.
-    #[error("the form of the answer cannot be kept: {0}")]
+    #[error("the answer cannot be restricted to its form: {0}")]
     Grammar(String),
-    /// The file's template cannot be used.
-    #[error("the model's own chat template cannot be used: {0}")]
+    /// The template of the model's file cannot be used.
+    #[error("the chat template of the model cannot be used: {0}")]
     Template(String),
 }
 
@@ -32,11 +32,11 @@ impl GenerateError {
     }
 }
 
-/// The largest grammar that is accepted: schemas of tools come from anywhere.
+/// Maximum size of a grammar. The schemas of tools are untrusted.
 const MAX_GRAMMAR_SYMBOLS: usize = 100_000;
 
-/// The tokens of one model, ready for grammars. Building it looks at every token, so it is done once per model and only
-/// where a grammar is used.
+/// Tokens of one model, prepared for grammars. This visits every token, so it is done once per model, and
+/// only if a grammar is used.
 pub(super) struct Vocabulary {
     factory: ParserFactory,
 }
@@ -46,7 +46,7 @@ impl Vocabulary {
         let trie = trie(model);
         let tokens: TokEnv = Arc::new(Tokens { model: Arc::clone(model), trie });
         let capabilities = InferenceCapabilities { ff_tokens: true, ..InferenceCapabilities::default() };
-        // No slices: they make the mask of all tokens cheap, and here single tokens are looked at before that is needed.
+        // No slices: they make the mask of all tokens cheaper, but `narrow` rarely needs that mask.
         let mut factory =
             ParserFactory::new(&tokens, capabilities, &[]).map_err(|error| GenerateError::grammar(&error))?;
         factory.quiet();
@@ -58,7 +58,7 @@ impl Vocabulary {
     }
 }
 
-/// The model's tokenizer, as the library asks for it.
+/// Tokenizer of the model, for the grammar library.
 struct Tokens {
     model: Arc<Model>,
     trie: TokTrie,
@@ -70,7 +70,7 @@ impl TokenizerEnv for Tokens {
     }
 
     fn tokenize_bytes(&self, bytes: &[u8]) -> Vec<TokenId> {
-        // What a grammar forces goes on from what was written before it.
+        // Forced text continues the text before it.
         let tokenizer = self.model.tokenizer();
         self.trie.tokenize_with_greedy_fallback(bytes, |text| tokenizer.encode_continuation(text))
     }
@@ -90,23 +90,24 @@ fn trie(model: &Model) -> TokTrie {
     if ends.is_empty() { trie } else { trie.with_eos_tokens(ends) }
 }
 
-/// The library tells special tokens from text by their first byte, which no text has.
+/// Returns the name of a special token behind the byte by which the library recognizes one. No text has
+/// it.
 fn marked(name: &[u8]) -> Vec<u8> {
     let mut marked = vec![TokTrie::SPECIAL_TOKEN_MARKER];
     marked.extend_from_slice(name);
     marked
 }
 
-/// The number of likely tokens that are tried one by one before the mask of all tokens is made.
+/// Number of likely tokens that are tried one by one before the mask of all tokens is computed.
 const TRIES: usize = 24;
 
-/// One document that is being written.
+/// State of a document that is being written.
 pub(super) struct Grammar {
     matcher: Matcher,
 }
 
 impl Grammar {
-    /// A text of a grammar in the notation of Lark.
+    /// Starts a document. The grammar is in Lark notation.
     pub(super) fn new(vocabulary: &Vocabulary, grammar: String) -> Result<Self, GenerateError> {
         let grammar = TopLevelGrammar::from_lark(grammar);
         let parser =
@@ -118,25 +119,26 @@ impl Grammar {
         }
     }
 
-    /// Returns whether the document is complete.
+    /// Returns true if the document is complete.
     pub(super) fn is_complete(&self) -> bool {
         self.matcher.is_stopped()
     }
 
-    /// The tokens that come next whatever the model thinks, taken as written.
+    /// Returns the tokens that the grammar forces next, and accepts them.
     pub(super) fn forced(&mut self) -> Result<Vec<u32>, GenerateError> {
         let tokens = self.matcher.compute_ff_tokens();
         self.take(&tokens)?;
         Ok(tokens)
     }
 
-    /// Takes tokens as written.
+    /// Accepts tokens as the next part of the document.
     pub(super) fn take(&mut self, tokens: &[u32]) -> Result<(), GenerateError> {
         self.matcher.consume_tokens(tokens).map_err(|error| GenerateError::grammar(&error))
     }
 
-    /// Leaves in `logits` only what may come next, as far as `wanted` of the likeliest need it. The likeliest token is
-    /// nearly always one that may come, so looking at a few costs next to nothing where the mask of all would cost more.
+    /// Removes forbidden tokens from `logits`, as far as the choice among the `wanted` likeliest needs
+    /// it. The likeliest token is nearly always allowed, and checking a few tokens is much cheaper than
+    /// computing the mask of all.
     pub(super) fn narrow(&mut self, logits: &mut [f32], wanted: usize) -> Result<(), GenerateError> {
         for _ in 0..TRIES {
             let Some(best) = likeliest(logits) else { break };
@@ -169,7 +171,7 @@ impl Grammar {
     }
 }
 
-/// The token with the highest logit that is a number; none if nothing is left.
+/// Returns the token with the highest logit. Ignores NaN; none if all are excluded.
 pub(super) fn likeliest(logits: &[f32]) -> Option<u32> {
     let mut best: Option<(usize, f32)> = None;
     for (token, &logit) in logits.iter().enumerate() {

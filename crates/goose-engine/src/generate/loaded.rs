@@ -1,5 +1,5 @@
-//! [`LoadedModel`]: a model in memory with the conversation it has read. What was computed is reused from question to
-//! question and, through the state cache, from run to run.
+//! [`LoadedModel`]: a model in memory with the conversation that it has read. Computed states are reused
+//! from question to question and, through the state cache, from run to run.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -15,70 +15,70 @@ use super::{
 };
 use crate::{EngineError, Model, ModelOptions, Sequence};
 
-/// The tokens that a saved state must have beyond those in memory to be worth loading.
+/// Minimum number of additional tokens that make a saved state worth loading.
 pub(super) const WORTH_LOADING: usize = 32;
 
-/// The number of tokens after which progress is reported.
+/// Number of tokens between two progress reports.
 pub(super) const PROGRESS_TOKENS: usize = 128;
 
-/// The options of [`LoadedModel::open`].
+/// Options of [`LoadedModel::open`].
 #[derive(Debug, Clone)]
 pub struct LoadOptions {
-    /// The GGUF file.
+    /// Path of the GGUF file.
     pub file: PathBuf,
-    /// The number of compute threads; all free cores if not given.
+    /// Number of compute threads. By default, one for each available core.
     pub threads: Option<usize>,
-    /// The most tokens that a conversation may have.
+    /// Maximum number of tokens of a conversation.
     pub context: usize,
-    /// The folder for computed states; without one they are not kept between runs.
+    /// Folder for computed states. Without one, they are not saved.
     pub cache: Option<PathBuf>,
 }
 
-/// The conversation before the answer.
+/// Conversation before the answer.
 #[derive(Debug, Clone)]
 pub enum Text {
-    /// Turns in the format of the model's family. What was computed for the first ones, with which every such prompt begins, is
-    /// kept between runs.
+    /// Turns in the format of the model's family, and the number of leading turns that all prompts of
+    /// this kind share. The computed state of those turns is saved for other runs.
     Turns(Vec<Turn>, usize),
-    /// Messages and tools as in the API of chat completions, for the file's own template.
+    /// Messages and tools in the form of the chat completions API, for the file's template.
     Messages(Vec<Value>, Vec<Value>),
 }
 
-/// A prompt, and how it is to be continued.
+/// Prompt, and how to continue it.
 #[derive(Debug, Clone)]
 pub struct Prompt {
-    /// True for a prompt that leaves the current conversation as it is.
+    /// True for a prompt that does not change the current conversation.
     pub is_detached: bool,
-    /// The text to continue.
+    /// Text to continue.
     pub text: Text,
-    /// The grammar of the answer, in the notation of Lark; none for free text.
+    /// Grammar of the answer, in Lark notation; none for free text.
     pub grammar: Option<String>,
-    /// A text whose first token is made likelier as the beginning of the answer, by so much in its logit.
+    /// Preferred beginning of the answer, and the bonus on the logit of its first token.
     pub favoured: Option<(&'static str, f32)>,
-    /// The choice among likely tokens.
+    /// Choice among likely tokens.
     pub sampling: Sampling,
-    /// The most tokens that the answer may have.
+    /// Maximum number of tokens of the answer.
     pub max_tokens: usize,
 }
 
-/// The receiver of an answer.
+/// Receiver of an answer.
 pub trait Listener {
-    /// Returns whether the answer is not wanted any more. Asked before each token.
+    /// Returns true to stop. Called between the steps of each layer.
     fn is_cancelled(&self) -> bool;
 
-    /// So many of all tokens of the prompt are read.
+    /// Reports that `_read` of `_all` tokens of the prompt are computed.
     fn progress(&self, _read: usize, _all: usize) {}
 
-    /// More text, in whole characters.
+    /// Takes the next text, in whole characters.
     fn text(&mut self, text: &str);
 }
 
-/// A model in memory and its current conversation.
+/// Model in memory, and its current conversation.
 pub struct LoadedModel {
     model: Arc<Model>,
     format: ChatFormat,
     sequence: Sequence,
-    /// The prompt that was last read apart from the conversation.
+    /// Last prompt outside of the conversation.
     detached: Sequence,
     vocabulary: Option<Vocabulary>,
     cache: Option<StateCache>,
@@ -107,7 +107,7 @@ impl LoadedModel {
         })
     }
 
-    /// Returns how many tokens fit.
+    /// Returns the maximum number of tokens of a conversation.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -117,12 +117,12 @@ impl LoadedModel {
         self.format.tokens(self.model.tokenizer(), turns)
     }
 
-    /// Returns whether the turns fit with so many tokens for the answer.
+    /// Returns true if the turns fit, with `answer` tokens for the answer.
     pub fn fits(&self, turns: &[Turn], answer: usize) -> bool {
         self.tokens(turns).len() + answer <= self.capacity
     }
 
-    /// Prepares the vocabulary for grammars. Done at the first use otherwise.
+    /// Prepares the vocabulary for grammars, which otherwise happens at the first use.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl LoadedModel {
         Ok(())
     }
 
-    /// Answers.
+    /// Writes an answer.
     ///
     /// # Errors
     ///
@@ -185,8 +185,8 @@ impl LoadedModel {
         Ok(Generation { end, input: tokens.len(), cached, output })
     }
 
-    /// Recalls what is known of the conversation, from memory or from the cache, and reads the opening, which is kept for
-    /// other runs. Returns how many tokens were known, and how many are read.
+    /// Reuses the longest known prefix of the conversation, then computes the rest of the opening and
+    /// saves its state. Returns the number of reused tokens, and of computed and reused tokens together.
     fn read_opening(
         &mut self,
         opening: &[u32],
@@ -194,25 +194,25 @@ impl LoadedModel {
         listener: &mut dyn Listener,
     ) -> Result<(usize, usize), EngineError> {
         let known = self.recall(tokens);
-        let base = common_prefix(opening, tokens);
-        let Some(cache) = self.cache.as_ref().filter(|_| base > known + WORTH_LOADING) else {
+        let shared = common_prefix(opening, tokens);
+        let Some(cache) = self.cache.as_ref().filter(|_| shared > known + WORTH_LOADING) else {
             return Ok((known, known));
         };
-        for at in (known..base).step_by(PROGRESS_TOKENS) {
+        for at in (known..shared).step_by(PROGRESS_TOKENS) {
             listener.progress(at, tokens.len());
-            self.sequence.feed(&tokens[at..base.min(at + PROGRESS_TOKENS)], &|| listener.is_cancelled())?;
+            self.sequence.feed(&tokens[at..shared.min(at + PROGRESS_TOKENS)], &|| listener.is_cancelled())?;
         }
-        cache.keep_base(&self.sequence);
-        Ok((known, base))
+        cache.keep_opening(&self.sequence);
+        Ok((known, shared))
     }
 
-    /// Recalls what is known of the conversation, and returns how many of its tokens that are. The last is always read
-    /// anew, for the answer comes out of it.
+    /// Reuses the longest known prefix of the conversation, from memory or from the cache, and returns
+    /// its length. The last token is always computed again, because its logits start the answer.
     fn recall(&mut self, tokens: &[u32]) -> usize {
-        let in_mind = common_prefix(self.sequence.tokens(), tokens);
+        let in_memory = common_prefix(self.sequence.tokens(), tokens);
         let cache = self.cache.as_ref();
         let better =
-            cache.and_then(|cache| cache.best(&self.model, tokens, in_mind + WORTH_LOADING, self.capacity));
+            cache.and_then(|cache| cache.best(&self.model, tokens, in_memory + WORTH_LOADING, self.capacity));
         if let Some(better) = better {
             self.sequence = better;
         }
@@ -221,7 +221,7 @@ impl LoadedModel {
         known
     }
 
-    /// Keeps the conversation for another run.
+    /// Saves the state of the conversation for other runs.
     pub fn remember(&self, conversation: &str) {
         if let Some(cache) = &self.cache {
             cache.keep(conversation, &self.sequence);

@@ -1,16 +1,16 @@
-//! From what a model computes to text: choosing tokens, within a grammar, with an end.
+//! Generation: chooses tokens one by one, within a grammar, until the answer ends.
 //!
 //! ```text
-//! loaded.rs       a model in memory and its conversation: the entrance
+//! loaded.rs       a model in memory and its conversation: the entry point
 //! chat.rs         turns as tokens, in the model's chat format
-//! template.rs     messages and tools as tokens, by the file's own template
+//! template.rs     messages and tools as tokens, by the file's template
 //! state_cache.rs  computed states on disk
-//! grammar.rs      what may be written next
-//! sample.rs       which of the likely tokens it is
-//! run.rs          the loop: feed, choose, hand out, until the end or a repetition
+//! grammar.rs      the tokens that a grammar allows next
+//! sample.rs       the choice among likely tokens
+//! run.rs          the loop: feed, choose, emit, until the end or a repetition
 //! ```
 //!
-//! Nothing here is asynchronous; callers have a thread to spare.
+//! Nothing here is asynchronous. Callers use a blocking thread.
 
 mod chat;
 mod grammar;

@@ -1,4 +1,5 @@
-//! [`Generator`]: the loop of one answer: feed what is new, choose a token, hand out its bytes, until the end.
+//! [`Generator`]: the loop of one answer. Feeds new tokens, chooses the next one, emits its bytes, until
+//! the end.
 
 use super::{
     grammar::{GenerateError, Grammar},
@@ -7,53 +8,53 @@ use super::{
 };
 use crate::{EngineError, Model, Sequence};
 
-/// Why an answer ended.
+/// Reason for the end of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
-    /// It is complete.
+    /// The answer is complete.
     Complete,
-    /// It may not get longer.
+    /// The maximum number of tokens is reached.
     TokenLimit,
-    /// It only repeated itself.
+    /// The answer repeats itself.
     Repetition,
-    /// It was cancelled.
+    /// The listener cancelled the answer.
     Cancelled,
 }
 
-/// The outcome of an answer.
+/// Outcome of an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Generation {
-    /// Why it ended.
+    /// Reason for the end.
     pub end: EndReason,
-    /// The number of tokens of the prompt.
+    /// Number of tokens of the prompt.
     pub input: usize,
-    /// The number of those that were known.
+    /// Number of prompt tokens whose state was reused.
     pub cached: usize,
-    /// The number of tokens that were written.
+    /// Number of tokens of the answer.
     pub output: usize,
 }
 
-/// One answer that is being written.
+/// Answer that is being written.
 pub(super) struct Generator<'a> {
-    /// The model.
+    /// Model that computes the logits.
     pub(super) model: &'a Model,
-    /// The conversation so far. The answer is added to it.
+    /// Conversation so far. The answer is added to it.
     pub(super) sequence: &'a mut Sequence,
-    /// The grammar of the answer; none for free text.
+    /// Grammar of the answer; none for free text.
     pub(super) grammar: Option<Grammar>,
-    /// The choice among likely tokens.
+    /// Choice among likely tokens.
     pub(super) sampler: Sampler,
-    /// A token that is made likelier as the first one, and by how much.
+    /// Preferred first token, and the bonus on its logit.
     pub(super) favoured: Option<(u32, f32)>,
-    /// The most tokens of the answer.
+    /// Maximum number of tokens of the answer.
     pub(super) max_tokens: usize,
-    /// The beginning of a character whose rest is still to come.
+    /// Bytes of an incomplete character.
     pub(super) partial: Vec<u8>,
 }
 
 impl Generator<'_> {
-    /// Writes the answer to `prompt`, of which `read` tokens are in the sequence already. Returns why it ended, and the
-    /// number of its tokens.
+    /// Writes the answer to `prompt`, of which `read` tokens are already in the sequence. Returns the
+    /// reason for its end, and its number of tokens.
     pub(super) fn write(
         mut self,
         prompt: &[u32],
@@ -62,7 +63,7 @@ impl Generator<'_> {
     ) -> Result<(EndReason, usize), GenerateError> {
         let mut written: Vec<u32> = Vec::new();
         let mut repetition = Repetition::default();
-        // All but the last part, out of which the answer comes.
+        // The last part stays: the logits after it start the answer.
         while prompt.len() - read > PROGRESS_TOKENS {
             listener.progress(read, prompt.len());
             if !self.feed(&prompt[read..read + PROGRESS_TOKENS], listener)? {
@@ -76,24 +77,25 @@ impl Generator<'_> {
             next.extend(&forced);
             written.extend(&forced);
             if let Some(end) = self.end_reason(&written, &mut repetition) {
-                // The last tokens are fed with the next question, together with what follows them.
+                // The last tokens are not fed now, but with the next question.
                 self.emit(&forced, listener);
                 return Ok((end, written.len()));
             }
             if !self.feed(&next, listener)? {
                 return Ok((EndReason::Cancelled, written.len()));
             }
-            // A listener that stops here leaves the whole question read.
+            // Emitted after the feed, so that a listener that stops here leaves the whole question
+            // computed.
             self.emit(&forced, listener);
             let mut logits = self.sequence.logits().to_vec();
             if let Some((token, by)) = self.favoured.take() {
                 logits[token as usize] += by;
             }
             let Some(token) = self.choose(&mut logits)? else {
-                return Err(GenerateError::Grammar("no token may come next".to_owned()));
+                return Err(GenerateError::Grammar("no token is allowed next".to_owned()));
             };
             next = vec![token];
-            // A grammar lets it come only where its document may end.
+            // A grammar allows an end-of-turn token only at a possible end of its document.
             if self.model.tokenizer().end_of_turn().contains(&token) {
                 return Ok((EndReason::Complete, written.len()));
             }
@@ -102,7 +104,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Reads tokens; false if the answer is not wanted any more.
+    /// Computes tokens. Returns false if the listener cancels.
     fn feed(&mut self, tokens: &[u32], listener: &dyn Listener) -> Result<bool, EngineError> {
         match self.sequence.feed(tokens, &|| listener.is_cancelled()) {
             Ok(_) => Ok(true),
@@ -116,7 +118,7 @@ impl Generator<'_> {
     }
 
     fn choose(&mut self, logits: &mut [f32]) -> Result<Option<u32>, GenerateError> {
-        // Tables are padded: logits beyond the vocabulary are no tokens.
+        // Embedding tables are padded: logits beyond the vocabulary are not tokens.
         let known = logits.len().min(self.model.tokenizer().len());
         let logits = &mut logits[..known];
         if let Some(grammar) = &mut self.grammar {
@@ -139,7 +141,7 @@ impl Generator<'_> {
         repetition.is_looping(written).then_some(EndReason::Repetition)
     }
 
-    /// Hands out whole characters; what is no character at all is shown as such.
+    /// Emits complete characters. Invalid UTF-8 becomes replacement characters.
     fn emit(&mut self, tokens: &[u32], listener: &mut dyn Listener) {
         let tokenizer = self.model.tokenizer();
         for token in tokens.iter().filter(|token| !tokenizer.is_special(**token)) {
@@ -157,27 +159,29 @@ impl Generator<'_> {
     }
 }
 
-/// The longest circle that is noticed, in tokens.
+/// Maximum length of a repeated sequence, in tokens.
 const MAX_PERIOD: usize = 64;
 
-/// The repetitions that count as a loop.
+/// Number of repetitions that count as a loop.
 const ROUNDS: usize = 6;
 
-/// The least length of all repetitions together: rows of a table and rulers of dashes repeat themselves too.
+/// Minimum length of all repetitions together. Rows of a table and lines of dashes repeat themselves,
+/// too.
 const MIN_STRETCH: usize = 96;
 
-/// The tokens between two checks.
+/// Number of tokens between two checks.
 const CHECK_EVERY: usize = 16;
 
-/// Looks at a growing text now and then.
+/// Periodic check for repetition.
 #[derive(Default)]
 struct Repetition {
-    /// The length of the text at the last check.
+    /// Length of the text at the last check.
     checked_len: usize,
 }
 
 impl Repetition {
-    /// Returns whether the text loops, if it is time to check. A text may grow by several tokens at a time.
+    /// Returns true if a check is due and the text repeats itself. A text may grow by several tokens at a
+    /// time.
     fn is_looping(&mut self, tokens: &[u32]) -> bool {
         if tokens.len() < self.checked_len + CHECK_EVERY {
             return false;
@@ -187,7 +191,7 @@ impl Repetition {
     }
 }
 
-/// Returns whether the end of the text repeats itself and nothing else.
+/// Returns true if the end of the text consists only of repetitions.
 fn is_looping(tokens: &[u32]) -> bool {
     (1..=MAX_PERIOD).any(|period| {
         let stretch = MIN_STRETCH.max(period * ROUNDS);
@@ -202,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_grows_in_odd_steps_is_looked_at_too() {
+    fn repetition_is_noticed_at_any_step_size() {
         let (mut repetition, mut tokens) = (Repetition::default(), Vec::new());
         let noticed = (0..40).any(|_| {
             tokens.extend([7, 8, 9, 7, 8, 9, 7, 8, 9, 7, 8, 9, 7, 8, 9]);
@@ -212,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_are_noticed_and_rows_are_not() {
+    fn loops_are_noticed_and_tables_are_not() {
         let circle: Vec<u32> = (0..40).cycle().take(40 * ROUNDS).collect();
         assert!(is_looping(&circle));
         assert!(is_looping(&[5; MIN_STRETCH]));

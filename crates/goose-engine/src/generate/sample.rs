@@ -1,19 +1,19 @@
-//! [`Sampler`]: which of the likely tokens comes next.
+//! [`Sampler`]: chooses the next token among the likely ones.
 
 use super::grammar::likeliest;
 
-/// Among how many of the likeliest tokens one is drawn.
+/// Number of likeliest tokens among which one is drawn.
 const TOP_K: usize = 40;
 
-/// Below which share of all likelihood the rest is left out.
+/// Share of the probability mass above which further tokens are left out.
 const TOP_P: f32 = 0.95;
 
-/// The choice among likely tokens.
+/// Choice among likely tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampling {
-    /// Zero takes the likeliest each time.
+    /// Randomness of the choice. Zero always takes the likeliest token.
     pub temperature: f32,
-    /// The same seed draws the same.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -23,7 +23,7 @@ impl Default for Sampling {
     }
 }
 
-/// Draws tokens, always the same ones from the same seed.
+/// Random choice that depends only on the seed.
 #[derive(Debug)]
 pub(super) struct Sampler {
     temperature: f32,
@@ -36,12 +36,12 @@ impl Sampler {
         Self { temperature, state: sampling.seed }
     }
 
-    /// Among how many tokens it chooses.
+    /// Returns the number of candidate tokens.
     pub(super) fn width(&self) -> usize {
         if self.temperature > 0.0 { TOP_K } else { 1 }
     }
 
-    /// The next token; none if nothing may come.
+    /// Returns the next token; none if all are excluded.
     pub(super) fn choose(&mut self, logits: &[f32]) -> Option<u32> {
         match self.width() {
             1 => likeliest(logits),
@@ -70,7 +70,7 @@ impl Sampler {
         drawn.or(likely.first()).map(|(token, _)| *token)
     }
 
-    /// A number from zero to one (SplitMix64).
+    /// Returns a number from zero to one (SplitMix64).
     #[expect(clippy::cast_precision_loss, reason = "24 bits fit into an f32 exactly")]
     fn next(&mut self) -> f32 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -82,7 +82,7 @@ impl Sampler {
     }
 }
 
-/// The likeliest tokens, the best first.
+/// Returns the likeliest tokens, the best first.
 fn top(logits: &[f32], width: usize) -> Vec<(u32, f32)> {
     let mut best: Vec<(u32, f32)> = Vec::with_capacity(width + 1);
     for (token, &logit) in (0_u32..).zip(logits) {
@@ -104,14 +104,14 @@ mod tests {
     const LOGITS: [f32; 5] = [0.0, 3.0, f32::NEG_INFINITY, 2.9, f32::NAN];
 
     #[test]
-    fn without_temperature_the_likeliest_comes() {
+    fn without_temperature_the_likeliest_token_is_chosen() {
         let mut sampler = Sampler::new(Sampling::default());
         assert_eq!(sampler.choose(&LOGITS), Some(1));
         assert_eq!(sampler.choose(&[f32::NEG_INFINITY; 3]), None);
     }
 
     #[test]
-    fn with_temperature_only_what_may_come_is_drawn_and_the_seed_decides() {
+    fn with_temperature_allowed_tokens_are_drawn_by_the_seed() {
         let draw = |seed| -> Vec<Option<u32>> {
             let mut sampler = Sampler::new(Sampling { temperature: 1.0, seed });
             (0..64).map(|_| sampler.choose(&LOGITS)).collect()
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_temperature_that_is_none_means_zero() {
+    fn an_invalid_temperature_counts_as_zero() {
         for temperature in [f32::NAN, f32::INFINITY, -1.0] {
             assert_eq!(Sampler::new(Sampling { temperature, seed: 3 }).choose(&LOGITS), Some(1));
         }

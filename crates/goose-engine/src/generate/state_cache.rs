@@ -1,7 +1,9 @@
-//! [`StateCache`]: conversations kept between runs, in the cache folder, so that going on with one does not compute it anew.
+//! [`StateCache`]: saved states of conversations in the cache folder, so that a resumed conversation is
+//! not computed again.
 //!
-//! Beside each conversation's state stands a small file with its tokens: a look at those tells which state begins as the
-//! new question does. Whatever is damaged, of another model or in the way is passed over; nothing here can fail a question.
+//! Next to each state is a small file with its tokens, which tells how much of a new prompt the state
+//! covers. Files that are damaged or belong to another model are ignored. A failure of the cache never
+//! fails a request.
 
 use std::{
     fs, io,
@@ -16,32 +18,32 @@ use std::{
 use super::loaded::WORTH_LOADING;
 use crate::{EngineError, Model, Sequence};
 
-/// The most states that are kept, and those among them of common beginnings, which differ with the tools.
-const MAX_KEPT: usize = 8;
-const MAX_BASES: usize = 4;
+/// Maximum number of states, and of openings among them. Each set of tools has its own opening.
+const MAX_STATES: usize = 8;
+const MAX_OPENINGS: usize = 4;
 
-/// The most space that they may take.
+/// Maximum size of all states.
 const MAX_BYTES: u64 = 512 * 1024 * 1024;
 
-/// The most tokens of a conversation that is kept.
+/// Maximum number of tokens of a saved conversation.
 const MAX_TOKENS: usize = 64 * 1024;
 
-/// The extensions of the files.
+/// Extensions of the files.
 const STATE: &str = "state";
 const TOKENS: &str = "tokens";
 const UNFINISHED: &str = "tmp";
 
-/// The mark of a common beginning in a state's name.
-const BASE: &str = "base";
+/// Mark of an opening in a file name.
+const OPENING: &str = "base";
 
-/// The age after which an unfinished file is abandoned.
-const ABANDONED: Duration = Duration::from_secs(60 * 60);
+/// Age after which an unfinished file counts as abandoned.
+const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// Forgets a conversation, whichever models had it.
+/// Removes the states of a conversation, for all models.
 ///
 /// # Errors
 ///
-/// A file of it cannot be removed.
+/// A file cannot be removed.
 pub fn forget(folder: &Path, conversation: &str) -> io::Result<()> {
     let ending = format!("-{:016x}", hash(conversation.as_bytes()));
     let entries = match fs::read_dir(folder) {
@@ -49,7 +51,7 @@ pub fn forget(folder: &Path, conversation: &str) -> io::Result<()> {
         entries => entries?,
     };
     for path in entries.flatten().map(|entry| entry.path()) {
-        // `MODEL-CONVERSATION.state`, and what is added to that while it is written.
+        // `MODEL-CONVERSATION.state`, or a temporary name that begins with it.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name.split('.').next().is_some_and(|stem| stem.ends_with(&ending)) {
             fs::remove_file(&path)?;
@@ -58,11 +60,11 @@ pub fn forget(folder: &Path, conversation: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The conversations of one model.
+/// Saved states of one model.
 #[derive(Debug)]
 pub(super) struct StateCache {
     folder: PathBuf,
-    /// The identity of their model.
+    /// Identity of the model, as the first part of file names.
     model: String,
 }
 
@@ -71,7 +73,7 @@ impl StateCache {
         Self { folder, model: format!("{:016x}", identity(model)) }
     }
 
-    /// The conversation that has the most of these tokens at its beginning, where that is more than `least`.
+    /// Loads the state that shares the longest prefix with `tokens`, if that is longer than `least`.
     pub(super) fn best(
         &self,
         model: &Arc<Model>,
@@ -84,7 +86,7 @@ impl StateCache {
             let candidate = candidates.swap_remove(next);
             match Sequence::load(Arc::clone(model), &candidate.state, capacity) {
                 Ok(sequence) if common_prefix(sequence.tokens(), tokens) > least => {
-                    // What is used stays longest.
+                    // States that were used recently are kept longest.
                     touch(&candidate.state);
                     return Some(sequence);
                 }
@@ -92,14 +94,15 @@ impl StateCache {
                 Err(EngineError::StaleState(_) | EngineError::UnknownToken { .. }) => {
                     remove(&candidate.state)
                 }
-                // It may be readable another time.
+                // The file may be readable later.
                 Err(_) => {}
             }
         }
         None
     }
 
-    /// Returns the states that may help. One that this run has no room for may help another.
+    /// Returns the states that may be useful. A state that does not fit into this run's context is
+    /// skipped, but kept for other runs.
     fn candidates(&self, tokens: &[u32], least: usize, capacity: usize) -> Vec<Candidate> {
         let own = self.files(TOKENS).into_iter().filter(|file| self.is_own(&file.path));
         own.filter_map(|file| {
@@ -112,21 +115,21 @@ impl StateCache {
         .collect()
     }
 
-    /// Keeps a conversation; the oldest make room.
+    /// Saves a conversation. Removes the oldest states if there are too many.
     pub(super) fn keep(&self, conversation: &str, sequence: &Sequence) {
         self.put(&format!("{}-{:016x}", self.model, hash(conversation.as_bytes())), sequence);
     }
 
-    /// Keeps the common beginning of conversations. It holds no text of a user.
-    pub(super) fn keep_base(&self, sequence: &Sequence) {
-        self.put(&format!("{}-{BASE}-{:016x}", self.model, hash(&token_bytes(sequence))), sequence);
+    /// Saves the opening that conversations share. It contains no text of the user.
+    pub(super) fn keep_opening(&self, sequence: &Sequence) {
+        self.put(&format!("{}-{OPENING}-{:016x}", self.model, hash(&token_bytes(sequence))), sequence);
     }
 
     fn put(&self, name: &str, sequence: &Sequence) {
         if sequence.tokens().len() <= MAX_TOKENS && sequence.saved_bytes() <= MAX_BYTES {
-            // A cache that cannot be written is only slower.
+            // Without a saved state, the next run is only slower.
             let _ = self.write(name, sequence);
-            self.make_room();
+            self.evict();
         }
     }
 
@@ -144,28 +147,28 @@ impl StateCache {
         written
     }
 
-    /// Common beginnings come first: they are small, and help all conversations.
-    fn make_room(&self) {
+    /// Removes states beyond the limits. Openings stay first: they are small, and help all conversations.
+    fn evict(&self) {
         let mut states = self.files(STATE);
-        states.sort_by_key(|file| (!is_base(&file.path), std::cmp::Reverse(file.used)));
-        let (mut kept, mut bases, mut bytes) = (0, 0, 0);
+        states.sort_by_key(|file| (!is_opening(&file.path), std::cmp::Reverse(file.used)));
+        let (mut kept, mut openings, mut bytes) = (0, 0, 0);
         for file in states {
-            let has_room = kept < MAX_KEPT && bytes + file.bytes <= MAX_BYTES;
-            if !has_room || is_base(&file.path) && bases == MAX_BASES {
+            let has_room = kept < MAX_STATES && bytes + file.bytes <= MAX_BYTES;
+            if !has_room || is_opening(&file.path) && openings == MAX_OPENINGS {
                 remove(&file.path);
                 continue;
             }
             kept += 1;
-            bases += usize::from(is_base(&file.path));
+            openings += usize::from(is_opening(&file.path));
             bytes += file.bytes;
         }
         self.sweep();
     }
 
-    /// Removes files that were never finished.
+    /// Removes abandoned files.
     fn sweep(&self) {
         for file in self.files(UNFINISHED) {
-            if file.used.elapsed().is_ok_and(|age| age > ABANDONED) {
+            if file.used.elapsed().is_ok_and(|age| age > ABANDONED_AFTER) {
                 let _ = fs::remove_file(&file.path);
             }
         }
@@ -183,16 +186,16 @@ impl StateCache {
     }
 }
 
-/// A state that may help.
+/// State that may be useful.
 #[derive(Clone)]
 struct Candidate {
     state: PathBuf,
-    /// The tokens of the question that it has.
+    /// Length of the prefix that it shares with the prompt, in tokens.
     common: usize,
     bytes: u64,
 }
 
-/// The one that has the most, or a smaller one that has nearly as much.
+/// Returns the candidate with the longest prefix, or a smaller file with nearly the same prefix.
 fn best_of(candidates: &[Candidate]) -> Option<usize> {
     let most = candidates.iter().map(|candidate| candidate.common).max()?;
     let nearly = |candidate: &Candidate| candidate.common + WORTH_LOADING >= most;
@@ -216,7 +219,7 @@ impl CacheFile {
     }
 }
 
-/// Returns how many tokens two conversations share at their beginning.
+/// Returns the number of tokens that two sequences share at their beginning.
 pub(super) fn common_prefix(one: &[u32], other: &[u32]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
@@ -231,11 +234,11 @@ fn token_bytes(sequence: &Sequence) -> Vec<u8> {
     sequence.tokens().iter().flat_map(|token| token.to_le_bytes()).collect()
 }
 
-fn is_base(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().contains(&format!("-{BASE}-")))
+fn is_opening(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains(&format!("-{OPENING}-")))
 }
 
-/// A word that no other writer has now, in this process or another.
+/// Returns a string that no other writer uses now, in this process or another.
 fn unique() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
@@ -251,7 +254,7 @@ fn touch(path: &Path) {
     let _ = fs::File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
-/// Returns a number for the file: another one under the same name is another model.
+/// Returns a number for the file. A replaced file counts as another model.
 fn identity(model: &Path) -> u64 {
     let facts = fs::metadata(model).ok();
     let changed = facts.as_ref().and_then(|facts| facts.modified().ok());
@@ -261,14 +264,14 @@ fn identity(model: &Path) -> u64 {
     hash(text.as_bytes())
 }
 
-/// FNV-1a: a name for a file, no protection.
+/// FNV-1a. It names files and protects nothing.
 fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
-/// These files hold what was said, so only their owner may read them.
+/// Creates a folder that only its owner can read: the files contain the conversation.
 #[cfg(unix)]
 fn private_folder(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;

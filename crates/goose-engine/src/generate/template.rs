@@ -1,4 +1,4 @@
-//! The template of conversations that a model's file brings. It knows tools, which the formats in `chat.rs` do not.
+//! Chat template of a model's file. It supports tools, which the formats in `chat.rs` do not.
 
 use minijinja::{Environment, Error, ErrorKind, context, syntax::SyntaxConfig, value::Serde};
 use serde_json::Value;
@@ -6,13 +6,16 @@ use serde_json::Value;
 use super::grammar::GenerateError;
 use crate::Tokenizer;
 
-/// Enclose the number of a message in the place of its content. Private characters, which no template looks for.
+/// Marks around the index of a message, in place of its content. These private-use characters appear in
+/// no template.
 const OPEN: char = '\u{e000}';
 const CLOSE: char = '\u{e001}';
 
-/// The tokens of a conversation. Messages and tools are as in the API of chat completions, with objects as arguments.
+/// Returns the tokens of a conversation. Messages and tools have the form of the chat completions API,
+/// with arguments as objects.
 ///
-/// The contents of messages are put in afterwards, as plain text: a `<|im_end|>` in a file does not end a turn.
+/// The contents of messages are inserted afterwards, as plain text: a `<|im_end|>` in a file does not end
+/// a turn.
 pub(super) fn tokens(
     template: &str,
     tokenizer: &Tokenizer,
@@ -45,7 +48,7 @@ pub(super) fn tokens(
 
 fn render(template: &str, messages: &[Value], tools: &[Value]) -> Result<String, Error> {
     let mut environment = Environment::new();
-    // As templates expect it, and as other programs that run them do.
+    // Templates are written for these settings.
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.add_function("raise_exception", |message: String| -> Result<String, Error> {
@@ -66,8 +69,10 @@ mod tests {
 
     #[test]
     fn a_template_gets_messages_and_tools() {
-        let template = "{%- for tool in tools %}[{{ tool | tojson }}]{% endfor %}\n{% for message in messages %}\n    \
-                        {{ message.role.upper() }}: {{ message['content'] }}{% if message.tool_calls %} calls \
+        let template = "{%- for tool in tools %}[{{ tool | tojson }}]{% endfor %}\n\
+                        {% for message in messages %}\n    \
+                        {{ message.role.upper() }}: {{ message['content'] }}\
+                        {% if message.tool_calls %} calls \
                         {{ message.tool_calls[0].function.arguments | tojson }}{% endif %};\n{% endfor %}\n\
                         {% if add_generation_prompt %}ASSISTANT:{% endif %}";
         let call = json!({ "function": { "name": "read", "arguments": { "path": "a" } } });
@@ -78,7 +83,8 @@ mod tests {
         let text = render(template, &messages, &[json!({ "name": "<|im_end|>" })]).unwrap();
         assert_eq!(
             text,
-            "[{\"name\": \"\\u003c|im_end|\\u003e\"}]    USER: Hi;\n    ASSISTANT:  calls {\"path\": \"a\"};\nASSISTANT:"
+            "[{\"name\": \"\\u003c|im_end|\\u003e\"}]    USER: Hi;\n    \
+             ASSISTANT:  calls {\"path\": \"a\"};\nASSISTANT:"
         );
         let refused = render("{{ raise_exception('no tools') }}", &[], &[]).unwrap_err();
         assert!(refused.to_string().contains("no tools"), "{refused}");

@@ -1,7 +1,7 @@
-//! A GGUF file: header, metadata, table of tensors, and the memory map they lie in.
+//! GGUF file: header, metadata, table of tensors, and the memory map of its data.
 //!
-//! The file is untrusted: every length is checked before it is used, and a hostile file gives an error. The
-//! weights are never copied; they are read through the map, so the system may share and evict them.
+//! The file is untrusted: every length is checked before it is used, and a malicious file gives an error.
+//! The weights are never copied. They are read through the map, so the system can share and evict them.
 
 mod tensor;
 mod value;
@@ -19,12 +19,12 @@ use crate::EngineError;
 
 const MAGIC: &[u8; 4] = b"GGUF";
 const DEFAULT_ALIGNMENT: u64 = 32;
-/// More than any page or vector needs.
+/// Maximum alignment. It is larger than any page or vector needs.
 const MAX_ALIGNMENT: u64 = 1 << 20;
-/// The bytes that the smallest metadata entry or tensor entry takes.
+/// Minimum size of a metadata entry or a tensor entry.
 const SMALLEST_ENTRY: usize = 13;
 
-/// An opened model file.
+/// Opened model file.
 pub(crate) struct Gguf {
     map: Mmap,
     metadata: HashMap<String, Value>,
@@ -32,24 +32,25 @@ pub(crate) struct Gguf {
 }
 
 impl Gguf {
-    /// Maps and checks the file, and has the system read ahead.
+    /// Maps and checks the file, and lets the system read ahead.
     pub(crate) fn open(path: &Path) -> Result<Self, EngineError> {
         let file = Self::inspect(path)?;
-        // A hint only: reading ahead shortens a cold start, and nothing depends on it.
+        // Reading ahead shortens a cold start. Nothing depends on it.
         #[cfg(unix)]
         let _ = file.map.advise(memmap2::Advice::WillNeed);
         Ok(file)
     }
 
-    /// Maps and checks the file. Only its beginning is read.
+    /// Maps and checks the file. Reads only its beginning.
     pub(crate) fn inspect(path: &Path) -> Result<Self, EngineError> {
         let read_error = |source| EngineError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(read_error)?;
-        // SAFETY: the map is read-only. It is not fully sound, and accepted, as in every program that maps model files:
-        // where another program changes the file in place, weights change under the kernels (which check lengths,
-        // not contents, so the answer is wrong and no memory is harmed), and where it cuts the file short, the system
-        // ends this process. goose itself replaces model files by renaming; files that users name are theirs to leave
-        // alone. Reading gigabytes into memory instead would double the peak and slow every start.
+        // SAFETY: the map is read-only. It is not fully sound, which is accepted, as in every program
+        // that maps model files. If another program changes the file in place, weights change under the
+        // kernels, which check lengths and not contents: the answer is wrong, but memory stays safe. If
+        // it truncates the file, the system ends this process. goose replaces model files only by
+        // renaming. Reading gigabytes into memory instead would double the peak and slow down every
+        // start.
         let map = unsafe { Mmap::map(&file) }.map_err(read_error)?;
         Self::parse(map)
     }
@@ -76,32 +77,32 @@ impl Gguf {
         Ok(Self { map, metadata, tensors })
     }
 
-    /// All bytes of the file.
+    /// Returns all bytes of the file.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.map
     }
 
-    /// A tensor by its name.
+    /// Returns a tensor by its name.
     pub(crate) fn tensor(&self, name: &str) -> Option<&Tensor> {
         self.tensors.get(name)
     }
 
-    /// All tensors.
+    /// Returns all tensors.
     pub(crate) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
         self.tensors.values()
     }
 
-    /// Returns whether the metadata has the key, whatever its value is.
+    /// Returns true if the metadata has the key.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.metadata.contains_key(key)
     }
 
-    /// Returns whether the value is a list of numbers.
+    /// Returns true if the value is a list of numbers.
     pub(crate) fn is_list(&self, key: &str) -> bool {
         matches!(self.metadata.get(key), Some(Value::Numbers { .. }))
     }
 
-    /// A text, if the key is there and is one.
+    /// Returns the value if it is a string.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         match self.metadata.get(key)? {
             Value::Text(span) => std::str::from_utf8(span.slice(&self.map)).ok(),
@@ -109,7 +110,7 @@ impl Gguf {
         }
     }
 
-    /// A whole number that is not negative.
+    /// Returns the value if it is a non-negative integer.
     pub(crate) fn unsigned(&self, key: &str) -> Option<u64> {
         match *self.metadata.get(key)? {
             Value::Unsigned(value) => Some(value),
@@ -118,7 +119,7 @@ impl Gguf {
         }
     }
 
-    /// A number.
+    /// Returns the value if it is a number.
     pub(crate) fn float(&self, key: &str) -> Option<f64> {
         match *self.metadata.get(key)? {
             Value::Float(value) => Some(value),
@@ -128,7 +129,7 @@ impl Gguf {
         }
     }
 
-    /// Yes or no.
+    /// Returns the value if it is a boolean.
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         match *self.metadata.get(key)? {
             Value::Flag(value) => Some(value),
@@ -136,7 +137,7 @@ impl Gguf {
         }
     }
 
-    /// A list of strings, as bytes.
+    /// Returns the value if it is a list of strings, as bytes.
     pub(crate) fn texts(&self, key: &str) -> Option<impl ExactSizeIterator<Item = &[u8]>> {
         match self.metadata.get(key)? {
             Value::Texts(spans) => Some(spans.iter().map(|span| span.slice(&self.map))),
@@ -144,13 +145,13 @@ impl Gguf {
         }
     }
 
-    /// A list of 32-bit whole numbers.
+    /// Returns the value if it is a list of 32-bit integers.
     pub(crate) fn integers(&self, key: &str) -> Option<impl ExactSizeIterator<Item = i32>> {
         let words = self.words(key, |kind| matches!(kind, Scalar::I32 | Scalar::U32))?;
         Some(words.map(|word| word as i32))
     }
 
-    /// A list of 32-bit floats.
+    /// Returns the value if it is a list of 32-bit floats.
     pub(crate) fn floats(&self, key: &str) -> Option<impl ExactSizeIterator<Item = f32>> {
         Some(self.words(key, |kind| kind == Scalar::F32)?.map(f32::from_bits))
     }
@@ -180,7 +181,7 @@ fn read_metadata(
         let key = String::from_utf8_lossy(key.slice(file)).into_owned();
         let value = Value::read(cursor, &key)?;
         if metadata.insert(key.clone(), value).is_some() {
-            return Err(EngineError::Malformed(format!("the key `{key}` is there twice")));
+            return Err(EngineError::Malformed(format!("the key `{key}` occurs twice")));
         }
     }
     Ok(metadata)

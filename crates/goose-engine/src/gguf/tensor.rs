@@ -1,4 +1,4 @@
-//! The table of tensors: what each is called, its shape and type, and where its bytes are.
+//! Table of tensors: name, shape, type and position of each.
 
 use std::collections::HashMap;
 
@@ -6,21 +6,21 @@ use super::value::{Cursor, Span};
 use crate::EngineError;
 use crate::compute::BlockType;
 
-/// More dimensions than any tensor of the format has.
+/// Maximum number of dimensions in the format.
 const MAX_DIMENSIONS: u32 = 4;
 
-/// A tensor whose bytes were checked to be inside the file.
+/// Tensor whose bytes are known to be inside the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Tensor {
-    /// Values in a row (the dimension that lies together in memory).
+    /// Number of values in a row, the dimension that is contiguous in memory.
     pub(crate) columns: usize,
-    /// The number of rows: all outer dimensions multiplied.
+    /// Number of rows: the product of all other dimensions.
     pub(crate) rows: usize,
     pub(crate) kind: BlockType,
     pub(crate) bytes: Span,
 }
 
-/// A tensor as the table has it, before its place is known.
+/// Entry of the table, before its position is checked.
 pub(super) struct TensorEntry {
     name: String,
     columns: usize,
@@ -56,7 +56,7 @@ impl TensorEntry {
     fn byte_len(&self) -> Result<usize, EngineError> {
         if self.columns == 0 || self.rows == 0 || !self.columns.is_multiple_of(self.kind.block_len()) {
             return Err(EngineError::Malformed(format!(
-                "tensor `{}` of {} × {} cannot be made of {} blocks",
+                "tensor `{}` of {} × {} cannot consist of {} blocks",
                 self.name,
                 self.columns,
                 self.rows,
@@ -92,7 +92,7 @@ impl TensorEntry {
     }
 }
 
-/// Places all tensors, none twice and none over another.
+/// Checks the positions of all tensors: no name occurs twice, and no two tensors overlap.
 pub(super) fn place_all(
     entries: Vec<TensorEntry>,
     data_start: usize,
@@ -105,17 +105,17 @@ pub(super) fn place_all(
         let (name, tensor) = entry.place(data_start, alignment, file_len)?;
         spans.push(tensor.bytes);
         if tensors.insert(name.clone(), tensor).is_some() {
-            return Err(EngineError::Malformed(format!("tensor `{name}` is there twice")));
+            return Err(EngineError::Malformed(format!("tensor `{name}` occurs twice")));
         }
     }
     spans.sort_by_key(|span| span.start);
     if spans.windows(2).any(|pair| pair[0].start + pair[0].len > pair[1].start) {
-        return Err(EngineError::Malformed("two tensors lie over each other".to_owned()));
+        return Err(EngineError::Malformed("two tensors overlap".to_owned()));
     }
     Ok(tensors)
 }
 
-/// Returns the common name of a type that is not read here.
+/// Returns the common name of an unsupported type.
 fn unknown_name(id: u32) -> String {
     let name = match id {
         9 => "Q8_1",

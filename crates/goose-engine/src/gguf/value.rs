@@ -1,9 +1,9 @@
-//! Reading untrusted bytes: [`Cursor`], whose lengths are checked against what is left, and metadata [`Value`]s. Strings and
-//! arrays stay in the file; only their places are kept.
+//! Reader of untrusted bytes: [`Cursor`], which checks lengths against the rest of the file, and metadata
+//! [`Value`]s. Strings and arrays stay in the file; only their positions are kept.
 
 use crate::EngineError;
 
-/// One metadata value.
+/// Metadata value.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Unsigned(u64),
@@ -15,7 +15,7 @@ pub(crate) enum Value {
     Numbers { kind: Scalar, items: Span },
 }
 
-/// The fixed-size kinds.
+/// Type of fixed size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scalar {
     U8,
@@ -107,13 +107,13 @@ fn scalar(kind: u32, key: &str) -> Result<Scalar, EngineError> {
         .ok_or_else(|| EngineError::Malformed(format!("`{key}` has the unknown value type {kind}")))
 }
 
-/// A place in a file's bytes.
+/// Position in the bytes of a file.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-/// A stretch of the file.
+/// Range of bytes in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: usize,
@@ -121,7 +121,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Returns the bytes it covers; it was checked when it was made.
+    /// Returns the bytes of the range. It was checked when the span was created.
     pub(crate) fn slice<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         bytes.get(self.start..self.start + self.len).unwrap_or_default()
     }
@@ -140,7 +140,7 @@ impl<'a> Cursor<'a> {
         self.bytes.len() - self.at
     }
 
-    /// The next `len` bytes as a span, if there are so many.
+    /// Returns the next `len` bytes as a span, or an error if the file is shorter.
     pub(super) fn span(&mut self, len: u64, what: &str) -> Result<Span, EngineError> {
         let fits = usize::try_from(len).ok().filter(|len| *len <= self.left());
         let Some(len) = fits else {
@@ -177,14 +177,14 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(self.array(what)?))
     }
 
-    /// A length-prefixed string, as bytes: vocabularies hold pieces that are not UTF-8.
+    /// Reads a length-prefixed string as bytes. Vocabularies contain pieces that are not UTF-8.
     pub(super) fn string(&mut self, what: &str) -> Result<Span, EngineError> {
         let len = self.u64(what)?;
         self.span(len, what)
     }
 
-    /// A count of things that take at least `smallest` bytes each, so no count can ask for more memory
-    /// than the file is long.
+    /// Reads a count of items that take at least `smallest` bytes each. So no count can request more
+    /// memory than the file is long.
     pub(super) fn count(&mut self, smallest: usize, what: &str) -> Result<usize, EngineError> {
         let count = self.u64(what)?;
         let cap = (self.left() / smallest.max(1)) as u64;

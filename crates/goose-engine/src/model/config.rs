@@ -1,18 +1,18 @@
-//! A model's shape, from the metadata of its file.
+//! Shape of a model, from the metadata of its file.
 
 use super::rope::Scaling;
 use crate::EngineError;
 use crate::compute::BlockType;
 use crate::gguf::{Gguf, Tensor};
 
-/// More layers than any model of these families has.
+/// Maximum number of layers, above that of any model of these families.
 const MAX_LAYERS: usize = 512;
-/// More of anything else (columns, heads, positions) than one has.
+/// Maximum of any other size (columns, heads, positions), above that of any model.
 const MAX_SIZE: usize = 1 << 24;
 const DEFAULT_ROPE_BASE: f64 = 10_000.0;
 const DEFAULT_EPSILON: f64 = 1e-5;
 
-/// The families of models that are known.
+/// Supported model families.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Architecture {
     Qwen2,
@@ -20,7 +20,7 @@ pub(crate) enum Architecture {
     Llama,
 }
 
-/// The numbers that the forward pass needs.
+/// Sizes and constants for the forward pass.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) architecture: Architecture,
@@ -58,7 +58,7 @@ impl Config {
         let key = |rest: &str| format!("{name}.{rest}");
         let size = |rest: &str| read_size(file, &key(rest));
         if file.unsigned(&key("expert_count")).unwrap_or(0) > 0 {
-            return Err(EngineError::Unsupported("mixtures of experts are not known here".to_owned()));
+            return Err(EngineError::Unsupported("mixtures of experts are not supported".to_owned()));
         }
         let (width, heads) = (size("embedding_length")?, size("attention.head_count")?);
         let optional = |rest: &str, default: usize| match file.has(&key(rest)) {
@@ -95,7 +95,7 @@ impl Config {
             return wrong("it has too many layers");
         }
         if !self.heads.is_multiple_of(self.kv_heads) {
-            return wrong("its heads cannot be shared evenly");
+            return wrong("its heads are not a multiple of its key/value heads");
         }
         if !self.head_width.is_multiple_of(16)
             || self.rope_width > self.head_width
@@ -104,7 +104,7 @@ impl Config {
             return wrong("the width of its heads is not a multiple of 16");
         }
         if !(self.rope_base.is_finite() && self.rope_base > 0.0 && self.epsilon.is_finite()) {
-            return wrong("its constants are not numbers");
+            return wrong("its constants are not finite numbers");
         }
         if self.vocabulary == 0 {
             return wrong("it has no embeddings");
@@ -128,26 +128,26 @@ fn read_size(file: &Gguf, key: &str) -> Result<usize, EngineError> {
         None if file.is_list(key) => {
             Err(EngineError::Unsupported(format!("`{key}` differs from layer to layer")))
         }
-        None => Err(EngineError::Malformed(format!("`{key}` is missing or no size"))),
+        None => Err(EngineError::Malformed(format!("`{key}` is missing or not a size"))),
     }
 }
 
-/// The facts that a model's file states.
+/// Facts that a model's file states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFacts {
-    /// The name in the file, or that of the architecture.
+    /// Name in the file, or else the architecture.
     pub name: String,
     /// `qwen2`, `qwen3` or `llama`.
     pub architecture: String,
-    /// The number of tokens that the model was trained to hold.
+    /// Context length that the model was trained for, in tokens.
     pub context_length: usize,
-    /// The number of different tokens.
+    /// Number of tokens in the vocabulary.
     pub vocabulary: usize,
-    /// The Jinja template of a conversation, if the file has one.
+    /// Jinja template of conversations, if the file has one.
     pub chat_template: Option<String>,
-    /// The number of weights.
+    /// Number of weights.
     pub parameters: u64,
-    /// The format of most weights, such as `Q4_K`.
+    /// Format of most weights, such as `Q4_K`.
     pub quantization: String,
 }
 

@@ -1,7 +1,7 @@
-//! The forward pass of a batch of tokens.
+//! Forward pass of a batch of tokens.
 //!
-//! Every step runs over the whole batch before the next begins, with all threads. Between the steps of a layer the caller
-//! is asked whether to stop: a step is a fraction of a token's time.
+//! Every step runs over the whole batch before the next begins, with all threads. Between the steps of a
+//! layer, the caller can cancel: a step takes a fraction of the time of a token.
 
 use super::Model;
 use super::jobs::{Job, WriteMode, job, multiply};
@@ -13,14 +13,14 @@ use crate::compute::{
     SharedMut, add, rms_norm, silu_times,
 };
 
-/// Threads and buffers; one forward pass uses them at a time.
+/// Threads and buffers of one forward pass at a time.
 pub(crate) struct Worker {
     pool: Pool,
     level: Instructions,
     scratch: Vec<[Scratch; 2]>,
     attention_scratch: Vec<AttentionScratch>,
     rotation: Rotation,
-    /// The residual stream, a row for each token.
+    /// Residual stream, one row per token.
     stream: Vec<f32>,
     normed: Activations,
     queries: Vec<f32>,
@@ -30,10 +30,10 @@ pub(crate) struct Worker {
     hidden: Activations,
 }
 
-/// A batch to be read.
+/// Batch of tokens to compute.
 pub(crate) struct Batch<'a> {
     pub(crate) tokens: &'a [u32],
-    /// The position of the first.
+    /// Position of the first token.
     pub(crate) position: usize,
     pub(crate) is_cancelled: &'a dyn Fn() -> bool,
 }
@@ -63,7 +63,8 @@ impl Worker {
         }
     }
 
-    /// Reads a batch into the cache. With `logits`, also computes those after its last token.
+    /// Computes a batch, and adds it to the cache. With `logits`, also computes those after its last
+    /// token.
     pub(crate) fn read(
         &mut self,
         model: &Model,
@@ -78,7 +79,7 @@ impl Worker {
         for (number, (layer, cache)) in model.weights.layers.iter().zip(cache).enumerate() {
             batch.check_cancelled()?;
             self.keys_and_values(model, layer, batch, cache);
-            // After the last layer only the last token is looked at, and only if this is the last batch.
+            // In the last layer, only the last token of the last batch needs attention: it gives the logits.
             let from = match (number == last, logits.is_some()) {
                 (false, _) => 0,
                 (true, true) => batch.tokens.len() - 1,
@@ -104,7 +105,7 @@ impl Worker {
         }
     }
 
-    /// Queries, keys and values of all tokens; keys and values go to the cache.
+    /// Computes queries, keys and values of all tokens. Keys and values go to the cache.
     fn keys_and_values(&mut self, model: &Model, layer: &Layer, batch: &Batch<'_>, cache: &mut LayerCache) {
         let config = &model.config;
         let tokens = batch.tokens.len();
@@ -125,13 +126,13 @@ impl Worker {
         cache.store(self.level, &mut self.pool, batch.position, &self.keys, &self.values);
     }
 
-    /// Norms (where the family has them) and rotates queries and keys.
+    /// Applies head norms, if the family has them, and rotates queries and keys.
     fn rotate(&mut self, model: &Model, layer: &Layer, tokens: usize) {
         let (config, level, rotation) = (&model.config, self.level, &self.rotation);
         let (query_width, kv_width) = (config.query_width(), config.kv_width());
         let (queries, keys) = (SharedMut::new(&mut self.queries), SharedMut::new(&mut self.keys));
         self.pool.run(tokens, &|token, _| {
-            // SAFETY: every token has rows of its own.
+            // SAFETY: each token has its own rows.
             let (queries, keys) = unsafe {
                 (queries.part(token * query_width, query_width), keys.part(token * kv_width, kv_width))
             };
@@ -147,7 +148,7 @@ impl Worker {
         });
     }
 
-    /// Attention of the tokens from `from` on; the stream keeps only these.
+    /// Computes the attention of the tokens from `from` on. Drops all others from the stream.
     fn attend(&mut self, model: &Model, layer: &Layer, position: usize, from: usize, cache: &LayerCache) {
         let config = &model.config;
         let (width, query_width) = (config.width, config.query_width());
@@ -177,7 +178,7 @@ impl Worker {
         multiply(&mut self.pool, self.level, &mut self.scratch, &self.hidden, &jobs);
     }
 
-    /// `silu(gate) * up`, both products of a strip at once.
+    /// Computes `silu(gate) * up`, with both products of a strip at once.
     fn gate(&mut self, model: &Model, layer: &Layer) {
         let (level, width) = (self.level, model.config.hidden);
         self.hidden.resize(self.normed.tokens(), width);
@@ -186,7 +187,7 @@ impl Worker {
         let scratch = SharedMut::new(&mut self.scratch);
         let normed = &self.normed;
         self.pool.run(gate.strips(), &|strip, thread| {
-            // SAFETY: every thread has a scratch of its own.
+            // SAFETY: each thread has its own scratch.
             let [gate_scratch, up_scratch] = unsafe { &mut scratch.part(thread, 1)[0] };
             let gates = gate.multiply(level, strip, normed, gate_scratch);
             let ups = up.multiply(level, strip, normed, up_scratch);
@@ -201,7 +202,7 @@ impl Worker {
         });
     }
 
-    /// The logits after the last token of the stream.
+    /// Computes the logits after the last token of the stream.
     fn logits(&mut self, model: &Model, logits: &mut Vec<f32>) {
         let width = model.config.width;
         self.stream.drain(..self.stream.len() - width);
@@ -225,7 +226,7 @@ impl Worker {
         let out = SharedMut::new(self.normed.values_mut());
         let stream = &self.stream;
         self.pool.run(tokens, &|token, _| {
-            // SAFETY: every token has a row of its own.
+            // SAFETY: each token has its own row.
             let out = unsafe { out.part(token * width, width) };
             rms_norm(level, &stream[token * width..][..width], weight, epsilon, out);
         });

@@ -1,10 +1,10 @@
-//! Several products with the same activations, shared by all threads.
+//! Products of several matrices with the same activations, shared by all threads.
 
 use super::Model;
 use super::weights::Linear;
 use crate::compute::{Activations, Instructions, MatrixView, Pool, STRIP, Scratch, SharedMut, add};
 
-/// A product to be written somewhere.
+/// Product of one matrix, and where it goes.
 pub(super) struct Job<'a> {
     pub(super) matrix: MatrixView<'a>,
     pub(super) bias: Option<&'a [f32]>,
@@ -18,7 +18,7 @@ pub(super) enum WriteMode {
     Add,
 }
 
-/// The product with a linear map of the model, to be put in `out`.
+/// Returns the job for a linear map of the model.
 pub(super) fn job<'a>(model: &'a Model, linear: &'a Linear, out: &'a mut [f32], mode: WriteMode) -> Job<'a> {
     Job {
         matrix: linear.matrix.view(&model.file),
@@ -28,7 +28,7 @@ pub(super) fn job<'a>(model: &'a Model, linear: &'a Linear, out: &'a mut [f32], 
     }
 }
 
-/// All jobs' products with the same activations, in one round of the threads.
+/// Computes all jobs in one round of the threads.
 pub(super) fn multiply(
     pool: &mut Pool,
     level: Instructions,
@@ -40,7 +40,7 @@ pub(super) fn multiply(
     let strips: usize = jobs.iter().map(|job| job.matrix.strips()).sum();
     pool.run(strips, &|item, thread| {
         let Some((job, strip)) = find_job(jobs, item) else { return };
-        // SAFETY: every thread has a scratch of its own.
+        // SAFETY: each thread has its own scratch.
         let scratch = unsafe { &mut scratch.part(thread, 1)[0][0] };
         let sums = job.matrix.multiply(level, strip, activations, scratch);
         let rows = job.matrix.rows;

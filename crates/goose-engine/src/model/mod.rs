@@ -1,8 +1,8 @@
-//! A model: its shape, its weights, and the conversations it reads.
+//! Model: its shape, its weights, and the conversations that it computes.
 //!
-//! - `config`: the shape and the facts for people; `weights`: the place of each matrix;
-//! - `forward`: the pass of a batch; `jobs`: its products; `rope`: positions;
-//! - `sequence`: one conversation's cache; `saved`: the same as a file.
+//! - `config`: the shape, and facts for users; `weights`: the position of each matrix;
+//! - `forward`: the pass of a batch; `jobs`: its products; `rope`: rotary positions;
+//! - `sequence`: the cache of one conversation; `saved`: the cache as a file.
 
 mod config;
 mod forward;
@@ -27,16 +27,16 @@ use crate::compute::Instructions;
 use crate::gguf::Gguf;
 use crate::{EngineError, Tokenizer};
 
-/// The options of [`Model::open`].
+/// Options of [`Model::open`].
 #[derive(Debug, Clone, Default)]
 pub struct ModelOptions {
-    /// The number of compute threads; all free cores if not given.
+    /// Number of compute threads. By default, one for each available core.
     pub threads: Option<usize>,
-    /// The most tokens a sequence may hold; what the model was trained for if not given.
+    /// Maximum number of tokens of a sequence. By default, the context length of the model.
     pub context: Option<usize>,
 }
 
-/// An opened model. Weights are memory-mapped; sequences share it through `Arc`.
+/// Opened model. Weights are memory-mapped; sequences share the model through `Arc`.
 pub struct Model {
     file: Gguf,
     config: Config,
@@ -45,7 +45,7 @@ pub struct Model {
     tokenizer: Tokenizer,
     facts: ModelFacts,
     context: usize,
-    /// A number that other weights, or the same ones in another format, do not share.
+    /// Number that differs for other weights, and for the same weights in another format.
     identity: u64,
     worker: Mutex<Worker>,
 }
@@ -56,7 +56,7 @@ impl Model {
         Self::open_with(path, options, Instructions::best())
     }
 
-    /// Opens the file as [`Model::open`] does, with instructions that may not be the best of this machine: to compare them.
+    /// Opens the file with a given instruction set, to compare instruction sets.
     pub fn open_with(
         path: &Path,
         options: &ModelOptions,
@@ -73,37 +73,37 @@ impl Model {
         Ok(Arc::new(Self { file, config, weights, frequencies, tokenizer, facts, context, identity, worker }))
     }
 
-    /// Returns the facts of a file that could be opened. Its weights are not read, and no threads are started.
+    /// Checks that the file can be opened, and returns its facts. Reads no weights and starts no threads.
     pub fn inspect(path: &Path) -> Result<ModelFacts, EngineError> {
         let file = Gguf::inspect(path)?;
         let (config, ..) = parts(&file)?;
         Ok(ModelFacts::read(&file, &config))
     }
 
-    /// Returns the facts of a file of which nothing else is checked.
+    /// Returns the facts of a file, without checking its tensors and tokenizer.
     pub fn facts(path: &Path) -> Result<ModelFacts, EngineError> {
         let file = Gguf::inspect(path)?;
         Ok(ModelFacts::read(&file, &Config::read(&file)?))
     }
 
-    /// Turns text into tokens and back.
+    /// Returns the tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }
 
-    /// Returns what the model says about itself.
+    /// Returns the facts of the model.
     pub fn info(&self) -> &ModelFacts {
         &self.facts
     }
 
-    /// The threads and buffers. Passes of several sequences take turns; a pass that panicked leaves nothing behind
-    /// that the next one would read.
+    /// Locks the threads and buffers, so that passes of several sequences take turns. A pass that
+    /// panicked leaves nothing behind that the next one would read.
     fn worker(&self) -> parking_lot::MutexGuard<'_, Worker> {
         self.worker.lock()
     }
 }
 
-/// All that a model is made of, and that it fits together.
+/// Reads the parts of a model, and checks that they fit together.
 fn parts(file: &Gguf) -> Result<(Config, Weights, Tokenizer), EngineError> {
     let config = Config::read(file)?;
     let weights = Weights::find(file, &config)?;

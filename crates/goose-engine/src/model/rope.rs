@@ -1,25 +1,27 @@
-//! Rotary positions: each pair of a head's columns is rotated by an angle that grows with the position. Models that hold more
-//! positions than they first learnt scale the angles:
+//! Rotary positions: each pair of columns of a head is rotated by an angle that grows with the position.
+//! Models whose context was extended scale the angles:
 //!
 //! ```text
-//! plain    pair i turns by base^(-2i/width) for each position (where the file has factors, divided by the pair's)
-//! linear   all slower by one factor
-//! yarn     pairs that turn often within the first context stay as they are, pairs that hardly turn are slower by the
-//!          factor, those between are mixed; and what is turned grows a little, which sharpens attention
+//! plain    pair i rotates by base^(-2i/width) per position, divided by the pair's factor if the file has one
+//! linear   all pairs rotate slower by one factor
+//! yarn     pairs that rotate often within the original context are unchanged, pairs that hardly rotate are
+//!          slower by the factor, pairs in between are mixed; the rotated values grow a little, which
+//!          sharpens attention
 //! ```
 
 use super::config::Architecture;
 use crate::EngineError;
 use crate::gguf::Gguf;
 
-/// Pairs that turn more often than this within the first context stay as they are.
+/// Default number of rotations within the original context above which a pair is unchanged.
 const FAST_TURNS: f64 = 32.0;
-/// Pairs that turn less often than this are slower by the whole factor.
+/// Default number of rotations within the original context below which a pair is slower by the whole
+/// factor.
 const SLOW_TURNS: f64 = 1.0;
-/// A ramp is never steeper than this wide.
+/// Minimum width of the ramp between the two, against division by zero.
 const NARROWEST_RAMP: f64 = 0.001;
 
-/// The way in which a model holds more positions.
+/// Extension of the context.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Scaling {
     None,
@@ -27,20 +29,20 @@ pub(crate) enum Scaling {
     Yarn(Yarn),
 }
 
-/// The numbers of a model that was stretched with YaRN.
+/// Parameters of YaRN.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Yarn {
     factor: f64,
-    /// The number of positions that the model held before.
+    /// Context length before the extension.
     original_context: f64,
-    /// The share of the pairs that turn fast that is kept: one, unless the file says otherwise.
+    /// Weight of the unchanged frequencies (`ext_factor`), which is 1 unless the file says otherwise.
     kept: f64,
     attention_factor: f64,
     fast: f64,
     slow: f64,
 }
 
-/// The turns of each pair for each position, and how much longer what is turned becomes.
+/// Rotation of each pair per position, and the growth of the rotated values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Frequencies {
     pub(crate) pairs: Vec<f64>,
@@ -48,7 +50,7 @@ pub(crate) struct Frequencies {
 }
 
 impl Scaling {
-    /// Reads it from a file of the architecture `name`.
+    /// Reads the scaling of a file of the architecture `name`.
     pub(crate) fn read(file: &Gguf, name: &str, context: usize) -> Result<Self, EngineError> {
         let number = |rest: &str| file.float(&format!("{name}.rope.{rest}"));
         let positive = |value: Option<f64>| value.filter(|value| value.is_finite() && *value > 0.0);
@@ -68,11 +70,11 @@ impl Scaling {
                 fast: positive(number("scaling.yarn_beta_fast")).unwrap_or(FAST_TURNS),
                 slow: positive(number("scaling.yarn_beta_slow")).unwrap_or(SLOW_TURNS),
             })),
-            Some(other) => Err(EngineError::Unsupported(format!("rope scaling `{other}` is not known here"))),
+            Some(other) => Err(EngineError::Unsupported(format!("rope scaling `{other}` is not supported"))),
         }
     }
 
-    /// The frequencies of `width` columns; `factors` divide those of the pairs.
+    /// Returns the frequencies of `width` columns. `factors` divide the frequencies of the pairs.
     pub(crate) fn frequencies(self, base: f64, width: usize, factors: Option<&[f32]>) -> Frequencies {
         let factor = |pair: usize| factors.map_or(1.0, |factors| f64::from(factors[pair]));
         let plain = (0..width / 2)
@@ -98,13 +100,13 @@ impl Scaling {
 }
 
 impl Yarn {
-    /// The pair (as a number that need not be whole) that turns so often within the first context.
+    /// Returns the fractional index of the pair that rotates `turns` times within the original context.
     fn pair_turning(&self, turns: f64, base: f64, width: usize) -> f64 {
         let radians = turns * std::f64::consts::TAU;
         width as f64 * (self.original_context / radians).ln() / (2.0 * base.ln())
     }
 
-    /// From one for pairs that turn fast to zero for slow ones.
+    /// Returns the share of the original frequency: one for pairs that rotate fast, zero for slow ones.
     fn kept_of(&self, pair: usize, base: f64, width: usize) -> f64 {
         let first = self.pair_turning(self.fast, base, width).floor().max(0.0);
         let last = self.pair_turning(self.slow, base, width).ceil().min(width as f64 - 1.0);
@@ -117,7 +119,7 @@ impl Yarn {
     }
 }
 
-/// The angles' cosines and sines for a batch of positions.
+/// Cosines and sines of the angles of a batch.
 #[derive(Default)]
 pub(crate) struct Rotation {
     cosines: Vec<f32>,
@@ -126,7 +128,7 @@ pub(crate) struct Rotation {
 }
 
 impl Rotation {
-    /// Computes the angles of `tokens` positions from `position` on.
+    /// Computes the angles of `tokens` positions, starting at `position`.
     pub(crate) fn prepare(&mut self, frequencies: &Frequencies, position: usize, tokens: usize) {
         self.pairs = frequencies.pairs.len();
         self.cosines.clear();
@@ -148,7 +150,8 @@ impl Rotation {
             (self.cosines[at], self.sines[at])
         };
         for pair in 0..self.pairs {
-            // Files of the Llama family have neighbouring columns paired, the others the two halves.
+            // GGUF files of the Llama family pair neighbouring columns. The others pair the two halves of
+            // a head.
             let (a, b) = match architecture {
                 Architecture::Llama => (2 * pair, 2 * pair + 1),
                 Architecture::Qwen2 | Architecture::Qwen3 => (pair, pair + self.pairs),

@@ -1,12 +1,13 @@
-//! A sequence as a file: so that the next run of a session need not read its beginning again.
+//! Saved sequence: the cache of a conversation as a file, so that the next run need not compute it again.
 //!
 //! ```text
 //! magic and version, model identity, number of tokens, number of halves   8 bytes each
 //! tokens                                                                  4 bytes each
 //! for each layer: keys of each head, values of each head, whole blocks    2 bytes each
-//! checksum of all that                                                    8 bytes
+//! checksum of everything before                                           8 bytes
 //! ```
-//! The file is a cache: whatever is wrong with it, it is refused and computed afresh.
+//!
+//! The file is only a cache: one with any defect is refused, and its content computed again.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -17,14 +18,14 @@ use crate::EngineError;
 use crate::compute::LayerCache;
 use crate::gguf::Gguf;
 
-/// Changes whenever the layout, or the numbers that the engine computes, change.
+/// Magic and version. It changes with the layout, and with the numbers that the engine computes.
 const MAGIC: u64 = u64::from_le_bytes(*b"gooseKV1");
-/// Bytes of each tensor that tell one model from another of the same shape.
+/// Number of bytes of each tensor that enter the identity.
 const SAMPLE: usize = 64;
-/// Halves that go through the buffer at a time.
+/// Number of values that go through the buffer at a time.
 const CHUNK: usize = 1 << 15;
 
-/// Tells a model from others: its header, its size, and the beginning of each tensor.
+/// Returns the identity of a model: a checksum of its size, its header, and the beginning of each tensor.
 pub(super) fn identity(file: &Gguf) -> u64 {
     let mut spans: Vec<_> = file.tensors().map(|tensor| tensor.bytes).collect();
     spans.sort_by_key(|span| span.start);
@@ -40,7 +41,7 @@ pub(super) fn identity(file: &Gguf) -> u64 {
     sum.value()
 }
 
-/// A 64-bit sum that detects damage, not forgery.
+/// Checksum that detects damage, not forgery.
 #[derive(Default)]
 struct Checksum {
     state: u64,
@@ -67,13 +68,13 @@ impl Checksum {
     }
 }
 
-/// Returns the size that the file would have.
+/// Returns the size of the file.
 pub(super) fn size(tokens: usize, cache: &[LayerCache]) -> u64 {
     let halves: usize = cache.iter().flat_map(|layer| layer.parts(tokens)).map(<[u16]>::len).sum();
     (5 * size_of::<u64>() + tokens * size_of::<u32>() + halves * size_of::<u16>()) as u64
 }
 
-/// Writes to a temporary name of its own beside `path`, then renames.
+/// Writes to a unique temporary file in the same folder, then renames it.
 #[expect(clippy::disallowed_methods, reason = "the engine depends on no other crate of goose")]
 pub(super) fn write(
     path: &Path,
@@ -114,7 +115,7 @@ fn write_to(path: &Path, identity: u64, tokens: &[u32], cache: &[LayerCache]) ->
     out.inner.flush()
 }
 
-/// A new file. What was said is in it, so it is its owner's alone from the first byte on.
+/// Creates a file that only its owner can read, because it contains the conversation.
 fn private(path: &Path) -> std::io::Result<File> {
     let mut options = File::options();
     options.write(true).create_new(true);
@@ -149,7 +150,7 @@ impl<T: Read> ChecksumStream<T> {
     }
 }
 
-/// Fills the cache and gives the tokens, if the file is whole and of this model.
+/// Fills the cache, and returns the tokens, if the file is intact and of this model.
 pub(super) fn read(
     path: &Path,
     identity: u64,
@@ -163,10 +164,10 @@ pub(super) fn read(
     let file = File::open(path).map_err(io)?;
     let mut from = ChecksumStream { inner: BufReader::new(file), sum: Checksum::default() };
     if from.word().map_err(io)? != MAGIC {
-        return Err(stale("it is of another version"));
+        return Err(stale("it has another version"));
     }
     if from.word().map_err(io)? != identity {
-        return Err(stale("it is of another model"));
+        return Err(stale("it belongs to another model"));
     }
     let count = from.word().map_err(io)?;
     if count > capacity as u64 {

@@ -1,4 +1,4 @@
-//! One conversation: the tokens read so far, and the keys and values that spare reading them again.
+//! [`Sequence`]: one conversation, with its tokens and their cached keys and values.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use super::{Model, saved};
 use crate::EngineError;
 use crate::compute::{BLOCK, LayerCache};
 
-/// Tokens that go through the layers together. More would not make the weights' unpacking cheaper.
+/// Number of tokens in a batch. A larger one would not make unpacking the weights cheaper.
 const BATCH: usize = 256;
 
-/// A conversation's tokens and cache. It grows by [`Sequence::feed`] and shrinks by [`Sequence::keep`].
+/// Tokens and cache of a conversation. It grows by [`Sequence::feed`] and shrinks by [`Sequence::keep`].
 pub struct Sequence {
     model: Arc<Model>,
     capacity: usize,
@@ -21,7 +21,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// An empty sequence with room for `capacity` tokens.
+    /// Creates an empty sequence with room for `capacity` tokens.
     pub fn new(model: Arc<Model>, capacity: usize) -> Result<Self, EngineError> {
         if capacity == 0 || capacity > model.context {
             return Err(EngineError::ContextFull { needed: capacity, capacity: model.context });
@@ -32,31 +32,31 @@ impl Sequence {
         Ok(Self { model, capacity, tokens: Vec::new(), cache, logits: Vec::new() })
     }
 
-    /// The model that reads it.
+    /// Returns the model.
     pub fn model(&self) -> &Arc<Model> {
         &self.model
     }
 
-    /// Returns how many tokens fit.
+    /// Returns the maximum number of tokens.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// The tokens that were read.
+    /// Returns the computed tokens.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// Keeps the first `tokens` tokens and forgets what comes after.
+    /// Keeps the first `tokens` tokens, and drops the rest.
     pub fn keep(&mut self, tokens: usize) {
         self.tokens.truncate(tokens);
     }
 
-    /// Reads tokens and gives the logits of what comes after the last.
+    /// Computes tokens, and returns the logits after the last one.
     ///
-    /// The logits do not depend on how the tokens were split into calls: they are the same bits. `is_cancelled` is
-    /// asked between the steps of each layer, many times for each batch. After [`EngineError::Cancelled`] the sequence holds the
-    /// batches that were read completely, as [`Sequence::tokens`] tells; it can be fed on from there.
+    /// The logits are bit-identical however the tokens are split into calls. `is_cancelled` is called
+    /// between the steps of each layer. After [`EngineError::Cancelled`], the sequence holds the
+    /// completed batches ([`Sequence::tokens`]), and can be continued from there.
     pub fn feed(&mut self, tokens: &[u32], is_cancelled: &dyn Fn() -> bool) -> Result<&[f32], EngineError> {
         self.check(tokens)?;
         let batches = tokens.len().div_ceil(BATCH);
@@ -69,7 +69,7 @@ impl Sequence {
         Ok(&self.logits)
     }
 
-    /// The logits after the last token that was read.
+    /// Returns the logits after the last token.
     pub(crate) fn logits(&self) -> &[f32] {
         &self.logits
     }
@@ -89,8 +89,8 @@ impl Sequence {
         }
     }
 
-    /// Writes the tokens and the cache to a file that only its owner may read, all of it or nothing. Beside it there is
-    /// one that ends with `.tmp` meanwhile.
+    /// Writes the tokens and the cache to a file that only its owner can read. It appears complete or not
+    /// at all; meanwhile, a file with the extension `.tmp` is next to it.
     pub fn save(&self, path: &Path) -> Result<(), EngineError> {
         saved::write(path, self.model.identity, &self.tokens, &self.cache)
     }
@@ -100,8 +100,8 @@ impl Sequence {
         saved::size(self.tokens.len(), &self.cache)
     }
 
-    /// Reads what [`Sequence::save`] wrote. A file of another model, one that is damaged, or one with more tokens
-    /// than `capacity` is refused.
+    /// Reads a file of [`Sequence::save`]. Refuses a file that is damaged, belongs to another model, or
+    /// has more tokens than `capacity`.
     pub fn load(model: Arc<Model>, path: &Path, capacity: usize) -> Result<Self, EngineError> {
         let mut sequence = Self::new(model, capacity)?;
         let identity = sequence.model.identity;

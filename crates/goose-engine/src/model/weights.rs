@@ -1,26 +1,27 @@
-//! The places of a model's weights in its file. Matrices stay there; the few small vectors are read at once.
+//! Positions of a model's weights in its file. Matrices stay in the file; the few small vectors are
+//! copied.
 
 use super::config::{Architecture, Config};
 use crate::EngineError;
 use crate::compute::{BlockType, MatrixView, dequantize};
 use crate::gguf::{Gguf, Tensor};
 
-/// A matrix in the file.
+/// Matrix in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Matrix(Tensor);
 
-/// All weights.
+/// All weights of a model.
 pub(crate) struct Weights {
     pub(crate) embedding: Matrix,
     pub(crate) layers: Vec<Layer>,
     pub(crate) norm: Vec<f32>,
-    /// The embedding once more, where the file has no matrix of its own for it.
+    /// Output matrix. It is the embedding if the file has no separate one.
     pub(crate) output: Matrix,
-    /// Divisors of the rotation's frequencies, one for each pair of columns.
+    /// Divisors of the rotary frequencies, one per pair of columns.
     pub(crate) rope_factors: Option<Vec<f32>>,
 }
 
-/// One layer's.
+/// Weights of one layer.
 pub(crate) struct Layer {
     pub(crate) attention_norm: Vec<f32>,
     pub(crate) query: Linear,
@@ -35,7 +36,7 @@ pub(crate) struct Layer {
     pub(crate) down: Linear,
 }
 
-/// A matrix and what is added to its product.
+/// Matrix with an optional bias.
 pub(crate) struct Linear {
     pub(crate) matrix: Matrix,
     pub(crate) bias: Option<Vec<f32>>,
@@ -51,14 +52,14 @@ impl Matrix {
         MatrixView { kind, rows, columns, data: bytes.slice(file.bytes()) }
     }
 
-    /// One row as numbers.
+    /// Dequantizes one row.
     pub(crate) fn read_row(&self, file: &Gguf, row: usize, out: &mut [f32]) {
         let len = self.0.kind.row_bytes(self.0.columns);
         dequantize(self.0.kind, &self.0.bytes.slice(file.bytes())[row * len..][..len], out);
     }
 }
 
-/// Finds tensors and checks their shapes.
+/// Finds tensors, and checks their shapes.
 struct Finder<'a> {
     file: &'a Gguf,
 }

@@ -1,4 +1,5 @@
-//! Byte-level pair merging: a word begins as single bytes, and the pair that was learnt first is joined first.
+//! Byte-level pair merging: a word starts as single bytes, and the pair with the lowest rank is merged
+//! first.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -9,7 +10,7 @@ use super::vocabulary::{Role, Vocabulary};
 use crate::EngineError;
 use crate::gguf::Gguf;
 
-/// The pairs that may be joined, by their two tokens.
+/// Mergeable pairs, by their two tokens.
 type Merges = HashMap<u64, Merge, BuildHasherDefault<PairHasher>>;
 
 #[derive(Clone, Copy)]
@@ -18,7 +19,7 @@ struct Merge {
     token: u32,
 }
 
-/// The knowledge of a byte-level tokenizer besides its vocabulary.
+/// Byte-level tokenizer without its vocabulary.
 pub(super) struct Bpe {
     merges: Merges,
     bytes: [Option<u32>; 256],
@@ -26,7 +27,7 @@ pub(super) struct Bpe {
     begins_by_default: bool,
 }
 
-/// Pairs are two numbers that are already well spread; one multiplication mixes them.
+/// Hasher for pairs of token ids. One multiplication is enough, because the ids are well spread.
 #[derive(Default)]
 pub(super) struct PairHasher(u64);
 
@@ -49,8 +50,8 @@ fn pair(left: u32, right: u32) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
-/// The byte that a character of the vocabulary's alphabet stands for: printable characters stand for themselves,
-/// the other bytes for the characters from 256 on, in order.
+/// Returns the byte that a character of the alphabet stands for. Printable characters stand for
+/// themselves; the other bytes are mapped, in order, to the characters from 256 on.
 fn byte_of(c: char) -> Option<u8> {
     let own = |code: u32| matches!(code, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
     let code = c as u32;
@@ -61,7 +62,7 @@ fn byte_of(c: char) -> Option<u8> {
     (0..=255_u8).filter(|byte| !own((*byte).into())).nth(nth)
 }
 
-/// Appends what a token's text stands for. Special tokens are plain text.
+/// Appends the bytes of a token. The text of special tokens is taken literally.
 pub(super) fn decode(alphabet: &[Option<u8>], text: &[u8], role: Role, out: &mut Vec<u8>) {
     let plain = !matches!(role, Role::Normal | Role::Byte);
     let Some(text) = std::str::from_utf8(text).ok().filter(|_| !plain) else {
@@ -81,13 +82,13 @@ pub(super) fn decode(alphabet: &[Option<u8>], text: &[u8], role: Role, out: &mut
     }
 }
 
-/// The alphabet as a table, from character to byte.
+/// Returns the alphabet as a table from character to byte.
 pub(super) fn alphabet() -> Vec<Option<u8>> {
     (0..0x180_u32).map(|code| char::from_u32(code).and_then(byte_of)).collect()
 }
 
 impl Bpe {
-    /// Reads the merges.
+    /// Reads the merges of a file.
     pub(super) fn read(file: &Gguf, vocabulary: &Vocabulary) -> Result<Self, EngineError> {
         let name = match file.text("tokenizer.ggml.pre") {
             Some(name) => name,
@@ -123,7 +124,7 @@ impl Bpe {
         Ok(Self { merges, bytes, splitter, begins_by_default })
     }
 
-    /// Returns whether models with such a vocabulary expect a token before all others, if their file does not say.
+    /// Returns true if models with this vocabulary expect a begin token unless their file says otherwise.
     pub(super) fn begins_by_default(&self) -> bool {
         self.begins_by_default
     }
@@ -143,21 +144,21 @@ impl Bpe {
     }
 }
 
-/// A word while its pairs are joined: a list of parts, of which some are gone.
+/// Word during merging: a linked list of parts.
 #[derive(Default)]
 struct Word {
     tokens: Vec<u32>,
-    /// The next part that is still there.
+    /// Index of the next part.
     next: Vec<usize>,
     previous: Vec<usize>,
-    /// Pairs that can be joined: rank, where the left one is, and the pair as it was.
+    /// Mergeable pairs: rank, index of the left part, and the pair at the time of insertion.
     queue: BinaryHeap<Reverse<(u32, usize, u64)>>,
 }
 
-/// No part.
+/// Index of no part.
 const NONE: usize = usize::MAX;
-/// A part that was joined to the one before it.
-const GONE: u32 = u32::MAX;
+/// Token of a part that was merged into the one before it.
+const MERGED: u32 = u32::MAX;
 
 impl Word {
     fn encode(&mut self, bpe: &Bpe, piece: &str, out: &mut Vec<u32>) {
@@ -175,12 +176,12 @@ impl Word {
         while let Some(Reverse((_, left, pair))) = self.queue.pop() {
             self.join(bpe, left, pair);
         }
-        out.extend(self.tokens.iter().filter(|token| **token != GONE));
+        out.extend(self.tokens.iter().filter(|token| **token != MERGED));
     }
 
     fn pair_at(&self, left: usize) -> Option<u64> {
         let right = *self.next.get(left).filter(|right| **right != NONE)?;
-        (self.tokens[left] != GONE).then(|| pair(self.tokens[left], self.tokens[right]))
+        (self.tokens[left] != MERGED).then(|| pair(self.tokens[left], self.tokens[right]))
     }
 
     fn offer(&mut self, bpe: &Bpe, left: usize) {
@@ -192,14 +193,14 @@ impl Word {
     }
 
     fn join(&mut self, bpe: &Bpe, left: usize, pair: u64) {
-        // The queue also holds pairs of which a half has been joined to something else since.
+        // One half of the pair may have been merged since it was queued.
         if self.pair_at(left) != Some(pair) {
             return;
         }
         let Some(merge) = bpe.merges.get(&pair) else { return };
         let right = self.next[left];
         self.tokens[left] = merge.token;
-        self.tokens[right] = GONE;
+        self.tokens[right] = MERGED;
         self.next[left] = self.next[right];
         if self.next[left] != NONE {
             let after = self.next[left];

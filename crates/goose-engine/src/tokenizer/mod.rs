@@ -1,8 +1,8 @@
-//! Text to tokens and back, from what the model's file says about its vocabulary.
+//! [`Tokenizer`]: text to tokens and back, with the vocabulary of the model's file.
 //!
-//! - `vocabulary`: tokens and their bytes; `special_tokens`: those that are found in text as a whole;
-//! - `split`: how text is cut into words;
-//! - `bpe`: byte-level pair merging (Qwen, Llama 3, SmolLM); `sentencepiece`: the older Llamas.
+//! - `vocabulary`: tokens and their bytes; `special_tokens`: tokens that are matched as a whole;
+//! - `split`: splits text into words;
+//! - `bpe`: byte-level pair merging (Qwen, Llama 3, SmolLM); `sentencepiece`: older Llamas.
 
 mod bpe;
 mod sentencepiece;
@@ -19,11 +19,11 @@ use self::vocabulary::{Role, Vocabulary};
 use crate::EngineError;
 use crate::gguf::Gguf;
 
-/// Tokens that end a turn or a text in the families that are known.
+/// Tokens that end a turn or a text in the supported families.
 const ENDS: [&str; 7] =
     ["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>", "</s>"];
 
-/// Turns text into tokens and back.
+/// Converter between text and tokens.
 pub struct Tokenizer {
     vocabulary: Vocabulary,
     method: Method,
@@ -33,7 +33,7 @@ pub struct Tokenizer {
     beginning: Option<u32>,
 }
 
-/// The position of a text.
+/// Position of a text in a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TextPosition {
     Start,
@@ -94,18 +94,19 @@ impl Tokenizer {
         Self { in_text: SpecialTokens::new(&vocabulary), vocabulary, method, special, ends, beginning }
     }
 
-    /// The tokens of a text. Control tokens are never made from text, whatever it says.
+    /// Returns the tokens of a text. No text becomes a control token, whatever it contains.
     pub fn encode(&self, text: &str) -> Vec<u32> {
         self.encode_at(text, TextPosition::Start)
     }
 
-    /// Returns the tokens of a text that continues another: as [`Tokenizer::encode`], but without the blank that some
-    /// vocabularies (SentencePiece) want before the first word.
+    /// Returns the tokens of a text that continues another. Unlike [`Tokenizer::encode`], adds no blank
+    /// before the first word, which SentencePiece vocabularies otherwise expect.
     pub fn encode_continuation(&self, text: &str) -> Vec<u32> {
         self.encode_at(text, TextPosition::Inside)
     }
 
-    /// The tokens of a text in which control tokens are meant as such: one of a template, never of a user.
+    /// Returns the tokens of a text in which control tokens are recognized. Only for templates, never for
+    /// text of a user.
     pub(crate) fn encode_with_special(&self, text: &str) -> Vec<u32> {
         let marks: Vec<(&str, u32)> = self
             .special
@@ -140,32 +141,32 @@ impl Tokenizer {
         out
     }
 
-    /// The control or user-defined token that is written so.
+    /// Returns the control or user-defined token with this text.
     pub fn special(&self, text: &str) -> Option<u32> {
         self.special.get(text.as_bytes()).copied()
     }
 
-    /// The bytes that a token stands for; a character may be spread over several tokens.
+    /// Returns the bytes of a token. A character may be split between several tokens.
     pub fn bytes(&self, token: u32) -> &[u8] {
         self.vocabulary.bytes(token)
     }
 
-    /// Returns whether a token is structure rather than text.
+    /// Returns true if a token is structure rather than text.
     pub fn is_special(&self, token: u32) -> bool {
         matches!(self.vocabulary.role(token), Role::Control | Role::Unknown | Role::Unused)
     }
 
-    /// The tokens that end a turn.
+    /// Returns the tokens that end a turn.
     pub fn end_of_turn(&self) -> &[u32] {
         &self.ends
     }
 
-    /// The token that the model expects before all others, if it does.
+    /// Returns the token that the model expects at the beginning, if any.
     pub fn beginning(&self) -> Option<u32> {
         self.beginning
     }
 
-    /// The number of tokens.
+    /// Returns the number of tokens.
     #[expect(clippy::len_without_is_empty, reason = "a vocabulary is never empty")]
     pub fn len(&self) -> usize {
         self.vocabulary.len()

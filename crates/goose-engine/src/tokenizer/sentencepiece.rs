@@ -1,4 +1,5 @@
-//! SentencePiece: characters are joined to the piece with the best score; what is not in the vocabulary becomes bytes.
+//! SentencePiece: merges characters into the pieces with the best scores. Characters outside of the
+//! vocabulary become bytes.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -8,19 +9,19 @@ use super::vocabulary::{Role, Vocabulary};
 use crate::EngineError;
 use crate::gguf::Gguf;
 
-/// The character for a blank in vocabularies.
+/// Character for a blank in vocabularies.
 const BLANK: &str = "\u{2581}";
 
-/// The knowledge of a SentencePiece tokenizer besides its vocabulary.
+/// SentencePiece tokenizer without its vocabulary.
 pub(super) struct SentencePiece {
     scores: Vec<f32>,
     bytes: [Option<u32>; 256],
     unknown: Option<u32>,
-    /// A text begins with a blank that is not written.
+    /// True if a blank is added before a text.
     blank_first: bool,
 }
 
-/// Appends what a token's text stands for.
+/// Appends the bytes of a token.
 pub(super) fn decode(text: &[u8], role: Role, out: &mut Vec<u8>) {
     match (role, std::str::from_utf8(text)) {
         (Role::Byte, Ok(name)) => out.extend(byte_named(name)),
@@ -29,17 +30,17 @@ pub(super) fn decode(text: &[u8], role: Role, out: &mut Vec<u8>) {
     }
 }
 
-/// `<0x0A>` is the byte 10.
+/// Parses the name of a byte: `<0x0A>` is 10.
 fn byte_named(name: &str) -> Option<u8> {
     u8::from_str_radix(name.strip_prefix("<0x")?.strip_suffix('>')?, 16).ok()
 }
 
-/// Two neighbours that make a piece; the best score first, then the leftmost.
+/// Neighbouring parts that form a piece. The best score comes first, then the leftmost.
 struct Pair {
     score: f32,
     left: usize,
     right: usize,
-    /// The bytes of both when they were found.
+    /// Length of both parts when the pair was queued.
     len: usize,
 }
 
@@ -63,7 +64,7 @@ impl PartialEq for Pair {
 
 impl Eq for Pair {}
 
-/// A run of the text; empty once it was joined to the one before it.
+/// Part of the text. It is empty after it was merged into the one before it.
 #[derive(Clone, Copy)]
 struct Part {
     start: usize,
@@ -73,7 +74,7 @@ struct Part {
 }
 
 impl SentencePiece {
-    /// Reads the scores.
+    /// Reads the scores of a file.
     pub(super) fn read(file: &Gguf, vocabulary: &Vocabulary) -> Result<Self, EngineError> {
         let scores: Vec<f32> =
             file.floats("tokenizer.ggml.scores").map(Iterator::collect).unwrap_or_default();
@@ -94,7 +95,8 @@ impl SentencePiece {
         })
     }
 
-    /// Appends the tokens of a text. The vocabulary's pieces are kept with plain blanks, so the text can be, too.
+    /// Appends the tokens of a text. The vocabulary stores pieces with plain blanks, so the text needs no
+    /// replacement.
     pub(super) fn encode(
         &self,
         vocabulary: &Vocabulary,

@@ -1,11 +1,11 @@
-//! [`SpecialTokens`]: tokens that are found in any text as a whole, before it is cut into words.
+//! [`SpecialTokens`]: tokens that are matched as a whole in any text, before it is split into words.
 
 use super::vocabulary::{Role, Vocabulary};
 
-/// The user-defined tokens of a vocabulary with their texts, the longest first.
+/// User-defined tokens of a vocabulary with their texts, the longest first.
 pub(super) struct SpecialTokens(Vec<(u32, String)>);
 
-/// A part of a text.
+/// Part of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Segment<'a> {
     Plain(&'a str),
@@ -23,8 +23,9 @@ impl SpecialTokens {
         Self(tokens)
     }
 
-    /// Calls `segment` with each part of the text; plain parts are never empty. Where each token comes next is
-    /// remembered, so that a text full of one of them is not searched for the others again and again.
+    /// Calls `segment` with each part of the text. Plain parts are never empty. The next position of each
+    /// token is remembered, so that a text full of one token is not searched again and again for the
+    /// others.
     pub(super) fn split<'a>(&self, text: &'a str, segment: &mut dyn FnMut(Segment<'a>)) {
         let mut places: Vec<Option<usize>> = self.0.iter().map(|(_, name)| text.find(name)).collect();
         let mut at = 0;
@@ -47,7 +48,8 @@ impl SpecialTokens {
     }
 }
 
-/// The first place, and whose it is; of several the longest token's, which comes first.
+/// Returns the first position, and the index of its token. The longest token comes first, so it wins a
+/// tie.
 fn first(places: &[Option<usize>]) -> Option<(usize, usize)> {
     let places = places.iter().enumerate();
     places.filter_map(|(which, place)| Some(((*place)?, which))).min()
@@ -65,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_wins_and_at_one_place_the_longest() {
+    fn the_first_token_wins_then_the_longest() {
         use Segment::{Plain, Token};
         let names = ["<tool_call>", "<tool>", "<t"];
         assert_eq!(
@@ -78,8 +80,8 @@ mod tests {
     }
 
     #[test]
-    fn a_text_full_of_one_token_is_read_in_one_go() {
-        // With every token searched for anew at each place, this would look at some hundred gigabytes.
+    fn a_text_full_of_one_token_is_split_in_linear_time() {
+        // Searching for every token at each position would scan hundreds of gigabytes here.
         let others: Vec<String> = (0..100).map(|i| format!("<other_{i}>")).collect();
         let mut names: Vec<&str> = others.iter().map(String::as_str).collect();
         names.push("<tool_call>");

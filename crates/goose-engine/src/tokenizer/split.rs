@@ -1,30 +1,32 @@
-//! Pre-tokenizers: how a text is cut into words before pairs are merged.
+//! Pre-tokenizers: split a text into words before pairs are merged.
 //!
-//! Each is written as what its pattern means: from a place in the text, the first alternative that matches decides how
-//! long the next piece is. Patterns, as their makers publish them:
+//! Each implements a published pattern directly: at each position, the first alternative that matches gives
+//! the length of the next piece.
 //!
 //! ```text
 //! gpt2    's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-//! llama3  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+//! llama3  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*
+//!         |\s*[\r\n]+|\s+(?!\S)|\s+
 //! qwen2   llama3, with single digits
-//! smollm  digits first, each alone; what is between them as gpt2
-//! tekken  [^\r\n\p{L}\p{N}]?X*Y+|[^\r\n\p{L}\p{N}]?X+Y*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
-//!         (X = letters but a-z, Y = letters but A-Z: words are also cut where capitals begin)
+//! smollm  single digits first, the text between them as gpt2
+//! tekken  [^\r\n\p{L}\p{N}]?X*Y+|[^\r\n\p{L}\p{N}]?X+Y*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*
+//!         |\s*[\r\n]+|\s+(?!\S)|\s+
+//!         (X = letters except a-z, Y = letters except A-Z: words are also split before capitals)
 //! ```
 //!
-//! A name that is not known is cut as gpt2 does: every byte-level vocabulary can write every text whatever the cuts are,
-//! and cuts that the model has not often seen cost some quality, where a refusal would cost the model.
+//! An unknown name counts as gpt2. Every byte-level vocabulary can encode every text, however it is split.
+//! Unfamiliar splits cost some quality, but a refusal would make the model unusable.
 
 use std::sync::LazyLock;
 
 use regex_syntax::hir::{Class, HirKind};
 
-/// A way to cut.
+/// Method of splitting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Splitter {
     Gpt2,
     DigitsThenGpt2,
-    /// With so many digits together.
+    /// Numbers are split into groups of up to `digits` digits.
     Modern {
         digits: usize,
     },
@@ -32,7 +34,7 @@ pub(super) enum Splitter {
 }
 
 impl Splitter {
-    /// The one that a file calls `name`.
+    /// Returns the splitter with this name in a file.
     pub(super) fn named(name: &str) -> Self {
         match name {
             "qwen2" | "deepseek-r1-qwen" | "megrez" | "stablelm2" => Self::Modern { digits: 1 },
@@ -45,12 +47,12 @@ impl Splitter {
         }
     }
 
-    /// Returns whether a word that is a token is taken as a whole, without looking at the merges.
+    /// Returns true if a word that is a token needs no merges.
     pub(super) fn takes_whole_words(self) -> bool {
         matches!(self, Self::Modern { digits: 3 } | Self::Tekken)
     }
 
-    /// Calls `piece` with each piece in turn; together they are the text.
+    /// Calls `piece` with each piece in turn. Together they are the text.
     pub(super) fn split<'a>(self, text: &'a str, piece: &mut dyn FnMut(&'a str)) {
         match self {
             Self::Gpt2 => split_by(text, piece, gpt2_len),
@@ -102,7 +104,8 @@ fn contraction(text: &str, same: impl Fn(&str, &str) -> bool) -> Option<usize> {
         .map(|end| 1 + end.len())
 }
 
-/// `\s+(?!\S)|\s+`: all blanks at the text's end, otherwise all but the last, which belongs to what follows; at least one.
+/// `\s+(?!\S)|\s+`: all blanks at the end of the text; elsewhere all but the last, which belongs to the
+/// next piece. At least one.
 fn blanks(text: &str) -> usize {
     let all = run(text, Kind::is_blank);
     if all == text.len() {
@@ -150,7 +153,7 @@ fn symbols(text: &str) -> usize {
     len + run(&text[len..], |kind| kind == Kind::Newline)
 }
 
-/// `\s*[\r\n]+`, or else plain blanks.
+/// `\s*[\r\n]+`, or else blanks.
 fn lines_or_blanks(text: &str) -> usize {
     let all = run(text, Kind::is_blank);
     match text[..all].rfind(['\r', '\n']) {
@@ -159,7 +162,7 @@ fn lines_or_blanks(text: &str) -> usize {
     }
 }
 
-/// Returns the length of the next piece of Mistral's later vocabularies.
+/// Returns the length of the next piece in later vocabularies of Mistral.
 fn tekken_len(text: &str) -> usize {
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return 0 };
@@ -174,7 +177,8 @@ fn tekken_len(text: &str) -> usize {
     }
 }
 
-/// `X*Y+|X+Y*`: as many `X` as there are, then `Y`; where no `Y` follows, the last `X` that is one too ends the word.
+/// `X*Y+|X+Y*`: all `X`, then all `Y`. If no `Y` follows, the word ends after the last `X` that is also a
+/// `Y`.
 fn word(text: &str) -> usize {
     let letters = &text[..run(text, |kind| kind == Kind::Letter)];
     let upper = letters.find(|c: char| c.is_ascii_lowercase()).unwrap_or(letters.len());
@@ -192,14 +196,14 @@ fn symbols_and_slashes(text: &str) -> usize {
     after.map_or(text.len(), |after| len + after)
 }
 
-/// The classes of characters that pre-tokenizers cut at.
+/// Character classes at which text is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// `\p{L}`
     Letter,
     /// `\p{N}`
     Number,
-    /// `\s`, other than a line's end
+    /// `\s`, except line breaks
     Space,
     /// `\r` or `\n`
     Newline,
@@ -225,7 +229,7 @@ impl Kind {
     }
 }
 
-/// The ranges of `\p{L}`, sorted.
+/// Sorted ranges of `\p{L}`.
 static LETTERS: LazyLock<Vec<(char, char)>> = LazyLock::new(|| match regex_syntax::parse(r"\p{L}") {
     Ok(hir) => match hir.into_kind() {
         HirKind::Class(Class::Unicode(class)) => {
@@ -252,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn qwen_cuts_digits_contractions_blanks_and_lines() {
+    fn qwen_splits_digits_contractions_blanks_and_lines() {
         let cut = |text| pieces(Splitter::Modern { digits: 1 }, text);
         assert_eq!(cut("I'm 42, WE'LL go"), ["I", "'m", " ", "4", "2", ",", " WE", "'LL", " go"]);
         assert_eq!(cut("a  b\n\n  c"), ["a", " ", " b", "\n\n", " ", " c"]);
@@ -268,13 +272,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_known_cuts_as_gpt2() {
+    fn an_unknown_name_splits_as_gpt2() {
         assert_eq!(Splitter::named("of-next-year"), Splitter::Gpt2);
         assert_eq!(pieces(Splitter::named("default"), "It's 42 x"), ["It", "'s", " 42", " x"]);
     }
 
     #[test]
-    fn smollm_takes_digits_out_first() {
+    fn smollm_splits_off_digits_first() {
         let cut = |text| pieces(Splitter::DigitsThenGpt2, text);
         assert_eq!(cut("ab12  3 c"), ["ab", "1", "2", "  ", "3", " c"]);
         assert_eq!(cut("don't\n\nstop"), ["don", "'t", "\n", "\n", "stop"]);
@@ -282,7 +286,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn pieces_are_the_text(text in "\\PC{0,40}|[ a-z0-9'\\r\\n\\t.,é漢]{0,40}") {
+        fn pieces_add_up_to_the_text(text in "\\PC{0,40}|[ a-z0-9'\\r\\n\\t.,é漢]{0,40}") {
             let modern = Splitter::Modern { digits: 3 };
             for splitter in [Splitter::Gpt2, Splitter::DigitsThenGpt2, modern, Splitter::Tekken] {
                 let all = pieces(splitter, &text);
@@ -293,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_cut_at_capitals_and_digits_stand_alone() {
+    fn tekken_splits_at_capitals_and_digits() {
         let cut = |mut text: &'static str| {
             let mut pieces = Vec::new();
             while !text.is_empty() {
@@ -311,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_those_of_unicode() {
+    fn character_classes_follow_unicode() {
         for (c, kind) in [
             ('é', Kind::Letter),
             ('漢', Kind::Letter),

@@ -1,23 +1,23 @@
-//! The tokens of a model: the bytes each stands for, and the way back from bytes to token.
+//! Tokens of a model: the bytes of each, and the lookup of a token by its bytes.
 
 use crate::EngineError;
 use crate::gguf::Gguf;
 
-/// More tokens than any vocabulary has; ids are 32 bits in files and here.
+/// Maximum number of tokens, above that of any vocabulary.
 const MAX_TOKENS: usize = 1 << 24;
 const EMPTY: u32 = u32::MAX;
 
-/// The role of a token.
+/// Role of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Normal,
     Unknown,
     /// Structure that text never contains, such as the end of a turn.
     Control,
-    /// Found in text as a whole, before it is cut.
+    /// Matched in text as a whole, before the text is split.
     UserDefined,
     Unused,
-    /// One byte, where characters are not in the vocabulary.
+    /// Single byte, for characters outside of the vocabulary.
     Byte,
 }
 
@@ -34,18 +34,18 @@ impl Role {
     }
 }
 
-/// All tokens, and a table to find them.
+/// All tokens, and a hash table to find them.
 pub(super) struct Vocabulary {
     bytes: Vec<u8>,
-    /// The end of each token's bytes.
+    /// End of each token in `bytes`.
     ends: Vec<u32>,
     roles: Vec<Role>,
-    /// Open addressing over normal tokens, by their bytes.
+    /// Open-addressing table of the normal tokens, by their bytes.
     table: Vec<u32>,
 }
 
 impl Vocabulary {
-    /// Reads the tokens; `decode` appends the bytes that a token's text stands for.
+    /// Reads the tokens of a file. `decode` appends the bytes of a token.
     pub(super) fn read(file: &Gguf, decode: impl Fn(&[u8], Role, &mut Vec<u8>)) -> Result<Self, EngineError> {
         let texts = file
             .texts("tokenizer.ggml.tokens")
@@ -81,7 +81,7 @@ impl Vocabulary {
         self.ends.len()
     }
 
-    /// The bytes a token stands for; none for a token that is not there.
+    /// Returns the bytes of a token; none for an unknown token.
     pub(super) fn bytes(&self, token: u32) -> &[u8] {
         let token = token as usize;
         let Some(&end) = self.ends.get(token) else { return &[] };
@@ -93,7 +93,7 @@ impl Vocabulary {
         self.roles.get(token as usize).copied().unwrap_or(Role::Unused)
     }
 
-    /// The normal token of these bytes.
+    /// Returns the normal token with these bytes.
     pub(super) fn find(&self, bytes: &[u8]) -> Option<u32> {
         let mask = self.table.len() - 1;
         let mut slot = hash(bytes) as usize & mask;
@@ -106,7 +106,7 @@ impl Vocabulary {
         }
     }
 
-    /// The first of several tokens with the same bytes is the one that is found.
+    /// Adds a token. Of several tokens with the same bytes, the first is found.
     fn insert(&mut self, token: u32) {
         let mask = self.table.len() - 1;
         let mut slot = hash(self.bytes(token)) as usize & mask;
@@ -119,7 +119,7 @@ impl Vocabulary {
         self.table[slot] = token;
     }
 
-    /// All tokens of a role.
+    /// Returns all tokens with a role.
     pub(super) fn with_role(&self, role: Role) -> impl Iterator<Item = u32> {
         (0..self.len() as u32).filter(move |token| self.role(*token) == role)
     }

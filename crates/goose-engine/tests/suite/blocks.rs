@@ -1,4 +1,4 @@
-//! Blocks of random weights, as a file has them and as numbers.
+//! Blocks of random weights, as bytes and as numbers.
 
 pub(crate) struct Numbers(pub(crate) u64);
 
@@ -12,13 +12,13 @@ impl Numbers {
         self.next() as f32 / (1_u32 << 30) as f32 - 1.0
     }
 
-    /// So many numbers below a limit.
+    /// Returns `count` numbers below a limit.
     fn below(&mut self, limit: u32, count: usize) -> Vec<u8> {
         (0..count).map(|_| (self.next() % limit) as u8).collect()
     }
 }
 
-/// A block format, as a test knows it.
+/// Block format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     F32,
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 /// The sixteen values of the `IQ4` formats.
 const IQ4: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 
-/// A power of two as a half float, which is exact.
+/// Returns a power of two as a half float, which is exact.
 fn half(power: i32) -> [u8; 2] {
     (((power + 15) as u16) << 10).to_le_bytes()
 }
@@ -113,12 +113,13 @@ impl Kind {
     }
 }
 
-/// 32 values of four bits: the first sixteen below, the others above.
+/// Appends 32 values of four bits: the first sixteen in the low halves, the others in the high halves.
 fn nibbles(quants: &[u8], bytes: &mut Vec<u8>) {
     bytes.extend((0..16).map(|i| quants[i] | quants[i + 16] << 4));
 }
 
-/// Two bits of each of 256 values: 32 bytes for each half, the quarters above one another.
+/// Appends two bits of each of 256 values: 32 bytes for each half, with the quarters in order of their
+/// bits.
 fn quarters(quants: &[u8], bytes: &mut Vec<u8>) {
     for part in quants.chunks_exact(128) {
         bytes.extend(
@@ -127,7 +128,7 @@ fn quarters(quants: &[u8], bytes: &mut Vec<u8>) {
     }
 }
 
-/// One bit of each of 256 values: 32 bytes, the eighths above one another.
+/// Appends one bit of each of 256 values: 32 bytes, with the eighths in order of their bits.
 fn bits(quants: &[u8], bit: u8, bytes: &mut Vec<u8>) {
     bytes.extend(
         (0..32).map(|i| (0..8).map(|group| ((quants[group * 32 + i] >> bit) & 1) << group).sum::<u8>()),

@@ -1,4 +1,4 @@
-//! Files that are cut, lie about lengths, or name what does not exist: always an error, never a panic.
+//! Files that are truncated, lie about lengths, or refer to missing data: always an error, never a panic.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ fn open(path: &Path, bytes: &[u8]) -> Result<Arc<Model>, EngineError> {
     Model::open(path, &ModelOptions { threads: Some(1), context: None })
 }
 
-/// The error's text.
+/// Returns the text of the error.
 fn refusal(path: &Path, bytes: &[u8]) -> String {
     open(path, bytes).unwrap_err().to_string()
 }
 
 #[test]
-fn a_cut_file_is_refused_wherever_it_is_cut() {
+fn truncated_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cut.gguf");
     let whole = Tiny::new(Shape::llama()).writer.finish();
@@ -66,8 +66,8 @@ fn impossible_tensors_are_refused() {
     assert!(refusal(&path, &tensor(&[256, 1], 99).finish()).contains("type 99"));
     assert!(refusal(&path, &tensor(&[usize::MAX, usize::MAX, 3], 0).finish()).contains("impossible shape"));
     assert!(refusal(&path, &tensor(&[usize::MAX / 2, 1], 0).finish()).contains("impossible shape"));
-    assert!(refusal(&path, &tensor(&[100, 1], 12).finish()).contains("cannot be made of Q4_K blocks"));
-    assert!(refusal(&path, &tensor(&[0, 1], 0).finish()).contains("cannot be made"));
+    assert!(refusal(&path, &tensor(&[100, 1], 12).finish()).contains("cannot consist of Q4_K blocks"));
+    assert!(refusal(&path, &tensor(&[0, 1], 0).finish()).contains("cannot consist"));
     assert!(refusal(&path, &tensor(&[1, 1, 1, 1, 1], 0).finish()).contains("5 dimensions"));
     assert!(refusal(&path, &tensor(&[257, 1], 0).finish()).contains("outside the file"));
     let fine = tensor(&[256, 1], 0);
@@ -81,7 +81,7 @@ fn tensors_that_overlap_or_repeat_are_refused() {
     let path = folder.path().join("overlap.gguf");
     let mut writer = Writer::default();
     writer.tensor("a", &[64], 0, vec![0; 256]).tensor("b", &[64], 0, vec![0; 256]);
-    assert!(refusal(&path, &writer.finish_with(|i, _| i as u64 * 32)).contains("over each other"));
+    assert!(refusal(&path, &writer.finish_with(|i, _| i as u64 * 32)).contains("overlap"));
     let mut writer = Writer::default();
     writer.tensor("a", &[64], 0, vec![0; 256]).tensor("a", &[64], 0, vec![0; 256]);
     assert!(refusal(&path, &writer.finish()).contains("twice"));
@@ -91,7 +91,7 @@ fn tensors_that_overlap_or_repeat_are_refused() {
 }
 
 #[test]
-fn other_files_and_other_models_are_refused_with_a_reason() {
+fn other_files_and_models_are_refused_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.gguf");
     assert!(refusal(&path, b"#!/bin/sh\necho not a model at all\n").contains("does not begin with `GGUF`"));
@@ -113,9 +113,9 @@ fn other_files_and_other_models_are_refused_with_a_reason() {
     assert!(without("llama.rope.dimension_count", 4096).contains("width of its heads"));
 }
 
-/// Unsupported files are told apart from damaged ones, each with its own advice.
+/// Unsupported files are distinguished from damaged ones, each with its own advice.
 #[test]
-fn what_cannot_be_run_is_named_with_a_fitting_way_out() {
+fn unsupported_models_are_refused_with_fitting_advice() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("unsupported.gguf");
     let mut writer = Writer::default();
@@ -139,9 +139,9 @@ fn what_cannot_be_run_is_named_with_a_fitting_way_out() {
     assert!(matches!(&error, EngineError::Unsupported(why) if why.contains("layer to layer")), "{error}");
 }
 
-/// Whatever byte of the header is changed, opening gives a model that can read, or an error.
+/// Whatever bytes of the header change, opening the file gives a usable model or an error.
 #[test]
-fn damaged_headers_do_not_bring_the_engine_down() {
+fn damaged_headers_do_not_panic() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.gguf");
     let whole = Tiny::new(Shape { layers: 1, ..Shape::llama() }).writer.finish();

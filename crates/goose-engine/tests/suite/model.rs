@@ -1,4 +1,4 @@
-//! The forward pass against the reference, and its promises about batches, threads and instructions.
+//! Forward pass against the reference, and its guarantees about batches, threads and instruction sets.
 
 use std::cell::Cell;
 
@@ -8,7 +8,7 @@ use crate::blocks::{Kind, Numbers};
 use crate::reference;
 use crate::tiny::{Rope, Scaling, Shape, Tiny};
 
-const GO_ON: &dyn Fn() -> bool = &|| false;
+const NOT_CANCELLED: &dyn Fn() -> bool = &|| false;
 
 fn some_tokens(count: usize) -> Vec<u32> {
     let mut numbers = Numbers(11);
@@ -30,7 +30,7 @@ fn compare(shape: Shape, tolerance: f64) {
     let mut sequence = Sequence::new(model, 100).unwrap();
     let mut read = 0;
     for upto in [1, 2, 70, 75] {
-        let got = sequence.feed(&tokens[read..upto], GO_ON).unwrap();
+        let got = sequence.feed(&tokens[read..upto], NOT_CANCELLED).unwrap();
         let error = error(got, &wanted[upto - 1]);
         assert!(error < tolerance, "{:?}: error {error} after {upto} tokens", tiny.shape);
         read = upto;
@@ -79,7 +79,7 @@ fn every_format_agrees_with_the_reference() {
 }
 
 #[test]
-fn positions_are_told_as_the_reference_does() {
+fn position_scalings_agree_with_the_reference() {
     let yarn = |attention| Scaling::Yarn { factor: 4.0, original: 160, attention };
     for scaling in [Scaling::None, Scaling::Linear(2.5), Scaling::OldLinear(2.5), yarn(None), yarn(Some(0.8))]
     {
@@ -100,13 +100,13 @@ fn pieces_give_the_same_bits_as_the_whole() {
         let tiny = Tiny::new(shape);
         let tokens = some_tokens(300);
         let mut whole = Sequence::new(tiny.open(), 300).unwrap();
-        let wanted = whole.feed(&tokens, GO_ON).unwrap().to_vec();
+        let wanted = whole.feed(&tokens, NOT_CANCELLED).unwrap().to_vec();
         let mut pieces = Sequence::new(tiny.open(), 640).unwrap();
         let mut got = Vec::new();
         let mut rest = tokens.as_slice();
         for size in [1, 1, 61, 2, 100, 3, 1, 131] {
             let (piece, after) = rest.split_at(size);
-            got = pieces.feed(piece, GO_ON).unwrap().to_vec();
+            got = pieces.feed(piece, NOT_CANCELLED).unwrap().to_vec();
             rest = after;
         }
         assert!(rest.is_empty() && got == wanted, "{:?}", tiny.shape);
@@ -117,7 +117,7 @@ fn pieces_give_the_same_bits_as_the_whole() {
 fn all_instructions_and_thread_counts_give_the_same_bits() {
     let tiny = Tiny::new(Shape::qwen2());
     let tokens = some_tokens(80);
-    let run = |model| Sequence::new(model, 80).unwrap().feed(&tokens, GO_ON).unwrap().to_vec();
+    let run = |model| Sequence::new(model, 80).unwrap().feed(&tokens, NOT_CANCELLED).unwrap().to_vec();
     let wanted = run(tiny.open());
     for instructions in Instructions::all() {
         assert!(run(tiny.open_with(instructions)) == wanted, "{instructions:?}");
@@ -125,19 +125,19 @@ fn all_instructions_and_thread_counts_give_the_same_bits() {
 }
 
 #[test]
-fn what_was_forgotten_leaves_no_trace() {
+fn truncated_tokens_leave_no_trace() {
     let tiny = Tiny::new(Shape::qwen2());
     let tokens = some_tokens(90);
     let mut sequence = Sequence::new(tiny.open(), 200).unwrap();
-    let wanted = sequence.feed(&tokens, GO_ON).unwrap().to_vec();
-    sequence.feed(&some_tokens(50), GO_ON).unwrap();
+    let wanted = sequence.feed(&tokens, NOT_CANCELLED).unwrap().to_vec();
+    sequence.feed(&some_tokens(50), NOT_CANCELLED).unwrap();
     sequence.keep(40);
     assert_eq!(sequence.tokens(), &tokens[..40]);
-    assert!(sequence.feed(&tokens[40..], GO_ON).unwrap() == wanted);
+    assert!(sequence.feed(&tokens[40..], NOT_CANCELLED).unwrap() == wanted);
 }
 
 #[test]
-fn a_cancelled_read_stops_between_steps_and_can_go_on() {
+fn a_cancelled_feed_stops_between_steps_and_can_be_resumed() {
     let tiny = Tiny::new(Shape::qwen2());
     let tokens = some_tokens(300);
     let mut sequence = Sequence::new(tiny.open(), 300).unwrap();
@@ -152,7 +152,8 @@ fn a_cancelled_read_stops_between_steps_and_can_go_on() {
     };
     let wanted = sequence.feed(&tokens, &ask_until(usize::MAX)).unwrap().to_vec();
     let questions = asked.get();
-    // Two layers of three steps, twice, and the judgement; but the first batch needs no more than the last one's keys.
+    // Two batches of two layers with three steps each, and the logits. The first batch ends with the keys
+    // of the last layer.
     assert_eq!(questions, 4 + 7);
     for last in 0..questions {
         sequence.keep(0);
@@ -160,21 +161,22 @@ fn a_cancelled_read_stops_between_steps_and_can_go_on() {
         assert!(matches!(outcome, Err(EngineError::Cancelled)));
         let read = if last < 4 { 0 } else { 256 };
         assert_eq!(sequence.tokens(), &tokens[..read]);
-        assert!(sequence.feed(&tokens[read..], GO_ON).unwrap() == wanted, "after {last} questions");
+        assert!(sequence.feed(&tokens[read..], NOT_CANCELLED).unwrap() == wanted, "after {last} questions");
     }
 }
 
 #[test]
-fn what_does_not_fit_or_does_not_exist_is_refused() {
+fn tokens_that_do_not_fit_or_exist_are_refused() {
     let tiny = Tiny::new(Shape::qwen2());
     let model = tiny.open();
     let mut sequence = Sequence::new(model.clone(), 10).unwrap();
     let refused = |outcome: Result<&[f32], EngineError>| outcome.unwrap_err().to_string();
     assert!(
-        refused(sequence.feed(&some_tokens(11), GO_ON)).contains("11 tokens do not fit in a context of 10")
+        refused(sequence.feed(&some_tokens(11), NOT_CANCELLED))
+            .contains("11 tokens do not fit in a context of 10")
     );
-    assert!(refused(sequence.feed(&[300], GO_ON)).contains("token 300 is outside"));
-    assert!(refused(sequence.feed(&[], GO_ON)).contains("feed at least one"));
+    assert!(refused(sequence.feed(&[300], NOT_CANCELLED)).contains("token 300 is outside"));
+    assert!(refused(sequence.feed(&[], NOT_CANCELLED)).contains("feed at least one"));
     assert!(sequence.tokens().is_empty());
     assert!(Sequence::new(model.clone(), 641).is_err());
     assert!(Sequence::new(model, 0).is_err());
@@ -183,7 +185,7 @@ fn what_does_not_fit_or_does_not_exist_is_refused() {
 }
 
 #[test]
-fn a_model_tells_what_it_is() {
+fn facts_describe_the_model() {
     let tiny = Tiny::new(Shape::qwen3());
     let model = tiny.open();
     let facts = model.info();

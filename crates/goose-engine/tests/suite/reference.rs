@@ -1,11 +1,10 @@
-//! The forward pass as the papers write it: one token after the other, in double precision, nothing shared with the
-//! engine.
+//! Forward pass as in the papers: token by token, in double precision, without any code of the engine.
 
 use std::collections::HashMap;
 
 use crate::tiny::{Scaling, Shape, Tiny};
 
-/// The logits after each of the tokens.
+/// Returns the logits after each token.
 pub(crate) fn logits(tiny: &Tiny, tokens: &[u32]) -> Vec<Vec<f64>> {
     let shape = &tiny.shape;
     let mut caches: Vec<Cache> = (0..shape.layers).map(|_| Cache::default()).collect();
@@ -115,7 +114,7 @@ impl Layer<'_> {
         turned
     }
 
-    /// By how much a pair is turned at a position, and how much longer it becomes.
+    /// Returns the angle of a pair at a position, and the growth of the rotated values.
     fn angle(&self, pair: usize, position: usize) -> (f64, f64) {
         let width = self.shape.rope_width() as f64;
         let wavelength = 10_000_f64.powf(2.0 * pair as f64 / width) * std::f64::consts::TAU;
@@ -126,7 +125,7 @@ impl Layer<'_> {
             Scaling::Linear(factor) | Scaling::OldLinear(factor) => (plain / f64::from(factor), 1.0),
             Scaling::Yarn { factor, original, attention } => {
                 let factor = f64::from(factor);
-                // The pair whose wavelength goes so many times into the original context.
+                // The pair that rotates this often within the original context.
                 let pair_of = |turns: f64| {
                     width / 2.0 * (f64::from(original) / turns / std::f64::consts::TAU).log(10_000.0)
                 };

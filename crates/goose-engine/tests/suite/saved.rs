@@ -1,11 +1,11 @@
-//! Sequences as files.
+//! Saved sequences.
 
 use goose_engine::{EngineError, Sequence};
 
 use crate::blocks::Numbers;
 use crate::tiny::{Shape, Tiny};
 
-const GO_ON: &dyn Fn() -> bool = &|| false;
+const NOT_CANCELLED: &dyn Fn() -> bool = &|| false;
 
 fn some_tokens(count: usize) -> Vec<u32> {
     let mut numbers = Numbers(5);
@@ -13,21 +13,21 @@ fn some_tokens(count: usize) -> Vec<u32> {
 }
 
 #[test]
-fn a_loaded_sequence_goes_on_as_the_saved_one_would() {
+fn a_loaded_sequence_continues_like_the_saved_one() {
     let tiny = Tiny::new(Shape::qwen2());
     let file = tiny.path().with_file_name("state");
     let mut sequence = Sequence::new(tiny.open(), 200).unwrap();
-    sequence.feed(&some_tokens(100), GO_ON).unwrap();
+    sequence.feed(&some_tokens(100), NOT_CANCELLED).unwrap();
     sequence.save(&file).unwrap();
     let facts = std::fs::metadata(&file).unwrap();
     assert_eq!(sequence.saved_bytes(), facts.len());
     #[cfg(unix)]
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&facts.permissions()) & 0o777, 0o600);
-    let wanted = sequence.feed(&[7, 8], GO_ON).unwrap().to_vec();
-    // Another process would have another model object, and may want another size.
+    let wanted = sequence.feed(&[7, 8], NOT_CANCELLED).unwrap().to_vec();
+    // Another process has another model object, and may have another capacity.
     let mut loaded = Sequence::load(tiny.open(), &file, 300).unwrap();
     assert_eq!(loaded.tokens(), some_tokens(100));
-    assert!(loaded.feed(&[7, 8], GO_ON).unwrap() == wanted);
+    assert!(loaded.feed(&[7, 8], NOT_CANCELLED).unwrap() == wanted);
     let left: Vec<_> = std::fs::read_dir(file.parent().unwrap()).unwrap().collect();
     assert_eq!(left.len(), 2, "only the model and the state are left: {left:?}");
 }
@@ -37,7 +37,7 @@ fn damaged_and_foreign_files_are_refused() {
     let tiny = Tiny::new(Shape::qwen2());
     let file = tiny.path().with_file_name("state");
     let mut sequence = Sequence::new(tiny.open(), 100).unwrap();
-    sequence.feed(&some_tokens(70), GO_ON).unwrap();
+    sequence.feed(&some_tokens(70), NOT_CANCELLED).unwrap();
     sequence.save(&file).unwrap();
     let whole = std::fs::read(&file).unwrap();
     let refused = |bytes: &[u8], capacity: usize| {

@@ -1,4 +1,4 @@
-//! Tiny models with random weights, as files and as plain numbers.
+//! Tiny models with random weights, as files and as numbers.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use goose_engine::{Instructions, Model, ModelOptions};
 use crate::blocks::{Kind, Numbers};
 use crate::writer::Writer;
 
-/// A model's shape.
+/// Shape of a model.
 #[derive(Debug, Clone)]
 pub(crate) struct Shape {
     pub(crate) architecture: &'static str,
@@ -24,27 +24,27 @@ pub(crate) struct Shape {
     pub(crate) tied: bool,
     pub(crate) biases: bool,
     pub(crate) head_norms: bool,
-    /// Formats that the matrices take in turn.
+    /// Formats that the matrices use in turn.
     pub(crate) kinds: Vec<Kind>,
     pub(crate) rope: Rope,
 }
 
-/// The encoding of positions.
+/// Encoding of positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rope {
-    /// The rotated columns of a head; all if not given.
+    /// Rotated columns of a head. By default, all.
     pub(crate) width: Option<usize>,
     pub(crate) scaling: Scaling,
-    /// True if the file divides the turns of each pair.
+    /// True if the file has a divisor for each pair.
     pub(crate) has_factors: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Scaling {
     None,
-    /// By the key of today.
+    /// Linear scaling under the current key.
     Linear(f32),
-    /// By the key of old files.
+    /// Linear scaling under the key of old files.
     OldLinear(f32),
     Yarn {
         factor: f32,
@@ -53,7 +53,7 @@ pub(crate) enum Scaling {
     },
 }
 
-/// A model file in a temporary folder, and its weights as numbers.
+/// Model file in a temporary folder, and its weights as numbers.
 pub(crate) struct Tiny {
     pub(crate) shape: Shape,
     pub(crate) weights: HashMap<String, Vec<f32>>,
@@ -246,7 +246,7 @@ impl Tiny {
     }
 }
 
-/// A byte-level vocabulary with a few merges and control tokens at its end.
+/// Writes a byte-level vocabulary with a few merges, and control tokens at its end.
 fn vocabulary(writer: &mut Writer, len: usize) {
     let mut tokens: Vec<String> = (0..=255_u8).map(|byte| byte_char(byte).to_string()).collect();
     let merges = ["h e", "l l", "he ll", "hell o", "Ġ w", "o r", "Ġw or", "l d", "Ġwor ld"];
@@ -272,7 +272,7 @@ fn vocabulary(writer: &mut Writer, len: usize) {
         .flag("tokenizer.ggml.add_bos_token", false);
 }
 
-/// The character that stands for a byte in byte-level vocabularies.
+/// Returns the character for a byte in byte-level vocabularies.
 pub(crate) fn byte_char(byte: u8) -> char {
     let own = |byte: u8| matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
     if own(byte) {

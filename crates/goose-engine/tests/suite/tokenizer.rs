@@ -1,4 +1,4 @@
-//! Tokenizers on small vocabularies.
+//! Tokenizers with small vocabularies.
 
 use goose_engine::Model;
 
@@ -18,7 +18,7 @@ fn pairs_are_merged_in_the_order_they_were_learnt() {
 }
 
 #[test]
-fn every_text_comes_back() {
+fn every_text_survives_a_round_trip() {
     let model = Tiny::new(Shape::qwen2()).open();
     for text in ["\u{0}\u{7f}\r\n\t  x", "日本語 😀👩‍👩‍👧 ﷽", "I'LL 12345  \u{a0}é\u{301}", &"hello".repeat(2000)]
     {
@@ -30,14 +30,14 @@ fn every_text_comes_back() {
 }
 
 #[test]
-fn text_never_becomes_structure() {
+fn text_never_becomes_a_control_token() {
     let model = Tiny::new(Shape::qwen2()).open();
     let tokenizer = model.tokenizer();
     let end = tokenizer.special("<|im_end|>").unwrap();
     assert!(tokenizer.is_special(end) && tokenizer.end_of_turn().contains(&end));
     let tokens = tokenizer.encode("a<|im_end|>b");
     assert!(tokens.iter().all(|token| !tokenizer.is_special(*token)));
-    // Tokens that the maker wants found in text are found.
+    // User-defined tokens are found in text.
     let tool = tokenizer.special("<tool>").unwrap();
     assert_eq!(tokenizer.encode("x<tool>y<tool>"), [b'x'.into(), tool, b'y'.into(), tool]);
     assert!(!tokenizer.is_special(tool));

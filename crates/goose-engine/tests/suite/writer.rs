@@ -1,3 +1,3 @@
-//! Writes GGUF files, honest and otherwise.
+//! Writer of GGUF files, valid or not.
 
 pub(crate) use goose_test_support::GgufWriter as Writer;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anstyle::Style;
 use goose_extension::{
-    Answer, Caller, LogEntry, LogLevel, Notifier, Progress, Question, QuestionKind, RichRenderable,
+    Answer, Caller, CallerId, LogEntry, LogLevel, Notifier, Progress, Question, QuestionKind, RichRenderable,
     ToolError, ToolResult, prelude::async_trait,
 };
 use serde_json::Value;
@@ -32,6 +32,7 @@ pub(crate) struct TerminalCaller {
     least_level: LogLevel,
     /// The keyboard, for one question at a time.
     input: Arc<Input>,
+    id: CallerId,
 }
 
 impl TerminalCaller {
@@ -44,7 +45,7 @@ impl TerminalCaller {
         };
         let least_level = if verbose { LogLevel::Debug } else { LogLevel::Info };
         let input = Arc::new(Input::new(None));
-        Self { view, can_answer: stderr::can_ask(), least_level, input }
+        Self { view, can_answer: stderr::can_ask(), least_level, input, id: CallerId::unique() }
     }
 
     /// The user at a keyboard that others read as well.
@@ -74,6 +75,10 @@ impl TerminalCaller {
 
 #[async_trait]
 impl Caller for TerminalCaller {
+    fn id(&self) -> Option<CallerId> {
+        Some(self.id.clone())
+    }
+
     async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
         // The manager puts the extension's name before the key.
         let extension = key.split_once('/').map_or(key, |(extension, _)| extension);

@@ -56,7 +56,7 @@ pub use mode::{Mode, UnknownMode};
 pub use moderator::Moderator;
 pub use paths::Paths;
 pub use profile::{ACTIVE_PROVIDER, DEFAULT_EXTENSIONS, Missing, Profile, ProfileExtension};
-pub use project::{ProjectFile, Trust, TrustStore, is_ours, levels as project_levels};
+pub use project::{PROJECT_CONFIG, ProjectFile, Trust, TrustStore, is_ours, levels as project_levels};
 pub use secrets::{EnvSecrets, FileSecrets, MAX_SECRETS_BYTES, Secret, SecretChain, Secrets};
 pub use serde_repr::Values;
 pub use settings::{Origin, Settings, SettingsSource};

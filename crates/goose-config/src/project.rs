@@ -19,7 +19,7 @@ use super::{
 use crate::digest::sha256;
 
 /// The configuration, from the project's folder.
-const PROJECT_CONFIG: &str = ".goose/config.yaml";
+pub const PROJECT_CONFIG: &str = ".goose/config.yaml";
 
 /// Markers of the root of a repository.
 const GIT: &str = ".git";

@@ -5,6 +5,8 @@
 //! the path: on a direct call the loop does; over MCP the client does, in one of two ways, see
 //! [`CallContext`](crate::CallContext).
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
@@ -120,18 +122,18 @@ impl LogEntry {
     }
 }
 
-/// The identity of a [`Caller`]. Callers with equal ids are the same, and may be asked for each other's calls.
+/// Identity of a [`Caller`]. Callers with equal ids are the same, and may be asked for each other's calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CallerId(String);
 
 impl CallerId {
-    /// The id of an object by its place in memory: no other object has it while this one lives. Keep the caller together
-    /// with its id.
-    pub fn from_object<T: ?Sized>(object: &T) -> Self {
-        Self(format!("{:p}", std::ptr::from_ref(object).cast::<()>()))
+    /// Returns an id that no other caller of this process has.
+    pub fn unique() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed).to_string())
     }
 
-    /// The id of a caller that is the same only where all of the parts are.
+    /// Returns the id of a caller that is the same only if all parts are.
     pub fn from_parts(parts: impl std::fmt::Debug) -> Self {
         Self(format!("{parts:?}"))
     }
@@ -155,9 +157,10 @@ pub trait Caller: Send + Sync {
         false
     }
 
-    /// The identity of this caller. A caller that only stands in front of another returns the other's.
-    fn id(&self) -> CallerId {
-        CallerId::from_object(self)
+    /// Returns the identity of this caller. One that only stands in front of another returns the other's; one without an
+    /// identity is the same as itself only.
+    fn id(&self) -> Option<CallerId> {
+        None
     }
 
     /// Takes a progress report.

@@ -21,6 +21,7 @@ mod http;
 mod lookup;
 mod model_ref;
 mod provider;
+mod provider_model;
 mod registry;
 mod reply;
 mod wires;
@@ -34,6 +35,7 @@ pub use model_ref::{BadModelRef, ModelRef};
 pub use provider::{
     Effort, ModelInfo, Prices, PromptStyle, Provider, ProviderFactory, Request, RequestOptions,
 };
+pub use provider_model::ProviderModel;
 pub use registry::{
     Choice, ChoiceReason, KEY_ORDER, LOCAL_SERVERS, ProviderInfo, Registry, SMALL_MODEL_PARAMETERS,
     SettingInfo, SetupError, is_here,

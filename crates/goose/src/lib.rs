@@ -1,11 +1,7 @@
 //! The core of goose: services, and the agents that use them. It never prints.
 //!
-//! - [`agent_manager`]: opens conversations, with everything that they need;
-//! - [`services`]: layer 0, one supervised pool of services for each process;
-//! - [`agents`]: what an agent may use of it, as an [`ExtensionManager`](agents::extension_manager::ExtensionManager);
-//! - [`exchange`]: the loop of a model and its tools; [`session`]: what is kept of it;
-//! - [`platform`]: the extensions that need a session or a model;
-//! - [`permission`]: who may do what; [`config`]: what people configure; [`project_files`]: what projects bring; [`builtins`]: what comes with goose.
+//! Modules are listed from the bottom up; each imports only those above it in the list (`tests/suite/floors.rs`
+//! checks it). Below all of them are the crates for configuration, permissions and sessions, which are re-exported.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -13,15 +9,24 @@
     expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")
 )]
 
-pub mod agent_manager;
-pub mod agents;
+// The names and classes of platform extensions.
 pub mod builtins;
-pub mod context;
-pub mod exchange;
-pub mod platform;
-pub mod project_files;
+// One supervised pool of services for each process.
 pub mod services;
+// The context of a model: hints, prompts, the room that is left.
+pub mod context;
+// Agents, and what each may use. `agents::orchestrator_agent` stands above `platform`.
+pub mod agents;
+// The loop of a model and its tools.
+pub mod exchange;
+// The extensions that need a session or a model.
+pub mod platform;
+// The files of a project that need the user's trust.
+pub mod project_files;
+// Opens conversations, with everything that they need.
+pub mod agent_manager;
 
+pub use agent_manager::build_exchange;
 pub use goose_config as config;
 pub use goose_permission as permission;
 pub use goose_session as session;

@@ -178,12 +178,14 @@ impl Owner {
 
     pub(super) fn is_same(&self, other: &Self, kind: MessageKind) -> bool {
         let same_caller = match (&self.caller, &other.caller) {
-            (Some(one), Some(other)) => one.id() == other.id(),
+            (Some(one), Some(other)) => {
+                Arc::ptr_eq(one, other) || one.id().is_some_and(|id| other.id() == Some(id))
+            }
             (None, None) => true,
             _ => false,
         };
         let same_listener = match (&self.notifier, &other.notifier) {
-            (Some(one), Some(other)) => std::ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other)),
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (None, None) => true,
             _ => false,
         };

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     agents::{
-        agent::{Agent, AgentSource},
+        agent::{Agent, AgentSetupError, AgentSource},
         catalog::AgentCatalog,
         connection::ConnectionKind,
         extension_manager::{ExtensionManager, ManagerError},
@@ -27,7 +27,7 @@ use crate::{
     config::{ExtensionConfig, Profile, Settings},
     exchange::Delegates,
     permission::Permissions,
-    platform::{self, AgentTool, PlatformContext},
+    platform::{self, AgentTool, PlatformContext, SessionServices},
     session::Session,
 };
 
@@ -121,6 +121,7 @@ impl AgentMaker {
         builtins: impl IntoIterator<Item = &'static PlatformExtension>,
     ) -> Result<(), ManagerError> {
         let manager = &self.binder.manager;
+        let services: Arc<dyn SessionServices> = self.binder.clone();
         let context = PlatformContext {
             session: &self.session,
             store: manager.store(),
@@ -128,7 +129,7 @@ impl AgentMaker {
             working_dir: &self.binder.working_dir,
             toolset: &agent.toolset,
             model: &self.model,
-            binder: &self.binder,
+            services: &services,
             delegation: self.delegation.as_ref(),
         };
         let built = builtins.into_iter().filter_map(|builtin| platform::build(builtin.name, &context));
@@ -162,66 +163,6 @@ impl AgentMaker {
 }
 
 impl Binder {
-    /// The settings of the session.
-    pub(crate) fn settings(&self) -> &Settings {
-        self.manager.settings()
-    }
-
-    /// Extensions that are enabled and disabled while the session is open.
-    pub(crate) fn switched(&self) -> &SessionExtensions {
-        &self.switched
-    }
-
-    /// Returns true if agents of the session have the service, as far as their modes may use it.
-    pub(crate) fn is_enabled(&self, name: &str) -> bool {
-        let profile = without_host(&self.profile, &self.host_extensions);
-        let configured = || self.settings().profile_extensions(&profile).unwrap_or_default();
-        !self.switched.is_disabled(name)
-            && self.only.as_ref().is_none_or(|only| only.iter().any(|wanted| wanted == name))
-            && (self.switched.is_enabled(name)
-                || self.extensions.iter().any(|config| config.key() == name)
-                || self.host_extensions.iter().any(|host| host.name() == name)
-                || configured().iter().any(|config| config.key() == name))
-    }
-
-    /// Enables a service for the rest of the session: at once for an agent that may use it, by its extensions, and for those
-    /// that follow as far as their modes may.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there is one of that name.
-    pub(crate) fn enable(
-        &self,
-        config: &ExtensionConfig,
-        extensions: Option<&ExtensionManager>,
-    ) -> Result<(), ManagerError> {
-        let name = config.key();
-        if self.is_enabled(&name) {
-            return Err(ManagerError::Duplicate(name));
-        }
-        extensions.map(|extensions| extensions.add(config)).transpose()?;
-        self.switched.enable(&name, Some(config.clone()));
-        Ok(())
-    }
-
-    /// The modes that can use a service, in words.
-    pub(crate) fn users(&self, config: &ExtensionConfig) -> String {
-        let catalog = self.catalog();
-        let modes = catalog.agents.iter().flat_map(|entry| {
-            let able =
-                entry.manifest.modes.iter().filter(|mode| mode.can_use(&config.key(), config.is_own()));
-            able.map(|mode| format!("{}/{}", entry.manifest.name, mode.slug))
-        });
-        let mut modes: Vec<String> = modes.collect();
-        let more = modes.len().saturating_sub(MAX_NAMED);
-        modes.truncate(MAX_NAMED);
-        match (modes.is_empty(), more) {
-            (true, _) => "none".to_owned(),
-            (false, 0) => modes.join(", "),
-            (false, more) => format!("{} and {more} more", modes.join(", ")),
-        }
-    }
-
     /// Binds the services that a mode can use, and starts those whose tools are not known.
     pub(super) async fn bind(&self, manifest: &AgentManifest, mode: &AgentMode) -> Result<Bound, OpenError> {
         let mut bindings = self.bindings(mode)?;
@@ -288,9 +229,69 @@ impl Binder {
         Ok(found)
     }
 
-    /// The agents that can be chosen.
-    pub(super) fn catalog(&self) -> AgentCatalog {
-        AgentCatalog::load(self.manager.settings().paths(), &self.working_dir)
+    /// Returns the agents that can be chosen.
+    pub(super) fn catalog(&self) -> Arc<AgentCatalog> {
+        self.manager.known_agents.catalog(&self.working_dir)
+    }
+}
+
+impl SessionServices for Binder {
+    fn settings(&self) -> &Settings {
+        self.manager.settings()
+    }
+
+    fn enable_again(&self, name: &str) -> bool {
+        let was_disabled = self.switched.is_disabled(name);
+        if was_disabled {
+            self.switched.enable(name, None);
+        }
+        was_disabled
+    }
+
+    fn disable(&self, name: &str) {
+        self.switched.disable(name);
+    }
+
+    fn is_enabled(&self, name: &str) -> bool {
+        let profile = without_host(&self.profile, &self.host_extensions);
+        let configured = || self.settings().profile_extensions(&profile).unwrap_or_default();
+        !self.switched.is_disabled(name)
+            && self.only.as_ref().is_none_or(|only| only.iter().any(|wanted| wanted == name))
+            && (self.switched.is_enabled(name)
+                || self.extensions.iter().any(|config| config.key() == name)
+                || self.host_extensions.iter().any(|host| host.name() == name)
+                || configured().iter().any(|config| config.key() == name))
+    }
+
+    fn enable(
+        &self,
+        config: &ExtensionConfig,
+        extensions: Option<&ExtensionManager>,
+    ) -> Result<(), ManagerError> {
+        let name = config.key();
+        if self.is_enabled(&name) {
+            return Err(ManagerError::Duplicate(name));
+        }
+        extensions.map(|extensions| extensions.add(config)).transpose()?;
+        self.switched.enable(&name, Some(config.clone()));
+        Ok(())
+    }
+
+    fn users(&self, config: &ExtensionConfig) -> String {
+        let catalog = self.catalog();
+        let modes = catalog.agents.iter().flat_map(|entry| {
+            let able =
+                entry.manifest.modes.iter().filter(|mode| mode.can_use(&config.key(), config.is_own()));
+            able.map(|mode| format!("{}/{}", entry.manifest.name, mode.slug))
+        });
+        let mut modes: Vec<String> = modes.collect();
+        let more = modes.len().saturating_sub(MAX_NAMED);
+        modes.truncate(MAX_NAMED);
+        match (modes.is_empty(), more) {
+            (true, _) => "none".to_owned(),
+            (false, 0) => modes.join(", "),
+            (false, more) => format!("{} and {more} more", modes.join(", ")),
+        }
     }
 }
 
@@ -318,12 +319,12 @@ fn reached_by_external(
 
 #[async_trait]
 impl AgentSource for AgentMaker {
-    fn catalog(&self) -> AgentCatalog {
+    fn catalog(&self) -> Arc<AgentCatalog> {
         self.binder.catalog()
     }
 
-    async fn make(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<Agent, String> {
-        self.agent(manifest, mode).await.map_err(|error| error.to_string())
+    async fn make(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<Agent, AgentSetupError> {
+        self.agent(manifest, mode).await.map_err(AgentSetupError::new)
     }
 
     fn enable(&self, agent: &Agent, config: &ExtensionConfig) -> Result<Option<String>, ManagerError> {
@@ -338,7 +339,7 @@ impl AgentSource for AgentMaker {
         self.binder.switched.version()
     }
 
-    async fn update(&self, agent: &Agent) -> Result<(), String> {
-        self.update_agent(agent).await.map_err(|error| error.to_string())
+    async fn update(&self, agent: &Agent) -> Result<(), AgentSetupError> {
+        self.update_agent(agent).await.map_err(AgentSetupError::new)
     }
 }

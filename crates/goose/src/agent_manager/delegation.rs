@@ -111,10 +111,10 @@ impl Delegates for Delegation {
         self.0.origin.depth < MAX_DEPTH
     }
 
-    fn catalog(&self) -> AgentCatalog {
-        let mut catalog = self.0.binder.catalog();
+    fn catalog(&self) -> Arc<AgentCatalog> {
+        let mut catalog = AgentCatalog::clone(&self.0.binder.catalog());
         catalog.agents.retain(|entry| !entry.is_internal());
-        catalog
+        Arc::new(catalog)
     }
 
     fn check_extensions(
@@ -205,7 +205,7 @@ impl DelegatingSession {
         let budget = match &*budget {
             Some(budget) => budget,
             None => {
-                let settings = OrchestratorSettings::load(self.binder.settings());
+                let settings = OrchestratorSettings::load(self.binder.manager.settings());
                 let most = settings.map_err(|error| ToolError::execution(error.to_string()))?.max_tokens;
                 let used_up = self.tasks.ended.child_token();
                 let ledger = UsageLedger::part_of(&self.usage, Usage::default(), most, used_up.clone());
@@ -275,7 +275,7 @@ impl DelegatingSession {
 
     async fn options(&self, task: DelegateTask, payer: Option<Arc<UsageLedger>>) -> ToolResult<OpenOptions> {
         let unusable = |error: ConfigError| ToolError::execution(error.to_string());
-        let settings = self.binder.settings();
+        let settings = self.binder.manager.settings();
         let limit = settings.get::<u32>(SUBAGENT_MAX_TURNS).map_err(unusable)?.unwrap_or(DEFAULT_TURNS);
         let (manifest, mut mode) = task.agent;
         mode.temperature = task.temperature.or(mode.temperature);
@@ -329,7 +329,7 @@ impl DelegatingSession {
         provider: Option<String>,
         model: Option<String>,
     ) -> Result<Option<String>, ConfigError> {
-        let settings = self.binder.settings();
+        let settings = self.binder.manager.settings();
         let (provider, model) = match (provider, model) {
             (None, None) => (settings.get(SUBAGENT_PROVIDER)?, settings.get(SUBAGENT_MODEL)?),
             said => said,

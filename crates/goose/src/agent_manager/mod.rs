@@ -44,6 +44,7 @@ use crate::{
     agents::{
         agent::Agent,
         extension_manager::{ManagerError, ManagerOptions},
+        known_agents::KnownAgents,
     },
     config::{BaseEnvironment, ConfigError, Paths, Profile, Settings, SettingsSource},
     exchange::Exchange,
@@ -131,6 +132,7 @@ pub struct AgentManager {
     environment: OnceLock<Arc<BaseEnvironment>>,
     oauth: Arc<OAuth>,
     connectors: Connectors,
+    known_agents: KnownAgents,
 }
 
 impl AgentManager {
@@ -143,6 +145,7 @@ impl AgentManager {
             environment: OnceLock::new(),
             oauth: Arc::new(earlier_logins(paths)),
             connectors: Connectors::default(),
+            known_agents: KnownAgents::new(paths.clone()),
             settings,
         }
     }

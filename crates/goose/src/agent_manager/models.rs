@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use goose_extension::{Model, Sampled, Sampling, ToolError, ToolResult};
-use goose_providers::{ModelOverrides, ModelRef, Provider, SetupError};
+use goose_providers::{ModelOverrides, ModelRef, Provider, ProviderModel, SetupError};
 
 use super::{OpenError, OpenOptions};
 use crate::{
     config::{Profile, Settings},
     exchange::{ActiveModels, Failure, ModelSource, prepare},
-    platform::ProviderModel,
 };
 
 /// The setting with the user's corrections of what goose knows about models.

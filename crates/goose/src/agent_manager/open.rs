@@ -20,7 +20,6 @@ use goose_session::ChosenBy;
 use crate::{
     agents::{
         agent::{ActiveAgent, Agent},
-        catalog::AgentCatalog,
         goose_agent,
         manifest::{AgentManifest, AgentMode},
         orchestrator_agent::{
@@ -137,7 +136,7 @@ impl AgentManager {
             recall: (routing.is_some() && runtime.session.is_saved() && !is_off).then_some(recall),
         };
         Ok(OrchestratorAgent::new(settings, routing, context, delegates, runtime.interrupted.take())
-            .with_first_route(first.route, first.catalog))
+            .with_first_route(first.route))
     }
 
     /// The permissions of a session that was last in some mode: in that mode, unless another one is given explicitly or the
@@ -229,8 +228,6 @@ struct FirstAgent {
     chosen_by: ChosenBy,
     /// The route of the first request, if that is known and has chosen the agent.
     route: Option<Route>,
-    /// The agents, if they were read for that.
-    catalog: Option<AgentCatalog>,
 }
 
 impl FirstAgent {
@@ -251,21 +248,20 @@ impl FirstAgent {
         let catalog = binder.catalog();
         let route = route(&catalog, &request, settings, None).ok().filter(Route::is_settled);
         let found = route.as_ref().and_then(|route| catalog.find(&route.id()).ok());
-        let catalog = Some(catalog);
         match found {
             Some((manifest, mode))
                 if given.manifest.name == manifest.name && given.mode.slug == mode.slug =>
             {
-                Self { route, catalog, ..given }
+                Self { route, ..given }
             }
-            Some((manifest, mode)) => Self { manifest, mode, chosen_by: ChosenBy::Routing, route, catalog },
-            None => Self { catalog, ..given },
+            Some((manifest, mode)) => Self { manifest, mode, chosen_by: ChosenBy::Routing, route },
+            None => given,
         }
     }
 
     fn given(options: &OpenOptions) -> Self {
         let (manifest, mode) = (Arc::clone(&options.manifest), options.mode.clone());
-        Self { manifest, mode, chosen_by: options.chosen_by, route: None, catalog: None }
+        Self { manifest, mode, chosen_by: options.chosen_by, route: None }
     }
 
     /// Binds its services. A routed agent that cannot have them leaves the session to the given one.
@@ -274,7 +270,7 @@ impl FirstAgent {
             Ok(bound) => Ok((self, bound)),
             Err(error) if self.route.is_some() => {
                 tracing::debug!(%error, "the routed agent cannot be bound");
-                let given = Self { catalog: self.catalog, ..Self::given(options) };
+                let given = Self::given(options);
                 let bound = binder.bind(&given.manifest, &given.mode).await?;
                 Ok((given, bound))
             }

@@ -26,10 +26,7 @@ use super::{
     delegation::{NAME_CHARS, last_answer, result},
 };
 use crate::{
-    agents::{
-        catalog::AgentCatalog,
-        manifest::{AgentManifest, AgentMode},
-    },
+    agents::manifest::{AgentManifest, AgentMode},
     config::{MAX_TIMEOUT, Profile},
     exchange::{Answer, Decision, Event, EventRecord, Exchange, MAX_TASK, Outcome, Reply},
     session::NewSession,
@@ -105,7 +102,7 @@ impl AgentManager {
     /// All agents of a folder as an extension whose calls run tasks there, with the models of a profile.
     pub fn served_agents(&self, profile: Profile, working_dir: impl Into<PathBuf>) -> RegistryExtension {
         let working_dir = working_dir.into();
-        let catalog = AgentCatalog::load(self.settings().paths(), &working_dir);
+        let catalog = self.known_agents.catalog(&working_dir);
         let host = Arc::new(Host {
             manager: self.clone(),
             profile,

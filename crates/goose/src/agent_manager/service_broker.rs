@@ -28,7 +28,7 @@ pub(super) struct ServiceBroker<'a> {
     /// Extensions that one of these requires.
     pub(super) required: &'a [&'a str],
     /// All agents, looked up only where nothing else has the name.
-    pub(super) agents: &'a dyn Fn() -> AgentCatalog,
+    pub(super) agents: &'a dyn Fn() -> Arc<AgentCatalog>,
 }
 
 impl ServiceBroker<'_> {
@@ -90,9 +90,9 @@ impl ServiceBroker<'_> {
 
     fn agent(&self, name: &str) -> Option<Arc<AgentManifest>> {
         let catalog = (self.agents)();
-        let entry =
-            catalog.agents.into_iter().find(|entry| entry.manifest.name == name && !entry.is_internal())?;
-        Some(entry.manifest)
+        let mut agents = catalog.agents.iter();
+        let entry = agents.find(|entry| entry.manifest.name == name && !entry.is_internal())?;
+        Some(Arc::clone(&entry.manifest))
     }
 
     /// Adds the platform extensions that the mode can use and that are not switched off.

@@ -1,13 +1,14 @@
 //! [`Agent`]: what an agent is, as one value that an open conversation can replace between two replies.
 
-use std::sync::Arc;
+use std::{error::Error as StdError, sync::Arc};
 
 use async_trait::async_trait;
 use goose_providers::RequestOptions;
 use parking_lot::RwLock;
+use thiserror::Error;
 
 use super::{
-    catalog::AgentCatalog,
+    catalog::{AgentCatalog, UnknownAgent},
     extension_manager::{ExtensionManager, ManagerError},
     external_agent::ExternalAgent,
     manifest::{AgentManifest, AgentMode},
@@ -115,14 +116,37 @@ impl ActiveAgent {
     }
 }
 
+/// Error for an agent whose services cannot be bound.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct AgentSetupError(Box<dyn StdError + Send + Sync>);
+
+impl AgentSetupError {
+    pub(crate) fn new(error: impl StdError + Send + Sync + 'static) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+/// Error for a session that cannot change its agent.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SwitchAgentError {
+    /// No agent or mode has the name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownAgent),
+    /// The services of the agent cannot be bound.
+    #[error(transparent)]
+    Setup(#[from] AgentSetupError),
+}
+
 /// The source of other agents for an open conversation.
 #[async_trait]
 pub(crate) trait AgentSource: Send + Sync {
     /// All agents that can be chosen.
-    fn catalog(&self) -> AgentCatalog;
+    fn catalog(&self) -> Arc<AgentCatalog>;
 
-    /// Makes an agent in a mode, with its services bound. The error is for the user.
-    async fn make(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<Agent, String>;
+    /// Makes an agent in a mode, with its services bound.
+    async fn make(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<Agent, AgentSetupError>;
 
     /// Enables an extension for the rest of the session. Returns the modes that can use it, in words, if the agent's cannot.
     fn enable(&self, agent: &Agent, config: &ExtensionConfig) -> Result<Option<String>, ManagerError>;
@@ -130,7 +154,6 @@ pub(crate) trait AgentSource: Send + Sync {
     /// The number of times that extensions of the session were enabled or disabled.
     fn version(&self) -> u64;
 
-    /// Gives an agent what was enabled in the session since it was made, and takes what was disabled. The error is for the
-    /// user.
-    async fn update(&self, agent: &Agent) -> Result<(), String>;
+    /// Gives an agent what was enabled in the session since it was made, and takes what was disabled.
+    async fn update(&self, agent: &Agent) -> Result<(), AgentSetupError>;
 }

@@ -12,7 +12,10 @@ use super::{
     agent_file, builtin_mode, connection, goose_agent,
     manifest::{AgentManifest, AgentMode},
 };
-use crate::config::{ConfigError, MAX_CONFIG_BYTES, Paths, ProjectFile, Trust, TrustStore, read_capped};
+use crate::config::{
+    ConfigError, MAX_CONFIG_BYTES, PROJECT_CONFIG, Paths, ProjectFile, Trust, TrustStore, is_ours,
+    project_levels, read_capped,
+};
 
 /// The folder with agents, in the config folder and in `.goose` of a project.
 const AGENTS: &str = "agents";
@@ -50,7 +53,7 @@ pub struct CatalogEntry {
 }
 
 /// All agents that can be chosen by name.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct AgentCatalog {
     /// The agents. Where two have the same name, the project's counts, then the user's.
     pub agents: Vec<CatalogEntry>,
@@ -283,6 +286,20 @@ pub(crate) fn project_agents(working_dir: &Path) -> Result<Vec<ProjectFile>, Con
     files.retain(|file| agent_file::is_agent_file(file.path()));
     files.extend(ProjectFile::find_named(working_dir, agent_file::ROO_MODES)?);
     Ok(files)
+}
+
+/// Returns all files and folders that the agents of a folder come from, whether they exist or not.
+pub(super) fn watched_paths(paths: &Paths, working_dir: &Path) -> Vec<PathBuf> {
+    let agents = paths.config.join(AGENTS);
+    let mut watched = vec![paths.config_file(), TrustStore::new(paths).path().to_owned()];
+    watched.extend(agent_files(&agents));
+    watched.push(agents);
+    for level in project_levels(working_dir, is_ours) {
+        let agents = level.join(PROJECT_AGENTS);
+        watched.extend(agent_files(&agents));
+        watched.extend([agents, level.join(PROJECT_CONFIG), level.join(agent_file::ROO_MODES)]);
+    }
+    watched
 }
 
 /// The files with agents in a folder, in the order of their names.

@@ -13,6 +13,7 @@ pub mod extension_manager;
 pub mod external_agent;
 pub mod goose_agent;
 mod group_access;
+pub(crate) mod known_agents;
 pub mod manifest;
 pub(crate) mod mention;
 pub mod orchestrator_agent;
@@ -24,7 +25,7 @@ pub mod toolset;
 mod trim_schema;
 
 pub use builtin_mode::mode_table;
-pub use tool_index::{ToolFingerprint, ToolHandle, UnknownTool};
+pub use tool_index::{ToolHandle, UnknownTool};
 
 pub mod extension {
     //! Configuration of an extension.

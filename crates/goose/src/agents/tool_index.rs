@@ -9,16 +9,14 @@ use std::{
 };
 
 use goose_extension::{JsonObject, Tool, ToolAction, ToolError};
-use serde_json::json;
 
 use super::{
     bound_service::BoundService, manifest::FileRestriction, tool_names as names, trim_schema::trim_schema,
 };
-use goose_config::digest::json_digest;
-
 use crate::{
     builtins::{self, ExtensionClass},
     permission::{CallToJudge, Origin},
+    services::ToolFingerprint,
 };
 
 /// The number of names that an error lists.
@@ -45,10 +43,12 @@ pub struct ToolHandle {
     files: Vec<FileRestriction>,
     pub(super) service: Arc<BoundService>,
     fingerprint: OnceLock<ToolFingerprint>,
+    /// The place of the tool in its service's list, so that the call needs no second lookup by name.
+    pub(super) position: usize,
 }
 
 impl ToolHandle {
-    pub(super) fn new(service: &Arc<BoundService>, tool: Tool, name: String) -> Self {
+    pub(super) fn new(service: &Arc<BoundService>, position: usize, tool: Tool, name: String) -> Self {
         let (extension, bare_name) = (service.name(), tool.name().to_owned());
         let origin = service.service.origin();
         let class = match origin {
@@ -67,6 +67,7 @@ impl ToolHandle {
             files: Vec::new(),
             service: Arc::clone(service),
             fingerprint: OnceLock::new(),
+            position,
         }
     }
 
@@ -144,27 +145,6 @@ impl ToolHandle {
             working_dir,
             concern: None,
         }
-    }
-}
-
-/// A hash of everything in a tool's definition that a decision to run it may rest on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolFingerprint(String);
-
-impl ToolFingerprint {
-    /// The fingerprint of a tool under the name that its extension gives it.
-    pub(crate) fn new(bare_name: &str, tool: &Tool) -> Self {
-        let groups: Vec<&str> = tool.groups().iter().map(|group| group.as_str()).collect();
-        Self(json_digest(json!([
-            bare_name,
-            tool.title(),
-            tool.description(),
-            tool.input_schema(),
-            tool.output_schema(),
-            tool.annotations(),
-            groups,
-            format!("{:?}", tool.action()),
-        ])))
     }
 }
 

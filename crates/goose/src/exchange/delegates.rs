@@ -29,7 +29,7 @@ pub(crate) trait Delegates: Send + Sync {
     fn may_delegate(&self) -> bool;
 
     /// The agents that a task can be given to.
-    fn catalog(&self) -> AgentCatalog;
+    fn catalog(&self) -> Arc<AgentCatalog>;
 
     /// Checks that a delegate would have these extensions.
     ///
@@ -59,7 +59,7 @@ pub(crate) trait Delegates: Send + Sync {
 }
 
 /// The reason why a person should be asked before a task is given away: another model, or an agent that is not a part of goose.
-pub(super) fn concern(arguments: &JsonObject, catalog: impl FnOnce() -> AgentCatalog) -> Option<String> {
+pub(super) fn concern(arguments: &JsonObject, catalog: impl FnOnce() -> Arc<AgentCatalog>) -> Option<String> {
     let text = |name: &str| arguments.get(name)?.as_str().map(str::trim).filter(|text| !text.is_empty());
     let model: Vec<&str> = ["provider", "model"].into_iter().filter_map(text).collect();
     if !model.is_empty() {

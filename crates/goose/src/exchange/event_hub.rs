@@ -78,6 +78,8 @@ pub(crate) struct EventHub {
     approvals: tokio::sync::Mutex<()>,
     /// Told when a reply begins.
     begun: Notify,
+    /// Identity of the session as a caller of extensions.
+    caller: CallerId,
 }
 
 #[derive(Debug, Default)]
@@ -188,7 +190,7 @@ impl EventHub {
     /// The log of a session that works on a task of another one, if it does.
     pub(crate) fn new(session: SessionId, task: Option<Arc<str>>) -> Arc<Self> {
         let (approvals, begun) = (tokio::sync::Mutex::default(), Notify::new());
-        Arc::new(Self { session, task, log: Mutex::default(), approvals, begun })
+        Arc::new(Self { session, task, log: Mutex::default(), approvals, begun, caller: CallerId::unique() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Log> {
@@ -366,7 +368,7 @@ impl EventSink {
 
     /// The same for all calls of a session.
     pub(super) fn caller_id(&self) -> CallerId {
-        CallerId::from_object(&*self.hub)
+        self.hub.caller.clone()
     }
 }
 

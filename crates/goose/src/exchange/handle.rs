@@ -17,7 +17,7 @@ use goose_session::ChosenBy;
 
 use crate::{
     agents::{
-        agent::Agent,
+        agent::{Agent, AgentSetupError, SwitchAgentError},
         catalog::AgentCatalog,
         extension_manager::{ExtensionManager, ManagerError},
         manifest::{AgentManifest, AgentMode},
@@ -28,8 +28,8 @@ use crate::{
     session::{SessionId, Step},
 };
 
-/// A conversation with a model that has tools. Made by [`build_exchange`](super::build_exchange) or
-/// [`AgentManager::open`](crate::agent_manager::AgentManager::open). Clones are the same conversation.
+/// A conversation with a model that has tools. Made by `build_exchange` or
+/// `AgentManager::open`. Clones are the same conversation.
 #[derive(Clone)]
 pub struct Exchange {
     pub(crate) context: Arc<LoopContext>,
@@ -103,7 +103,7 @@ impl Exchange {
     }
 
     /// All agents that can be chosen.
-    pub fn agents(&self) -> AgentCatalog {
+    pub fn agents(&self) -> Arc<AgentCatalog> {
         self.context.agents.catalog()
     }
 
@@ -112,11 +112,10 @@ impl Exchange {
     ///
     /// # Errors
     ///
-    /// Returns the reason for the user if there is no such agent or its extensions do not fit together. The agent stays as it
-    /// was.
-    pub async fn switch_agent(&self, name: &str) -> Result<String, String> {
-        let (manifest, mode) = self.agents().find(name).map_err(|error| error.to_string())?;
-        self.set_agent(manifest, mode).await
+    /// Fails if there is no such agent or its extensions do not fit together. The agent stays as it was.
+    pub async fn switch_agent(&self, name: &str) -> Result<String, SwitchAgentError> {
+        let (manifest, mode) = self.agents().find(name)?;
+        Ok(self.set_agent(manifest, mode).await?)
     }
 
     /// Lets goose choose agents again, after the user had named one. The present one stays until a request is for another.
@@ -134,8 +133,12 @@ impl Exchange {
     ///
     /// # Errors
     ///
-    /// Returns the reason for the user if its extensions do not fit together. The agent stays as it was.
-    pub async fn set_agent(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<String, String> {
+    /// Fails if its extensions do not fit together. The agent stays as it was.
+    pub async fn set_agent(
+        &self,
+        manifest: Arc<AgentManifest>,
+        mode: AgentMode,
+    ) -> Result<String, AgentSetupError> {
         let mut agent = self.context.agents.make(manifest, mode).await?;
         agent.chosen_by = ChosenBy::User;
         let name = agent.id();

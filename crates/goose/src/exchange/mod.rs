@@ -45,7 +45,7 @@ mod task_writes;
 mod tools;
 mod usage_ledger;
 
-pub use crate::{agent_manager::build_exchange, session::Facts};
+pub use crate::session::Facts;
 pub(crate) use agent_loop::{
     Abort, AgentLoop, CANCELLED_REPLY, DONE, LoopEnd, LoopFunction, StepResult, check_message, word,
 };

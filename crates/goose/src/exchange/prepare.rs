@@ -71,7 +71,9 @@ impl AgentLoop {
         let is_updated = self.state.switched != switched || (is_other && switched > 0);
         if is_updated {
             self.state.switched = switched;
-            self.state.notices.extend(self.context.agents.update(&agent).await.err());
+            self.state
+                .notices
+                .extend(self.context.agents.update(&agent).await.err().map(|error| error.to_string()));
         }
         if is_other {
             self.state.offer = Offer::default();

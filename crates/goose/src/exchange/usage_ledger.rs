@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use goose_extension::{Model, Sampled, Sampling, ToolError, ToolResult};
-use goose_providers::{Provider, Usage};
+use goose_providers::{Provider, ProviderModel, Usage};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::{event::Cost, models::ActiveModels};
-use crate::{platform::ProviderModel, session::Step};
+use crate::session::Step;
 
 /// Entries that wait to be stored; a session that stores nothing has no more.
 const MAX_WAITING: usize = 10_000;

@@ -12,8 +12,8 @@ use std::{
 use goose_extension::{Builtin, QuestionKind, Resource, ResourceContents, prelude::*, visible, visible_line};
 use goose_fs::{truncate_chars, truncate_lines};
 
+use super::SessionServices;
 use crate::{
-    agent_manager::Binder,
     agents::{extension_manager::ExtensionManager, manifest::AgentMode, toolset::Toolset},
     builtins,
     config::{ConfiguredExtension, ExtensionConfig},
@@ -33,7 +33,7 @@ pub(super) struct ExtensionSwitches {
     /// Weak: this extension is one of the manager's.
     extensions: Weak<ExtensionManager>,
     mode: AgentMode,
-    binder: Arc<Binder>,
+    services: Arc<dyn SessionServices>,
 }
 
 /// A change of an extension.
@@ -131,8 +131,8 @@ impl ExtensionSwitches {
 
 impl ExtensionSwitches {
     /// The switches of the agent that has the toolset.
-    pub(super) fn new(toolset: &Toolset, binder: Arc<Binder>) -> Self {
-        Self { extensions: Arc::downgrade(toolset.manager()), mode: toolset.mode().clone(), binder }
+    pub(super) fn new(toolset: &Toolset, services: Arc<dyn SessionServices>) -> Self {
+        Self { extensions: Arc::downgrade(toolset.manager()), mode: toolset.mode().clone(), services }
     }
 
     fn extensions(&self) -> ToolResult<Arc<ExtensionManager>> {
@@ -146,14 +146,14 @@ impl ExtensionSwitches {
         let enabled = extensions.names();
         let state = |name: &str, otherwise: &'static str| match (
             enabled.iter().any(|it| it == name),
-            self.binder.is_enabled(name),
+            self.services.is_enabled(name),
         ) {
             (true, _) => "enabled",
             (false, true) => "enabled for other agents",
             (false, false) => otherwise,
         };
         let mut list = String::new();
-        for entry in self.binder.settings().extensions().iter().filter(|entry| !entry.is_switch()) {
+        for entry in self.services.settings().extensions().iter().filter(|entry| !entry.is_switch()) {
             let Ok(config) = &entry.config else {
                 let _ = writeln!(list, "- {}: its entry in the configuration cannot be read", entry.key);
                 continue;
@@ -167,7 +167,7 @@ impl ExtensionSwitches {
                 brief(&config.description)
             );
         }
-        let builtins = self.binder.settings().builtins().iter();
+        let builtins = self.services.settings().builtins().iter();
         for builtin in builtins.filter(|builtin| self.entry(builtin.name).is_none()) {
             let state = state(builtin.name, "available");
             let _ = writeln!(list, "- {} (builtin, {state}): {}", builtin.name, builtin.summary);
@@ -180,12 +180,12 @@ impl ExtensionSwitches {
     }
 
     fn entry(&self, name: &str) -> Option<&ConfiguredExtension> {
-        let mut entries = self.binder.settings().extensions().iter();
+        let mut entries = self.services.settings().extensions().iter();
         entries.find(|entry| !entry.is_switch() && entry.is_called(name))
     }
 
     fn service(&self, name: &str) -> Option<&'static Builtin> {
-        self.binder.settings().builtin(name)
+        self.services.settings().builtin(name)
     }
 
     fn comes_with_goose(&self, name: &str) -> bool {
@@ -198,7 +198,6 @@ impl ExtensionSwitches {
         name: &str,
         context: &CallContext,
     ) -> ToolResult<String> {
-        let switched = self.binder.switched();
         let (config, is_switched_off) = match (self.entry(name), self.service(name)) {
             (Some(entry), _) => {
                 let config = entry.checked().map_err(|error| ToolError::execution(error.to_string()))?;
@@ -206,8 +205,7 @@ impl ExtensionSwitches {
             }
             (None, Some(builtin)) => (ExtensionConfig::builtin(builtin.name), false),
             // A part of the agents that name it.
-            (None, None) if is_platform(name) && switched.is_disabled(name) => {
-                switched.enable(name, None);
+            (None, None) if is_platform(name) && self.services.enable_again(name) => {
                 return Ok(format!("`{name}` is enabled again for the agents that have it."));
             }
             (None, None) => return Err(unknown(name)),
@@ -215,17 +213,17 @@ impl ExtensionSwitches {
         let key = config.key();
         let is_used = self.mode.can_use(&key, config.is_own());
         let for_others = || {
-            let (mode, users) = (&self.mode.slug, self.binder.users(&config));
+            let (mode, users) = (&self.mode.slug, self.services.users(&config));
             format!("The mode `{mode}` cannot use it. These can, in this session: {users}.")
         };
-        if self.binder.is_enabled(&key) || extensions.names().contains(&key) {
+        if self.services.is_enabled(&key) || extensions.names().contains(&key) {
             let others = if is_used { String::new() } else { format!(" {}", for_others()) };
             return Ok(format!("`{key}` is enabled already.{others}"));
         }
         if is_switched_off {
             ask(&key, &config, context).await?;
         }
-        let enabled = self.binder.enable(&config, Some(extensions).filter(|_| is_used));
+        let enabled = self.services.enable(&config, Some(extensions).filter(|_| is_used));
         enabled.map_err(|error| ToolError::execution(error.to_string()))?;
         if !is_used {
             return Ok(format!("`{key}` is enabled. {}", for_others()));
@@ -245,11 +243,11 @@ impl ExtensionSwitches {
         }
         let removed = extensions.remove(name).await;
         // Other agents may depend on one that comes with goose.
-        let is_known = self.binder.is_enabled(name) || self.comes_with_goose(name);
+        let is_known = self.services.is_enabled(name) || self.comes_with_goose(name);
         if !is_known {
             removed.map_err(|error| ToolError::execution(error.to_string()))?;
         }
-        self.binder.switched().disable(name);
+        self.services.disable(name);
         Ok(format!("`{name}` is disabled for this session. Calls of it that run finish."))
     }
 

@@ -20,20 +20,48 @@ pub use goose_code_execution as code_execution;
 use goose_code_execution::CodeExecution;
 use goose_extension::{Extension, Model};
 
+pub(crate) use self::agent_tool::AgentTool;
 pub use self::todo::Todo;
-pub(crate) use self::{agent_tool::AgentTool, apps::ProviderModel};
 use self::{apps::Apps, chatrecall::ChatRecall, extension_manager::ExtensionSwitches, summon::Summon};
 pub(crate) use self::{
     standalone::standalone,
     summon::{project_recipes, project_skill_files},
 };
 use crate::{
-    agent_manager::Binder,
-    agents::toolset::Toolset,
-    config::Settings,
+    agents::{
+        extension_manager::{ExtensionManager, ManagerError},
+        toolset::Toolset,
+    },
+    config::{ExtensionConfig, Settings},
     exchange::Delegates,
     session::{Session, SessionStore},
 };
+
+/// The services of a session, as its agents may look at them and switch them. Implemented above, by what binds them.
+pub(crate) trait SessionServices: Send + Sync {
+    /// Returns the settings of the session.
+    fn settings(&self) -> &Settings;
+
+    /// Returns true if agents of the session have the service, as far as their modes may use it.
+    fn is_enabled(&self, name: &str) -> bool;
+
+    /// Enables a service for the rest of the session: at once for the agent with these extensions, and for those that follow
+    /// as far as their modes may use it. Fails if there is one of that name.
+    fn enable(
+        &self,
+        config: &ExtensionConfig,
+        extensions: Option<&ExtensionManager>,
+    ) -> Result<(), ManagerError>;
+
+    /// Enables a platform extension that was disabled. Returns false if it was not.
+    fn enable_again(&self, name: &str) -> bool;
+
+    /// Disables an extension for the rest of the session.
+    fn disable(&self, name: &str);
+
+    /// Returns the modes that can use a service, in words.
+    fn users(&self, config: &ExtensionConfig) -> String;
+}
 
 /// The surroundings of an agent that platform extensions are built with.
 pub(crate) struct PlatformContext<'a> {
@@ -46,7 +74,7 @@ pub(crate) struct PlatformContext<'a> {
     pub(crate) model: &'a Arc<dyn Model>,
     pub(crate) working_dir: &'a Path,
     /// The services of the session.
-    pub(crate) binder: &'a Arc<Binder>,
+    pub(crate) services: &'a Arc<dyn SessionServices>,
     /// The way to delegates; none outside of a conversation.
     pub(crate) delegation: Option<&'a Arc<dyn Delegates>>,
 }
@@ -70,7 +98,7 @@ pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn
             })))
         }
         "extensionmanager" => {
-            Some(Arc::new(ExtensionSwitches::new(context.toolset, Arc::clone(context.binder))))
+            Some(Arc::new(ExtensionSwitches::new(context.toolset, Arc::clone(context.services))))
         }
         "summon" => Some(Arc::new(Summon::extension(context))),
         "todo" => Some(Arc::new(Todo)),

@@ -8,8 +8,9 @@ use parking_lot::RwLock;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{listing::Listing, service::Service, state_machine::ServiceChange};
-use crate::agents::ToolFingerprint;
+use super::{
+    listing::Listing, service::Service, state_machine::ServiceChange, tool_fingerprint::ToolFingerprint,
+};
 
 /// A started service.
 pub(super) struct Instance {
@@ -34,11 +35,14 @@ impl Snapshot {
         Self { extension, fingerprints }
     }
 
-    /// The fingerprint of the tool with this name.
-    pub(super) fn fingerprint(&self, name: &str) -> Option<&ToolFingerprint> {
-        let mut tools = self.extension.tools().iter().zip(self.fingerprints.iter());
-        let (tool, known) = tools.find(|(tool, _)| tool.name() == name)?;
-        Some(known.get_or_init(|| ToolFingerprint::new(name, tool)))
+    /// Returns the fingerprint of a tool, by its name and the place where it was listed.
+    pub(super) fn fingerprint(&self, name: &str, listed_at: usize) -> Option<&ToolFingerprint> {
+        let tools = self.extension.tools();
+        let is_there = tools.get(listed_at).is_some_and(|tool| tool.name() == name);
+        // A list that has changed may have the tool at another place.
+        let position =
+            if is_there { listed_at } else { tools.iter().position(|tool| tool.name() == name)? };
+        Some(self.fingerprints[position].get_or_init(|| ToolFingerprint::new(name, &tools[position])))
     }
 }
 

@@ -1,6 +1,12 @@
 //! [`Launch`]: a service that could be started, with everything looked up.
 
-use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    hash::{Hash, Hasher},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use goose_extension::Extension;
 use goose_mcp_bridge::OAuth;
@@ -32,8 +38,25 @@ pub(super) struct RunningKey {
     fingerprint: String,
     /// The environment, where the service sees it.
     environment: Option<Arc<BaseEnvironment>>,
-    /// The logins, where the service may need one. They have no value to compare; equal is what is the same.
-    login: Option<usize>,
+    /// The logins, if the service may need one.
+    login: Option<SharedLogin>,
+}
+
+/// Logins as a part of a key. They have no value to compare, so only the same ones are equal; the key keeps them alive.
+#[derive(Clone)]
+struct SharedLogin(Arc<OAuth>);
+
+impl PartialEq for SharedLogin {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for SharedLogin {}
+
+impl Hash for SharedLogin {
+    // Equal logins must have equal hashes; the other parts of the key tell services apart.
+    fn hash<H: Hasher>(&self, _state: &mut H) {}
 }
 
 /// The ways to run a service.
@@ -130,7 +153,7 @@ impl RunningKey {
         Self {
             fingerprint: config.running_fingerprint(resolved, folder),
             environment: (!is_reached).then(|| Arc::clone(&context.environment)),
-            login: login.map(|oauth| Arc::as_ptr(oauth).addr()),
+            login: login.map(|oauth| SharedLogin(Arc::clone(oauth))),
         }
     }
 }

@@ -23,6 +23,7 @@ mod service;
 mod start;
 mod state_machine;
 mod supervision;
+mod tool_fingerprint;
 
 pub use frontend::Frontend;
 pub(crate) use frontend::frontend_extension;
@@ -35,3 +36,4 @@ pub use pool::{Binding, ServicePool, register_builtins};
 pub(crate) use service::{DefinitionChanged, ToolCallRequest};
 pub use service::{Service, ServiceReport};
 pub use state_machine::{Phase, ServiceChange, ServiceEvent, ServiceId};
+pub use tool_fingerprint::ToolFingerprint;

@@ -29,9 +29,8 @@ const EVENT_CAPACITY: usize = 1024;
 /// Built-in services of the process's own pool.
 static REGISTERED: Mutex<&'static [Builtin]> = Mutex::new(&[]);
 
-/// Registers the built-in services for [`ServicePool::shared`] and
-/// [`build_exchange`](crate::agent_manager::build_exchange), which have no other source of them. Programs call it once, at
-/// their start; everything else gets its services with its options.
+/// Registers the built-in services for [`ServicePool::shared`] and `build_exchange`, which have no other source of them.
+/// Programs call it once, at their start; everything else gets its services with its options.
 pub fn register_builtins(builtins: &'static [Builtin]) {
     *REGISTERED.lock() = builtins;
 }

@@ -29,8 +29,9 @@ use super::{
     pool::Shared,
     state_machine::{NextAction, ServiceState},
     state_machine::{Phase, ServiceChange, ServiceEvent, ServiceId},
+    tool_fingerprint::ToolFingerprint,
 };
-use crate::{agents::ToolFingerprint, config::DEFAULT_TIMEOUT, permission::Origin};
+use crate::{config::DEFAULT_TIMEOUT, permission::Origin};
 
 /// The time limit for the answer to a ping.
 pub(super) const PING_TIMEOUT: Duration = Duration::from_secs(5);
@@ -64,6 +65,8 @@ pub struct Service {
 pub(crate) struct ToolCallRequest<'a> {
     /// The tool's name within the service.
     pub(crate) tool: &'a str,
+    /// The tool's place in the service's list at the time of the check.
+    pub(crate) position: usize,
     /// The definition that was checked.
     pub(crate) fingerprint: &'a ToolFingerprint,
     pub(crate) arguments: CheckedArguments,
@@ -290,10 +293,10 @@ impl Service {
             Ok(instance) => instance,
             Err(error) => return Ok(ToolOutput::from_error(error)),
         };
-        let ToolCallRequest { tool, fingerprint, arguments } = request;
+        let ToolCallRequest { tool, position, fingerprint, arguments } = request;
         let snapshot = instance.snapshot();
         let extension = &snapshot.extension;
-        if snapshot.fingerprint(tool) != Some(fingerprint) {
+        if snapshot.fingerprint(tool, position) != Some(fingerprint) {
             // The listing may be older than the instance; the next check must not see the old definition again.
             if self.listing().is_none_or(|listing| listing.tools != extension.tools()) {
                 self.renew(&instance);

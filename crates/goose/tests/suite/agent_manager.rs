@@ -185,7 +185,7 @@ async fn an_agent_is_replaced_between_two_replies() -> anyhow::Result<()> {
         ..AgentMode::new("scribe", ["memory"], ["memory"])
     };
     let manifest = Arc::clone(&exchange.agent().manifest);
-    assert_eq!(exchange.set_agent(manifest, scribe).await.as_deref(), Ok("goose-agent/scribe"));
+    assert_eq!(exchange.set_agent(manifest, scribe).await?, "goose-agent/scribe");
     let events = all(exchange.reply_to("And now?")).await?;
     assert_eq!(outcome(&events)?, &done(), "{events:?}");
 

@@ -313,7 +313,7 @@ async fn switch_while_it_waits(exchange: &Exchange, folder: &Path, mode: &str) -
     let mut reply = exchange.reply_to("Work");
     until_event(&mut reply, |event| matches!(event, Event::ToolStarted { .. })).await?;
     until("the command has started", || folder.join("started").exists()).await?;
-    assert_eq!(bounded(exchange.switch_agent(mode)).await?, Ok(format!("goose-agent/{mode}")));
+    assert_eq!(bounded(exchange.switch_agent(mode)).await??, format!("goose-agent/{mode}"));
     fs::write(folder.join("go"), "")?;
     assert_eq!(outcome(&all(reply).await?)?, &done());
     Ok(())

@@ -3,8 +3,9 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc};
 
 use anyhow::Context as _;
-use goose::platform::apps::{AppError, AppStore, Apps, CONTENT_SECURITY_POLICY, ProviderModel};
+use goose::platform::apps::{AppError, AppStore, Apps, CONTENT_SECURITY_POLICY};
 use goose_extension::{CallContext, Extension as _, ToolError, ToolOutput};
+use goose_providers::ProviderModel;
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -22,6 +22,7 @@ mod exchange_storing;
 mod exchange_streams;
 mod exchange_support;
 mod extension_manager_tools;
+mod floors;
 mod http_faults;
 mod kinds;
 mod leftovers;

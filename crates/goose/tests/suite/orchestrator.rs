@@ -355,7 +355,7 @@ async fn a_chosen_agent_stays_for_the_rest_of_the_session() -> anyhow::Result<()
     let stage = Stage::new(["A.", "B."].map(Turn::text)).await?;
     stage.say(BACKEND).await?;
     let chosen = stage.exchange.switch_agent("pm").await;
-    assert_eq!(chosen.as_deref(), Ok("coding-agent/pm"));
+    assert_eq!(chosen?, "coding-agent/pm");
     let events = stage.say(SECURITY).await?;
     assert_eq!(routed(&events), []);
     assert_eq!(stage.exchange.agent().id(), "coding-agent/pm");

@@ -161,7 +161,7 @@ impl Chat {
                 self.show_standing();
                 After::Line
             }
-            Ok(Err(reason)) => failed(&reason),
+            Ok(Err(reason)) => failed(&reason.to_string()),
             Err(asked) => cancelled(asked),
         })
     }

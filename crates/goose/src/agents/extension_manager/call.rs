@@ -133,8 +133,12 @@ impl Inner {
         // Held during the call, so that the service is not stopped under it.
         let _in_use = bound.in_use().ok_or_else(changed)?;
         let context = self.context_for(bound.name(), context);
-        let request =
-            ToolCallRequest { tool: &handle.bare_name, fingerprint: handle.fingerprint(), arguments };
+        let request = ToolCallRequest {
+            tool: &handle.bare_name,
+            position: handle.position,
+            fingerprint: handle.fingerprint(),
+            arguments,
+        };
         bound.service.call(request, &context).await.map_err(|_| changed())
     }
 

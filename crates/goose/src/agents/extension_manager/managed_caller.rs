@@ -5,14 +5,14 @@ use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use goose_extension::{
-    Answer, CallContext, Caller, CallerId, LogEntry, Model, Progress, Question, QuestionKind, Root, Sampled,
+    Answer, CallContext, Caller, CallerId, LogEntry, Progress, Question, QuestionKind, Root, Sampled,
     Sampling, ToolError, ToolResult,
 };
 use url::Url;
 
 use super::{
     Inner,
-    options::{Consent, ManagerOptions},
+    options::{ManagerOptions, SamplingModel},
 };
 
 /// The caller of a call, with what the manager adds to it.
@@ -49,16 +49,11 @@ impl ManagedCaller {
     }
 
     /// Asks the manager's model, where the user allows it.
-    async fn sample(
-        &self,
-        model: &dyn Model,
-        consent: &dyn Consent,
-        request: Sampling,
-    ) -> ToolResult<Sampled> {
-        if !consent.allow_sampling(&self.extension, &request).await {
+    async fn sample(&self, by: &SamplingModel, request: Sampling) -> ToolResult<Sampled> {
+        if !by.consent.allow_sampling(&self.extension, &request).await {
             return Err(ToolError::Denied(format!("`{}` may not ask the model.", self.extension)));
         }
-        model.sample(request).await
+        by.model.sample(request).await
     }
 }
 
@@ -72,8 +67,8 @@ impl Caller for ManagedCaller {
     async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
         if !self.caller_answers(question.kind()) {
             match (&question, &self.options.sampling, self.context.own_working_dir()) {
-                (Question::Sample(request), Some((model, consent)), _) => {
-                    let answer = self.sample(&**model, &**consent, request.clone()).await?;
+                (Question::Sample(request), Some(sampling), _) => {
+                    let answer = self.sample(sampling, request.clone()).await?;
                     return Ok(Answer::Sampled(answer));
                 }
                 (Question::Roots, _, Some(folder)) => return Ok(Answer::Roots(roots(folder))),
@@ -98,13 +93,14 @@ impl Caller for ManagedCaller {
 
     /// Two calls share an owner if the same caller (without one: the same session), folder, model and consent would answer
     /// them. Two agents may share a service, but not that.
-    fn id(&self) -> CallerId {
-        let caller = self.context.caller().map(|caller| caller.id());
+    fn id(&self) -> Option<CallerId> {
+        let caller = match self.context.caller() {
+            Some(caller) => Some(caller.id()?),
+            None => None,
+        };
         let session = self.context.session_id().filter(|_| caller.is_none());
-        let sampling = self.options.sampling.as_ref();
-        let sampling = sampling
-            .map(|(model, consent)| (CallerId::from_object(&**model), CallerId::from_object(&**consent)));
-        CallerId::from_parts((caller, session, self.context.own_working_dir(), sampling))
+        let sampling = self.options.sampling.as_ref().map(|sampling| &sampling.id);
+        Some(CallerId::from_parts((caller, session, self.context.own_working_dir(), sampling)))
     }
 
     fn progress(&self, progress: Progress) {

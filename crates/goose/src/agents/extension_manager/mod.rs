@@ -376,17 +376,17 @@ impl Inner {
 /// The tools that extensions list and the configuration allows, sorted so that their order is the same in every run.
 /// Extensions that are not known yet have none.
 fn handles(services: &[Arc<BoundService>]) -> Vec<Arc<ToolHandle>> {
-    let mut found: Vec<(&Arc<BoundService>, Tool)> = Vec::new();
+    let mut found: Vec<(&Arc<BoundService>, usize, Tool)> = Vec::new();
     for bound in services {
         let Some(listing) = bound.service.listing() else { continue };
-        let allowed = listing.tools.iter().filter(|tool| bound.allows(tool.name()));
-        found.extend(allowed.map(|tool| (bound, tool.clone())));
+        let allowed = listing.tools.iter().enumerate().filter(|(_, tool)| bound.allows(tool.name()));
+        found.extend(allowed.map(|(position, tool)| (bound, position, tool.clone())));
     }
-    found.sort_by(|(a, tool_a), (b, tool_b)| (a.name(), tool_a.name()).cmp(&(b.name(), tool_b.name())));
-    let pairs: Vec<(&str, &str)> = found.iter().map(|(bound, tool)| (bound.name(), tool.name())).collect();
+    found.sort_by(|(a, _, tool_a), (b, _, tool_b)| (a.name(), tool_a.name()).cmp(&(b.name(), tool_b.name())));
+    let pairs: Vec<(&str, &str)> = found.iter().map(|(bound, _, tool)| (bound.name(), tool.name())).collect();
     let names = names::assign(&pairs);
     let named = found.into_iter().zip(names);
-    named.map(|((bound, tool), name)| Arc::new(ToolHandle::new(bound, tool, name))).collect()
+    named.map(|((bound, at, tool), name)| Arc::new(ToolHandle::new(bound, at, tool, name))).collect()
 }
 
 /// Gives the services back when the token is cancelled. The task ends with the manager.

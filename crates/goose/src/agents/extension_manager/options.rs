@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use goose_extension::{Extension, Model, Sampling};
+use goose_extension::{CallerId, Extension, Model, Sampling};
 
 use crate::{
     config::ExtensionConfig,
@@ -20,6 +20,15 @@ pub trait Consent: Send + Sync {
     async fn allow_sampling(&self, extension: &str, request: &Sampling) -> bool;
 }
 
+/// The model that extensions may ask.
+#[derive(Clone)]
+pub(super) struct SamplingModel {
+    pub(super) model: Arc<dyn Model>,
+    pub(super) consent: Arc<dyn Consent>,
+    /// Identity of this pair. Calls with the same one share their answers.
+    pub(super) id: CallerId,
+}
+
 /// Settings of a manager.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -29,7 +38,7 @@ pub struct ManagerOptions {
     /// The time that a list waits for extensions that are not known yet, or that do not answer; `None` until they have
     /// started, answered or failed, which a login can hold up for minutes.
     pub patience: Option<Duration>,
-    pub(super) sampling: Option<(Arc<dyn Model>, Arc<dyn Consent>)>,
+    pub(super) sampling: Option<SamplingModel>,
     frontend: Option<Arc<dyn Frontend>>,
 }
 
@@ -60,7 +69,7 @@ impl ManagerOptions {
     /// Lets extensions ask a model, each time with consent. Without this, only a caller that answers such questions
     /// itself is asked.
     pub fn with_sampling(mut self, model: Arc<dyn Model>, consent: Arc<dyn Consent>) -> Self {
-        self.sampling = Some((model, consent));
+        self.sampling = Some(SamplingModel { model, consent, id: CallerId::unique() });
         self
     }
 

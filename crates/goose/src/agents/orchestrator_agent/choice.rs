@@ -6,7 +6,10 @@
 //!
 //! Only requests of the user are routed: in the session of a delegate nothing is. An agent that the user has named stays.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use goose_extension::{Message, Model as _, Sampling, visible_line};
 use goose_providers::PromptStyle;
@@ -20,7 +23,7 @@ use goose_session::ChosenBy;
 
 use crate::{
     agents::{
-        agent::Agent,
+        agent::{Agent, AgentSetupError},
         builtin_mode::ORCHESTRATOR,
         catalog::{AgentCatalog, UnknownAgent},
         goose_agent,
@@ -209,7 +212,11 @@ impl RequestHandler<'_> {
         Ok(true)
     }
 
-    async fn make(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> StepResult<Result<Agent, String>> {
+    async fn make(
+        &self,
+        manifest: Arc<AgentManifest>,
+        mode: AgentMode,
+    ) -> StepResult<Result<Agent, AgentSetupError>> {
         let made = self.work.context.agents.make(manifest, mode);
         let made = self.work.cancellation.run_until_cancelled(made).await.ok_or(Abort::Cancelled)?;
         Ok(made.map(|agent| Agent { chosen_by: ChosenBy::Routing, ..agent }))
@@ -277,23 +284,19 @@ fn id(manifest: &AgentManifest, mode: &AgentMode) -> String {
 }
 
 impl RequestHandler<'_> {
-    /// The agents that requests are routed to; none where nothing is routed. They are read once in a session.
+    /// Returns the agents that requests are routed to; none if nothing is routed.
     pub(super) fn known_agents(&self) -> Option<Arc<AgentCatalog>> {
         if !self.orchestrator.is_routing() {
             return None;
         }
-        let known = &self.orchestrator.known;
-        let catalog = known.read().clone();
-        Some(catalog.unwrap_or_else(|| {
-            let read = self.orchestrator.first_catalog.lock().take();
-            let catalog = Arc::new(read.unwrap_or_else(|| self.work.context.agents.catalog()));
+        let catalog = self.work.context.agents.catalog();
+        if !self.orchestrator.has_told_replaced.swap(true, Ordering::Relaxed) {
             for (name, path) in &catalog.replaced {
                 let path = path.display();
                 self.work.emit(Event::Notice(format!("{path} replaces the built-in agent `{name}`.")));
             }
-            *known.write() = Some(Arc::clone(&catalog));
-            catalog
-        }))
+        }
+        Some(catalog)
     }
 
     /// The agent that a request names.

@@ -26,11 +26,11 @@ mod result_check;
 mod route;
 mod task_graph;
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Weak, atomic::AtomicBool};
 
 use async_trait::async_trait;
 use goose_extension::Message;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 pub use self::route::{Route, RouteSettings, RoutedTask, SessionAgent, SplitSetting, route};
@@ -45,7 +45,7 @@ use self::{
     one_reply_agent::{InterruptedAgent, OneReplyAgent},
     task_graph::TaskBoard,
 };
-use super::{agent::Agent, catalog::AgentCatalog, external_agent::ExternalAgent};
+use super::{agent::Agent, external_agent::ExternalAgent};
 pub use crate::exchange::RoutedBy;
 use crate::{
     config::{ConfigError, Settings},
@@ -119,16 +119,14 @@ pub(crate) struct OrchestratorAgent {
     routing: Option<RouteSettings>,
     context: ContextInputs,
     delegates: Arc<dyn Delegates>,
-    /// The agents as they were at the first request.
-    known: RwLock<Option<Arc<AgentCatalog>>>,
+    /// Set once the user knows which built-in agents were replaced by files.
+    has_told_replaced: AtomicBool,
     /// The tasks of the request that is being worked on, or of the last one.
     board: TaskBoard,
     /// The tasks that goose was ended in the middle of.
     interrupted: Mutex<Option<TaskLog>>,
     /// The route of the first request, if the session was opened with it.
     first_route: Mutex<Option<Route>>,
-    /// The agents that were read for it.
-    first_catalog: Mutex<Option<AgentCatalog>>,
     /// The default agent, while a specialist is the session's.
     parked: Mutex<Option<Arc<Agent>>>,
     /// The external agent that knows the session so far.
@@ -150,19 +148,18 @@ impl OrchestratorAgent {
             routing,
             context,
             delegates,
-            known: RwLock::default(),
+            has_told_replaced: AtomicBool::new(false),
             board,
             interrupted: Mutex::new(interrupted),
             first_route: Mutex::default(),
-            first_catalog: Mutex::default(),
             parked: Mutex::default(),
             told_external: Mutex::default(),
         }
     }
 
-    /// With the route of the first request, whose agent the session has, and the agents that were read for it.
-    pub(crate) fn with_first_route(self, route: Option<Route>, catalog: Option<AgentCatalog>) -> Self {
-        Self { first_route: Mutex::new(route), first_catalog: Mutex::new(catalog), ..self }
+    /// Sets the route of the first request, whose agent the session has.
+    pub(crate) fn with_first_route(self, route: Option<Route>) -> Self {
+        Self { first_route: Mutex::new(route), ..self }
     }
 }
 

@@ -91,7 +91,7 @@ impl RequestHandler<'_> {
     pub(super) async fn begin_one_reply(&mut self, wanted: OneReplyAgent) -> StepResult<()> {
         let context = &self.work.context;
         let made = context.agents.make(wanted.manifest, wanted.mode).await;
-        let mut agent = made.map_err(|reason| Abort::failed(reason, None))?;
+        let mut agent = made.map_err(|error| Abort::failed(error.to_string(), None))?;
         agent.chosen_by = wanted.chosen_by;
         let agent = Arc::new(agent);
         self.work.emit(Event::Routed {

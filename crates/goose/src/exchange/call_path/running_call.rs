@@ -104,8 +104,8 @@ impl Caller for RunningCall {
         }
     }
 
-    fn id(&self) -> CallerId {
-        self.path.caller.as_ref().map_or_else(|| self.events.caller_id(), |caller| caller.id())
+    fn id(&self) -> Option<CallerId> {
+        self.path.caller.as_ref().map_or_else(|| Some(self.events.caller_id()), |caller| caller.id())
     }
 
     fn progress(&self, progress: Progress) {

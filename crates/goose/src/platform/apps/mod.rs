@@ -8,7 +8,6 @@
 //! [`AppStore`] and [`AppWriter`] are for programs too, such as `goose apps`.
 
 mod document;
-mod provider_model;
 mod store;
 mod writer;
 
@@ -19,7 +18,6 @@ use goose_extension::{ContentBlock, Model, Resource, ResourceContents, prelude::
 use crate::config::Paths;
 
 pub use document::{CONTENT_SECURITY_POLICY, Description, MAX_APP_BYTES};
-pub use provider_model::ProviderModel;
 pub use store::{App, AppError, AppInfo, AppStore, AppVersion};
 pub use writer::AppWriter;
 

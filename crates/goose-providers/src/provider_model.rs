@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use goose_extension::{Message, MessageContent, Model, Sampled, Sampling, ToolError, ToolResult};
-use goose_providers::{Provider, ProviderResult, Reply, Request, RequestOptions, StopReason, Usage};
+
+use crate::{Provider, ProviderResult, Reply, Request, RequestOptions, StopReason, Usage};
 
 type OnUsage = Arc<dyn Fn(Usage) + Send + Sync>;
 

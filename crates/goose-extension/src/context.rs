@@ -199,7 +199,7 @@ impl CallContext {
         self.0.session_id.as_deref()
     }
 
-    /// The id under which the session knows the call.
+    /// Returns the id of the call. A call that is made again with the answer to a question has the same one.
     pub fn call_id(&self) -> Option<&str> {
         self.0.call_id.as_deref()
     }

@@ -89,6 +89,12 @@ pub enum ToolAction {
     CallsTools,
     /// Gives a task to another agent, whose calls are judged by themselves.
     Delegates,
+    /// Keeps the plan of the session. Not offered to a mode that has the task list.
+    KeepsPlan,
+    /// Loads knowledge for the model. A mode with services has it, whoever owns the extension.
+    LoadsKnowledge,
+    /// Lists or reads resources of MCP servers. A mode has it with the first server that has resources.
+    ReadsResources,
 }
 
 impl ToolAction {

@@ -29,6 +29,12 @@ pub struct PlatformExtension {
     pub summary: &'static str,
     /// Reason why it works only in a session, and what to use instead.
     pub needs_session: Option<&'static str>,
+    /// True if modes that run commands have it without naming it.
+    pub comes_with_commands: bool,
+    /// True if modes with all services have it without naming it.
+    pub comes_with_services: bool,
+    /// True if modes with an MCP server have it without naming it.
+    pub comes_with_servers: bool,
 }
 
 impl PlatformExtension {
@@ -38,12 +44,15 @@ impl PlatformExtension {
     }
 
     const fn new(name: &'static str, class: ExtensionClass, summary: &'static str) -> Self {
-        Self { name, class, summary, needs_session: None }
-    }
-
-    const fn only_in_sessions(mut self, reason: &'static str) -> Self {
-        self.needs_session = Some(reason);
-        self
+        Self {
+            name,
+            class,
+            summary,
+            needs_session: None,
+            comes_with_commands: false,
+            comes_with_services: false,
+            comes_with_servers: false,
+        }
     }
 }
 
@@ -52,26 +61,47 @@ const PLANNED: [&str; 2] = ["computercontroller", "autovisualiser"];
 
 /// The extensions of this crate.
 const PLATFORM: &[PlatformExtension] = &[
-    PlatformExtension::new("summon", ExtensionClass::OrchestratorOwned, "delegation and knowledge"),
-    PlatformExtension::new(
-        "extensionmanager",
-        ExtensionClass::OrchestratorOwned,
-        "extensions, switched on demand",
-    )
-    .only_in_sessions(
-        "it switches the extensions of a running agent. `goose extension list` shows those that there are",
-    ),
+    PlatformExtension {
+        // Its tool `load` comes with the services, and `delegate` to modes that can run commands.
+        comes_with_commands: true,
+        comes_with_services: true,
+        ..PlatformExtension::new("summon", ExtensionClass::OrchestratorOwned, "delegation and knowledge")
+    },
+    PlatformExtension {
+        needs_session: Some(
+            "it switches the extensions of a running agent. `goose extension list` shows those that there are",
+        ),
+        // For the resources of the server.
+        comes_with_servers: true,
+        ..PlatformExtension::new(
+            "extensionmanager",
+            ExtensionClass::OrchestratorOwned,
+            "extensions, switched on demand",
+        )
+    },
     PlatformExtension::new("chatrecall", ExtensionClass::OrchestratorOwned, "recall from earlier sessions"),
-    PlatformExtension::new("tom", ExtensionClass::OrchestratorOwned, "top-of-mind context for each request")
-        .only_in_sessions("it has no tools; it adds text to the requests of goose itself"),
+    PlatformExtension {
+        needs_session: Some("it has no tools; it adds text to the requests of goose itself"),
+        ..PlatformExtension::new(
+            "tom",
+            ExtensionClass::OrchestratorOwned,
+            "top-of-mind context for each request",
+        )
+    },
     PlatformExtension::new("apps", ExtensionClass::ModeBound, "small apps with a user interface"),
-    PlatformExtension::new("todo", ExtensionClass::ModeBound, "a list of tasks for the session")
-        .only_in_sessions(
+    PlatformExtension {
+        needs_session: Some(
             "its list is a part of goose's conversation. `developer` has the same tool as `plan`",
         ),
-    PlatformExtension::new("code_execution", ExtensionClass::Meta, "tool calls from code").only_in_sessions(
-        "it calls the tools of a running agent. Enable it in the configuration to use it in a session",
-    ),
+        ..PlatformExtension::new("todo", ExtensionClass::ModeBound, "a list of tasks for the session")
+    },
+    PlatformExtension {
+        needs_session: Some(
+            "it calls the tools of a running agent. Enable it in the configuration to use it in a session",
+        ),
+        comes_with_commands: true,
+        ..PlatformExtension::new("code_execution", ExtensionClass::Meta, "tool calls from code")
+    },
 ];
 
 /// Returns all platform extensions.

@@ -4,7 +4,7 @@
 //! they said to `tests/recordings`; without it the recordings are replayed, with no service running. A request that a
 //! recording does not know fails the test with the difference.
 
-use std::{env, path::Path, sync::Arc};
+use std::{collections::HashMap, env, path::Path, sync::Arc};
 
 use anyhow::ensure;
 use goose::{
@@ -15,9 +15,8 @@ use goose::{
     config::Paths,
     services::{BindingContext, PoolOptions, ServicePool},
 };
-use goose_extension::ToolError;
+use goose_extension::{JsonObject, prelude::*};
 use goose_test_support::{RecordingCaller, Tapes, binary};
-use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +28,66 @@ async fn test_mcp_extension() {
     let manager = ExtensionManager::new(vec![config], CancellationToken::new()).await.unwrap();
     let tools = manager.list_tools().await.unwrap();
     assert!(!tools.is_empty());
+}
+
+/// An extension as a beginner writes it: without macros, with `call_tool` alone.
+struct Greeter(Vec<Tool>);
+
+#[async_trait]
+impl Extension for Greeter {
+    fn name(&self) -> &str {
+        "greeter"
+    }
+
+    fn description(&self) -> &str {
+        "Greets"
+    }
+
+    fn instructions(&self) -> &str {
+        ""
+    }
+
+    fn tools(&self) -> &[Tool] {
+        &self.0
+    }
+
+    async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {
+        Ok(HashMap::new())
+    }
+
+    async fn call_tool(&self, _tool: &str, _parameters: HashMap<String, Value>) -> ToolResult<Value> {
+        Ok(json!("hello"))
+    }
+}
+
+/// On the way of a session's calls, whoever has written the extension. Other tests of this program call none of these tools.
+#[tokio::test]
+async fn arguments_are_checked_once_for_every_extension() -> anyhow::Result<()> {
+    let home = tempfile::tempdir()?;
+    let paths = Paths::under(home.path());
+    let pool = ServicePool::new(PoolOptions::new(&paths, goose_mcp::BUILTINS));
+    let options =
+        ManagerOptions::in_pool(pool, BindingContext::new(&paths, []).with_working_dir(home.path()));
+    let builtins = ["developer", "tutorial"].map(ExtensionConfig::builtin);
+    let manager = ExtensionManager::with_options(builtins.into(), CancellationToken::new(), options).await?;
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let schema: JsonObject = serde_json::from_value(schema)?;
+    manager.add_extension(Arc::new(Greeter(vec![Tool::new("greet", "Greets", schema)])))?;
+    manager.list_tools().await?;
+    let calls = [
+        ("developer__tree", json!({"path": "."})),
+        ("developer__shell", json!({"command": "true"})),
+        ("tutorial__load_tutorial", json!({"name": "first-game"})),
+        ("greeter__greet", json!({"name": "Ada"})),
+    ];
+    for (name, arguments) in calls {
+        let handle = manager.locate(name)?;
+        let before = handle.tool.times_checked();
+        ensure!(!manager.call_tool(name, arguments).await?.is_error, "{name}");
+        assert_eq!(handle.tool.times_checked() - before, 1, "{name}");
+    }
+    manager.close().await;
+    Ok(())
 }
 
 fn is_recording() -> bool {

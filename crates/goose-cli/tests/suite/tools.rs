@@ -77,3 +77,36 @@ fn one_that_fails_does_not_hide_the_others() -> anyhow::Result<()> {
     assert_eq!(json["problems"][0]["extension"], json!("dying"));
     Ok(())
 }
+
+const WITH_RESOURCES: &str = "\
+extensions:
+  notes: {enabled: true, type: stdio, name: notes, cmd: '{kitchen_sink}', args: []}
+  gone: {enabled: true, type: stdio, name: gone, cmd: '/nowhere/server', args: []}
+  developer: {enabled: false, type: builtin}
+  memory: {enabled: false, type: builtin}
+";
+
+#[test]
+fn resources_are_listed_and_read() -> anyhow::Result<()> {
+    let home = Home::with_config(WITH_RESOURCES)?;
+    let run = home.run(&["extension", "resources", "notes"])?;
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    ensure!(run.stdout.lines().any(|line| line.starts_with("notes  note://2  ")), "{}", run.stdout);
+    let json = home.run(&["extension", "resources", "notes", "--json"])?.json()?;
+    assert_eq!(json["resources"][0]["extension"], json!("notes"));
+
+    let read = home.run(&["extension", "resources", "notes", "--read", "note://2"])?;
+    assert_eq!((read.code, read.stdout.as_str()), (Some(0), "Text 2\n"));
+    let unknown = home.run(&["extension", "resources", "notes", "--read", "note://missing"])?;
+    ensure!(unknown.code == Some(1) && unknown.stderr.contains("note://missing"), "{unknown:?}");
+    Ok(())
+}
+
+#[test]
+fn a_server_that_fails_is_named_beside_the_resources_of_others() -> anyhow::Result<()> {
+    let home = Home::with_config(WITH_RESOURCES)?;
+    let run = home.run(&["extension", "resources"])?;
+    assert_eq!(run.code, Some(1), "{run:?}");
+    ensure!(run.stdout.contains("note://2") && run.stderr.contains("`gone`"), "{run:?}");
+    Ok(())
+}

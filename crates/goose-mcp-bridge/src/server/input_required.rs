@@ -28,12 +28,15 @@ const STATE_TTL: Duration = Duration::from_secs(60 * 60);
 /// Contents of the sealed state.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct State {
+    /// Identity of the call over all its rounds.
+    call: String,
     round: u32,
     answers: BTreeMap<String, Value>,
 }
 
 /// One round of a call: the answers so far, and the questions of this round.
 pub(super) struct Round {
+    call: String,
     number: u32,
     known: BTreeMap<String, Value>,
     fresh: InputResponses,
@@ -56,7 +59,7 @@ impl Round {
         fresh: Option<InputResponses>,
     ) -> Result<Self, ErrorData> {
         let state = match state {
-            None => State::default(),
+            None => State { call: random_id()?, ..State::default() },
             Some(sealed) => codec.open_json_with::<State>(sealed, binding).map_err(|error| {
                 let text =
                     format!("The requestState is not valid here: {error}. Start the call again without it.");
@@ -64,11 +67,17 @@ impl Round {
             })?,
         };
         Ok(Self {
+            call: state.call,
             number: state.round,
             known: state.answers,
             fresh: fresh.unwrap_or_default(),
             progress: Mutex::default(),
         })
+    }
+
+    /// Returns the identity of the call, which is the same in all its rounds and which no other call has.
+    pub(super) fn call(&self) -> &str {
+        &self.call
     }
 
     /// Returns the client's answer, if it fits; otherwise adds the question to this round.
@@ -101,7 +110,7 @@ impl Round {
         }
         let mut answers = self.known.clone();
         answers.extend(progress.used);
-        let state = State { round: self.number + 1, answers };
+        let state = State { call: self.call.clone(), round: self.number + 1, answers };
         let options = SealOptions::new().associated_data(binding).ttl(STATE_TTL);
         let sealed = codec
             .seal_json_with(&state, &options)
@@ -113,6 +122,14 @@ impl Round {
         }
         Ok(Some(InputRequiredResult::new(Some(progress.open), Some(sealed))))
     }
+}
+
+fn random_id() -> Result<String, ErrorData> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        ErrorData::internal_error(format!("The system has no random bytes: {error}."), None)
+    })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn to_request(question: Question) -> InputRequest {

@@ -81,6 +81,9 @@ impl RequestScope {
             .with_cancellation(cancellation)
             .with_notifier(caller.clone())
             .with_caller(caller.clone());
+        if let Some(round) = &caller.round {
+            call = call.with_call_id(round.call());
+        }
         if trusted {
             let meta = &caller.request.meta;
             if let Some(id) = meta.get(SESSION_META).and_then(|id| id.as_str()) {

@@ -33,7 +33,7 @@ use crate::{BuiltinOptions, LocalBackend};
 /// All tools, in the order in which the model sees them.
 static TOOLS: LazyLock<ToolRegistry> = LazyLock::new(|| {
     ToolRegistry::new()
-        .with(Developer::plan_tool())
+        .with(declare(Developer::plan_tool(), ToolAction::KeepsPlan))
         .with(declare(Developer::shell_tool(), ToolAction::command("command")))
         .with(declare(Developer::read_tool(), ToolAction::reads("path")))
         .with(declare(Developer::write_tool(), ToolAction::writes("path")))

@@ -157,7 +157,8 @@ impl AgentMaker {
         for config in services.filter(|config| is_new(&config.key())) {
             agent.extensions.add(config)?;
         }
-        self.add_platform(agent, found.platform.into_iter().filter(|builtin| is_new(builtin.name)))?;
+        let is_missing = |name: &str| !names.iter().any(|it| it == name);
+        self.add_platform(agent, found.platform.into_iter().filter(|builtin| is_missing(builtin.name)))?;
         Ok(())
     }
 }

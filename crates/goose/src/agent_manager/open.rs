@@ -60,7 +60,8 @@ impl AgentManager {
         let binder = self.binder(&mut options, &dir);
         let first = FirstAgent::choose(&mut options, routing, &chosen, &binder);
         let (first, bound) = first.bind(&options, &binder).await?;
-        let folder = FolderContext { hints: self.hints(&dir)?, working_dir: dir };
+        let has_ripgrep = self.has_program("rg");
+        let folder = FolderContext { hints: self.hints(&dir)?, working_dir: dir, has_ripgrep };
         // As late as possible: until here, the store has been opening at the same time.
         let mut runtime = SessionRuntime::new(chosen.ready().await?, &mut options, &binder, &guard);
         let wiring = Wiring::new(binder, &options, &guard.permissions, &models, &runtime);
@@ -158,6 +159,12 @@ impl AgentManager {
             )
         });
         Ok((permissions, notice))
+    }
+
+    /// Returns true if commands find a program by its name.
+    fn has_program(&self, name: &str) -> bool {
+        let path = self.settings.variable("PATH").unwrap_or_default();
+        std::env::split_paths(path).any(|folder| folder.join(name).is_file())
     }
 
     fn hints(&self, working_dir: &Path) -> Result<Hints, OpenError> {

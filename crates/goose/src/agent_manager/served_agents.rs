@@ -2,14 +2,11 @@
 //!
 //! A call runs a task in a normal session of its own. Its approvals and questions are put to the caller as elicitations. On MCP from
 //! 2026-07-28 on, a call that asks something ends and is made again with the answer: the session waits in between, and the call
-//! with the same tool and task goes on with it.
+//! with the same id resumes it.
 
 use std::{
     path::PathBuf,
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -53,26 +50,23 @@ const DECISION: &str = "decision";
 
 /// An agent in a mode, as a tool.
 struct ServedAgent {
-    tool: String,
     manifest: Arc<AgentManifest>,
     mode: AgentMode,
-    host: Arc<Host>,
+    host: Arc<ServingHost>,
 }
 
 /// The parts that all calls share.
-struct Host {
+struct ServingHost {
     manager: AgentManager,
     profile: Profile,
     working_dir: PathBuf,
     waiting: Mutex<Vec<Waiting>>,
-    last_id: AtomicU64,
 }
 
 /// A session that waits for an answer of the caller.
 struct Waiting {
-    id: u64,
-    tool: String,
-    task: String,
+    /// The call that it waits for.
+    call: String,
     run: Run,
     /// Ends the wait.
     _expiry: AbortOnDropHandle<()>,
@@ -103,13 +97,8 @@ impl AgentManager {
     pub fn served_agents(&self, profile: Profile, working_dir: impl Into<PathBuf>) -> RegistryExtension {
         let working_dir = working_dir.into();
         let catalog = self.known_agents.catalog(&working_dir);
-        let host = Arc::new(Host {
-            manager: self.clone(),
-            profile,
-            working_dir,
-            waiting: Mutex::default(),
-            last_id: AtomicU64::new(0),
-        });
+        let host =
+            Arc::new(ServingHost { manager: self.clone(), profile, working_dir, waiting: Mutex::default() });
         let served = catalog.agents.iter().filter(|entry| !entry.is_internal());
         let modes = served.flat_map(|entry| {
             entry.manifest.modes.iter().map(|mode| (Arc::clone(&entry.manifest), mode.clone()))
@@ -126,7 +115,7 @@ impl AgentManager {
 }
 
 impl ServedAgent {
-    fn new(manifest: Arc<AgentManifest>, mode: AgentMode, host: Arc<Host>) -> (Self, ToolDef<Self>) {
+    fn new(manifest: Arc<AgentManifest>, mode: AgentMode, host: Arc<ServingHost>) -> (Self, ToolDef<Self>) {
         let name = format!("{}__{}", manifest.name, mode.slug);
         let about = [&manifest.description, &mode.description, &mode.when_to_use];
         let about: Vec<&str> =
@@ -139,8 +128,8 @@ impl ServedAgent {
         );
         // The limits of a task are those of its session.
         let tool = Self::run_tool()
-            .map_tool(|tool| tool.with_name(name.clone()).with_description(about).with_timeout(MAX_TIMEOUT));
-        (Self { tool: name, manifest, mode, host }, tool)
+            .map_tool(|tool| tool.with_name(name).with_description(about).with_timeout(MAX_TIMEOUT));
+        (Self { manifest, mode, host }, tool)
     }
 
     /// Gives a task to an agent and returns its answer.
@@ -152,11 +141,12 @@ impl ServedAgent {
         task: &str,
         context: &CallContext,
     ) -> ToolResult<String> {
-        let run = match self.host.go_on(&self.tool, task) {
+        let waiting = context.call_id().and_then(|call| self.host.resume(call));
+        let run = match waiting {
             Some(run) => run,
             None => self.begin(task, context).await?,
         };
-        self.follow(run, task, context).await
+        self.follow(run, context).await
     }
 
     async fn begin(&self, task: &str, context: &CallContext) -> ToolResult<Run> {
@@ -182,7 +172,7 @@ impl ServedAgent {
     }
 
     /// Follows a task to its end, or to a question that the caller answers with another call.
-    async fn follow(&self, mut run: Run, task: &str, context: &CallContext) -> ToolResult<String> {
+    async fn follow(&self, mut run: Run, context: &CallContext) -> ToolResult<String> {
         loop {
             if let Some(record) = run.question.take() {
                 let (session, who) = (run.exchange.session_id().to_string(), run.exchange.agent().id());
@@ -190,7 +180,10 @@ impl ServedAgent {
                     Ok((id, answer)) => drop(run.exchange.answer(&id, answer)),
                     Err(ToolError::InputRequired(text)) => {
                         run.question = Some(record);
-                        self.host.wait(&self.tool, task, run);
+                        // Without an id the call cannot be made again, so its session ends.
+                        if let Some(call) = context.call_id() {
+                            self.host.wait(call, run);
+                        }
                         return Err(ToolError::InputRequired(text));
                     }
                     Err(error) => return Err(error),
@@ -229,30 +222,29 @@ impl Run {
     }
 }
 
-impl Host {
-    /// The session of an earlier call with the same words that waits for an answer.
-    fn go_on(&self, tool: &str, task: &str) -> Option<Run> {
+impl ServingHost {
+    /// Takes the session that waits for an answer to the question of an earlier round of this call.
+    fn resume(&self, call: &str) -> Option<Run> {
         let mut waiting = self.waiting.lock();
-        let at = waiting.iter().position(|it| it.tool == tool && it.task == task)?;
+        let at = waiting.iter().position(|it| it.call == call)?;
         Some(waiting.remove(at).run)
     }
 
     /// Keeps a session until its call is made again with the answer, or for [`WAITING_TIME`]. A caller that has gone away says
     /// nothing, so the session that has waited longest makes room.
-    fn wait(self: &Arc<Self>, tool: &str, task: &str, run: Run) {
-        let id = self.last_id.fetch_add(1, Ordering::Relaxed);
-        let host: Weak<Self> = Arc::downgrade(self);
+    fn wait(self: &Arc<Self>, call: &str, run: Run) {
+        let (host, id): (Weak<Self>, String) = (Arc::downgrade(self), call.to_owned());
         let expiry = AbortOnDropHandle::new(tokio::spawn(async move {
             tokio::time::sleep(WAITING_TIME).await;
             if let Some(host) = host.upgrade() {
-                host.waiting.lock().retain(|it| it.id != id);
+                host.waiting.lock().retain(|it| it.call != id);
             }
         }));
         let mut waiting = self.waiting.lock();
         if waiting.len() >= MAX_WAITING {
             waiting.remove(0);
         }
-        waiting.push(Waiting { id, tool: tool.to_owned(), task: task.to_owned(), run, _expiry: expiry });
+        waiting.push(Waiting { call: call.to_owned(), run, _expiry: expiry });
     }
 }
 

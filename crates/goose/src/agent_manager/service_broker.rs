@@ -12,7 +12,7 @@ use crate::{
         manifest::{AgentManifest, AgentMode},
         service_binding::{ServiceBindings, UnresolvedReason, UnresolvedService},
     },
-    builtins::{self, ExtensionClass, PlatformExtension},
+    builtins::{self, PlatformExtension},
     config::{ConfigError, ConfiguredExtension, ExtensionConfig, Profile, Settings},
 };
 
@@ -98,7 +98,7 @@ impl ServiceBroker<'_> {
     /// Adds the platform extensions that the mode can use and that are not switched off.
     fn add_platform(&self, mode: &AgentMode, found: &mut ServiceBindings) {
         for builtin in builtins::platform() {
-            if found.has(builtin.name) || self.host.contains(&builtin.name) || !may_use(mode, builtin) {
+            if found.has(builtin.name) || self.host.contains(&builtin.name) || !found.may_use(mode, builtin) {
                 continue;
             }
             match self.is_switched_on(builtin) {
@@ -128,14 +128,4 @@ impl ServiceBroker<'_> {
 /// Returns true for an entry that is an extension of the user's own, not a switch.
 fn is_own_entry(entry: &ConfiguredExtension) -> bool {
     !entry.is_switch()
-}
-
-fn may_use(mode: &AgentMode, builtin: &PlatformExtension) -> bool {
-    let is_named = mode.has_group(builtin.name);
-    match builtin.class {
-        ExtensionClass::Meta => is_named || mode.can_run_commands(),
-        // Its tool `load` comes with the services, and `delegate` to modes that can run commands.
-        _ if builtin.name == "summon" => is_named || mode.has_group("mcp") || mode.can_run_commands(),
-        _ => is_named,
-    }
 }

@@ -13,6 +13,7 @@ use super::{
     external_agent::ExternalAgent,
     manifest::{AgentManifest, AgentMode},
     service_binding::UnresolvedService,
+    tool_index::ToolHandle,
     toolset::Toolset,
 };
 use goose_session::ChosenBy;
@@ -55,6 +56,11 @@ impl Agent {
     pub(crate) fn notices(&self) -> impl Iterator<Item = String> {
         let worth = self.unresolved.iter().filter(|unresolved| unresolved.is_worth_telling());
         worth.map(|unresolved| format!("{} works without one of its services: {unresolved}.", self.id()))
+    }
+
+    /// Returns true if the mode has the session's task list.
+    pub(crate) fn has_task_list(&self) -> bool {
+        self.toolset.has(ToolHandle::keeps_task_list)
     }
 
     /// Its name with its mode, such as `goose-agent/assistant`.

@@ -13,7 +13,7 @@ use super::connection::AgentConnection;
 pub use super::group_access::{FileRestriction, GroupAccess};
 
 /// The group of all services.
-pub(super) const ALL_SERVICES: &str = "mcp";
+pub(crate) const ALL_SERVICES: &str = "mcp";
 
 /// The groups of tools that can change files.
 const WRITING_GROUPS: [&str; 4] = ["developer", "edit", "command", ALL_SERVICES];

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use super::manifest::AgentManifest;
+use super::manifest::{ALL_SERVICES, AgentManifest, AgentMode};
 use crate::{builtins::PlatformExtension, config::ExtensionConfig};
 
 /// A dependency of a mode that is not there. The mode works without it.
@@ -71,6 +71,14 @@ pub struct ServiceBindings {
 }
 
 impl ServiceBindings {
+    /// Returns true if a mode with these services may use a platform extension.
+    pub(crate) fn may_use(&self, mode: &AgentMode, extension: &PlatformExtension) -> bool {
+        mode.has_group(extension.name)
+            || (extension.comes_with_commands && mode.can_run_commands())
+            || (extension.comes_with_services && mode.has_group(ALL_SERVICES))
+            || (extension.comes_with_servers && self.services.iter().any(|config| !config.is_own()))
+    }
+
     /// Returns true if an extension of the name is bound.
     pub fn has(&self, name: &str) -> bool {
         let is_service = self.services.iter().any(|config| config.key() == name);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use goose_extension::ToolGroup;
+use goose_extension::{ToolAction, ToolGroup};
 
 use super::{
     manifest::{ALL_SERVICES, AgentMode, FileRestriction, GroupAccess},
@@ -10,21 +10,18 @@ use super::{
 };
 use crate::{builtins::ExtensionClass, permission::Origin};
 
-/// The one tool of an orchestrator-owned extension that comes with the services: it loads knowledge.
-const KNOWLEDGE: (&str, &str) = ("summon", "load");
-
-/// The tool that another one replaces where a mode has both: they keep the same list.
-const REPLACED: (&str, &str, &str) = ("developer", "plan", "todo");
-
 /// The tools of a mode, from all that its extensions list. A tool that groups give for some files only carries the
 /// restriction.
-pub(super) fn select(mode: &AgentMode, all: &[Arc<ToolHandle>]) -> Vec<Arc<ToolHandle>> {
-    let mut selected: Vec<Arc<ToolHandle>> = all.iter().filter_map(|tool| selected(mode, tool)).collect();
-    let (extension, tool, replacement) = REPLACED;
-    if selected.iter().any(|handle| is_own(handle) && handle.extension == replacement) {
-        selected.retain(|handle| {
-            !is_own(handle) || (handle.extension.as_str(), handle.bare_name.as_str()) != (extension, tool)
-        });
+pub(super) fn select(mode: &AgentMode, all: &[Arc<ToolHandle>], has_resources: bool) -> Vec<Arc<ToolHandle>> {
+    let is_for_resources = |tool: &ToolHandle| tool.action() == Some(&ToolAction::ReadsResources);
+    let select = |tool: &Arc<ToolHandle>| match has_resources && is_for_resources(tool) {
+        true => Some(Arc::clone(tool)),
+        false => selected(mode, tool),
+    };
+    let mut selected: Vec<Arc<ToolHandle>> = all.iter().filter_map(select).collect();
+    // They keep the same list, and the mode has asked for one of them by name.
+    if selected.iter().any(|handle| handle.keeps_task_list()) {
+        selected.retain(|handle| handle.keeps_task_list() || handle.action() != Some(&ToolAction::KeepsPlan));
     }
     selected
 }
@@ -62,7 +59,7 @@ fn is_own(tool: &ToolHandle) -> bool {
 }
 
 fn is_service(tool: &ToolHandle) -> bool {
-    tool.class == ExtensionClass::Service || (tool.extension.as_str(), tool.bare_name.as_str()) == KNOWLEDGE
+    tool.class == ExtensionClass::Service || tool.action() == Some(&ToolAction::LoadsKnowledge)
 }
 
 /// Only goose's own tools are believed when they say which groups they are in.

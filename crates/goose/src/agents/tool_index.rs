@@ -130,9 +130,19 @@ impl ToolHandle {
         self.fingerprint.get_or_init(|| ToolFingerprint::new(&self.bare_name, &self.tool))
     }
 
+    /// Returns the declared effect of a call. Declarations of external servers are ignored.
+    pub(crate) fn action(&self) -> Option<&ToolAction> {
+        self.tool.action().filter(|_| self.origin == Origin::Own)
+    }
+
+    /// Returns true for the tool that keeps the task list of a mode that asks for one.
+    pub(crate) fn keeps_task_list(&self) -> bool {
+        self.class == ExtensionClass::ModeBound && self.action() == Some(&ToolAction::KeepsPlan)
+    }
+
     /// Returns true for the function of goose's own that gives tasks to other agents.
     pub(crate) fn delegates(&self) -> bool {
-        self.origin == Origin::Own && self.tool.action() == Some(&ToolAction::Delegates)
+        self.action() == Some(&ToolAction::Delegates)
     }
 
     /// A call of it, for the permissions to judge.

@@ -59,6 +59,11 @@ impl Toolset {
         if self.is_closed() { Arc::default() } else { Arc::clone(self.index().tools()) }
     }
 
+    /// Returns true if the set has such a tool.
+    pub(crate) fn has(&self, is_wanted: impl Fn(&ToolHandle) -> bool) -> bool {
+        !self.is_closed() && self.index().handles().iter().any(|handle| is_wanted(handle))
+    }
+
     /// As [`tools`](Self::tools), after waiting for extensions whose tools are not known yet.
     pub async fn list(&self) -> Arc<[Tool]> {
         if !self.is_closed() && !self.mode.tool_groups.is_empty() {
@@ -85,6 +90,11 @@ impl Toolset {
         self.permissions.as_ref().is_some_and(|permissions| permissions.mode() == Mode::Chat)
     }
 
+    /// Returns true if the mode can use a server that has resources.
+    fn has_resources(&self) -> bool {
+        self.manager.servers_with_resources().iter().any(|name| self.mode.can_use(name, false))
+    }
+
     /// The set as it is now; computed anew only where the extensions' tools changed.
     fn index(&self) -> Arc<ToolIndex> {
         let all = self.manager.index();
@@ -92,7 +102,8 @@ impl Toolset {
         if Arc::ptr_eq(&selected.from, &all) {
             return selected.index;
         }
-        let index = Arc::new(ToolIndex::new(tool_filter::select(&self.mode, all.handles())));
+        let index =
+            Arc::new(ToolIndex::new(tool_filter::select(&self.mode, all.handles(), self.has_resources())));
         let selected = Selected { from: all, index: Arc::clone(&index) };
         *self.selected.write() = selected;
         index

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use goose_extension::{Tool, visible, visible_line};
+use goose_extension::{Tool, ToolAction, visible, visible_line};
 
 use super::hints::Hints;
 
@@ -21,6 +21,8 @@ pub struct PromptParts<'a> {
     pub extensions: &'a [(String, String)],
     /// The tools that the model is offered.
     pub tools: &'a [Tool],
+    /// True if the shell has `rg`.
+    pub has_ripgrep: bool,
 }
 
 const WHO: &str = "You are goose, an AI agent that works on the user's own machine. Do the task; do not just explain how \
@@ -39,7 +41,7 @@ const HOW: &str = "\
 /// Returns the system prompt.
 pub fn system(parts: &PromptParts<'_>) -> String {
     let mut prompt = vec![WHO.to_owned(), surroundings(parts)];
-    prompt.push(if parts.tools.is_empty() { WITHOUT_TOOLS } else { HOW }.to_owned());
+    prompt.push(if parts.tools.is_empty() { WITHOUT_TOOLS.to_owned() } else { how(parts) });
     for (name, text) in parts.extensions {
         prompt.push(section(&format!("Extension {name}"), &visible(text)));
     }
@@ -50,6 +52,20 @@ pub fn system(parts: &PromptParts<'_>) -> String {
         prompt.push(section("Instructions", instructions));
     }
     prompt.join("\n\n")
+}
+
+/// Returns how to work, with the tools that the model has.
+fn how(parts: &PromptParts<'_>) -> String {
+    let tool = |is_wanted: fn(&ToolAction) -> bool| {
+        parts.tools.iter().find(|tool| tool.action().is_some_and(is_wanted)).map(Tool::name)
+    };
+    let plan = tool(|action| *action == ToolAction::KeepsPlan);
+    let shell = tool(|action| matches!(action, ToolAction::Command(_))).filter(|_| parts.has_ripgrep);
+    let plan = plan
+        .map(|name| format!("\n- For long work, write a plan with `{name}` first, and keep it up to date."));
+    let search =
+        shell.map(|name| format!("\n- In `{name}`, search with `rg`: it is fast and skips ignored files."));
+    [HOW.to_owned(), plan.unwrap_or_default(), search.unwrap_or_default()].concat()
 }
 
 /// The maximum length of a hint file or instructions in a small model's prompt, in characters.
@@ -101,7 +117,15 @@ mod tests {
         tools: &[&'static str],
         instructions: Option<&str>,
     ) -> String {
-        let tools: Vec<Tool> = tools.iter().map(|name| Tool::new(*name, "", JsonObject::new())).collect();
+        let action = |name: &str| match name {
+            "developer__plan" => Some(ToolAction::KeepsPlan),
+            "developer__shell" => Some(ToolAction::command("command")),
+            _ => None,
+        };
+        let tool = |name: &&'static str| {
+            action(name).into_iter().fold(Tool::new(*name, "", JsonObject::new()), Tool::with_action)
+        };
+        let tools: Vec<Tool> = tools.iter().map(tool).collect();
         make(&PromptParts {
             working_dir: Path::new("/home/ada/engine"),
             today: "2026-11-15",
@@ -109,6 +133,7 @@ mod tests {
             instructions,
             extensions: &[("memory".into(), "Remember what matters.\n".into())],
             tools: &tools,
+            has_ripgrep: true,
         })
     }
 

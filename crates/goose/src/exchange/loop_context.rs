@@ -58,6 +58,8 @@ pub(crate) struct LoopContext {
 pub(crate) struct FolderContext {
     pub(crate) working_dir: PathBuf,
     pub(crate) hints: Hints,
+    /// True if commands have `rg`.
+    pub(crate) has_ripgrep: bool,
 }
 
 /// The ways from a session to its user interfaces.

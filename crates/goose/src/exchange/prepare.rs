@@ -23,9 +23,6 @@ use crate::{
     session::{Conversation, Step, synthetic, synthetic_list, synthetic_message},
 };
 
-/// The extension that keeps the task list.
-const TASK_LIST: &str = "todo";
-
 /// The line before the task list in a request.
 const TASK_LIST_HEADING: &str = "Your task list as it stands:\n";
 
@@ -163,10 +160,8 @@ impl LoopContext {
         match self.processor().model().prompt_style {
             PromptStyle::Brief => listing::brief(&self.folder.working_dir)
                 .map(|listing| synthetic_list(listing.text, "files", &listing.names)),
-            PromptStyle::Full if self.agent().mode.has_group(TASK_LIST) => {
-                current_plan(conversation.messages())
-                    .map(|list| synthetic(format!("{TASK_LIST_HEADING}{list}")))
-            }
+            PromptStyle::Full if self.agent().has_task_list() => current_plan(conversation.messages())
+                .map(|list| synthetic(format!("{TASK_LIST_HEADING}{list}"))),
             PromptStyle::Full => None,
         }
     }
@@ -188,6 +183,7 @@ impl LoopContext {
             instructions: Some(instructions.as_str()).filter(|text| !text.is_empty()),
             extensions: &extensions,
             tools,
+            has_ripgrep: self.folder.has_ripgrep,
         };
         match self.processor().model().prompt_style {
             PromptStyle::Brief => prompt::brief(&parts),

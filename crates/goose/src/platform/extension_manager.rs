@@ -7,10 +7,16 @@
 use std::{
     fmt::Write as _,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
-use goose_extension::{Builtin, QuestionKind, Resource, ResourceContents, prelude::*, visible, visible_line};
+use futures::future::join_all;
+use goose_extension::{
+    Builtin, QuestionKind, RegistryExtension, Resource, ResourceContents, ToolAction, ToolDef, prelude::*,
+    visible, visible_line,
+};
 use goose_fs::{truncate_chars, truncate_lines};
+use tokio::time::timeout;
 
 use super::SessionServices;
 use crate::{
@@ -21,6 +27,9 @@ use crate::{
 
 /// The name of the extension.
 const NAME: &str = "extensionmanager";
+
+/// Time limit of a server to list or read its resources, its start included.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The longest text of a result.
 const MAX_TEXT: usize = 50_000;
@@ -53,7 +62,6 @@ struct Consent {
     enable: bool,
 }
 
-#[extension(name = "extensionmanager", description = "Extensions, switched on demand, and their resources")]
 impl ExtensionSwitches {
     /// List the extensions that there are: enabled here, configured, built in.
     #[tool(read_only, open_world = false)]
@@ -78,17 +86,24 @@ impl ExtensionSwitches {
         }
     }
 
-    /// List the resources of one extension, or of all.
+    /// List the resources of the servers that this mode can use: files, records and other data that a server offers to be
+    /// read. Returns a line with server, URI and description for each. A server that fails is named with the reason.
     #[tool(read_only)]
-    async fn list_resources(&self, extension_name: Option<String>) -> ToolResult<String> {
+    async fn list_resources(
+        &self,
+        /// Name of one server; all without it
+        extension_name: Option<String>,
+    ) -> ToolResult<String> {
         let extensions = self.extensions()?;
+        let usable = self.usable(&extensions, extension_name.as_deref())?;
+        let listed = join_all(usable.iter().map(|name| resources(&extensions, name))).await;
         let mut list = String::new();
-        for name in self.usable(&extensions, extension_name.as_deref())? {
-            match resources(&extensions, &name).await {
+        for (name, listed) in usable.iter().zip(listed) {
+            match listed {
                 Ok(resources) => {
-                    for resource in resources {
-                        let description = resource.description.as_deref().unwrap_or(&resource.name);
-                        let _ = writeln!(list, "- {name}: {} ({})", resource.uri, brief(description));
+                    for Resource { uri, name: title, description, .. } in resources {
+                        let description = brief(description.as_deref().unwrap_or(&title));
+                        let _ = writeln!(list, "- {name}: {uri} ({description})");
                     }
                 }
                 Err(problem) => {
@@ -102,37 +117,48 @@ impl ExtensionSwitches {
         Ok(capped(&list))
     }
 
-    /// Read a resource by its URI.
+    /// Read a resource of a server. Returns its text; binary contents are only named. Fails if no server of this mode has
+    /// it: `list_resources` shows those that exist.
     #[tool(read_only)]
     async fn read_resource(
         &self,
+        /// URI from `list_resources`, or one that follows a template of the server
         uri: String,
+        /// Name of the server; without it, the first that has the resource
         extension_name: Option<String>,
         context: &CallContext,
     ) -> ToolResult<String> {
         let extensions = self.extensions()?;
         let mut failed = None;
         for name in self.usable(&extensions, extension_name.as_deref())? {
-            let extension = extensions.service(&name).map_err(ToolError::execution)?.extension().await?;
-            match extension.read_resource(&uri, &without_questions(context)).await {
+            match read(&extensions, &name, &uri, context).await {
                 Ok(contents) => return Ok(text_of(&contents)),
                 Err(ToolError::ResourceNotFound(_)) => {}
-                Err(error) => failed = failed.or(Some(error)),
+                Err(error) => failed = failed.or(Some((name, error))),
             }
         }
-        Err(failed.unwrap_or_else(|| {
-            ToolError::ResourceNotFound(format!(
-                "No extension has the resource `{}`. `list_resources` shows what there is.",
-                visible_line(&truncate_chars(&uri, DESCRIPTION_CHARS))
-            ))
-        }))
+        let uri = truncate_chars(&uri, DESCRIPTION_CHARS);
+        let uri = visible_line(&uri);
+        Err(match failed {
+            Some((name, error)) => ToolError::execution(format!("`{name}` could not read `{uri}`: {error}")),
+            None => ToolError::ResourceNotFound(format!(
+                "No extension has the resource `{uri}`. `list_resources` shows what there is."
+            )),
+        })
     }
 }
 
 impl ExtensionSwitches {
-    /// The switches of the agent that has the toolset.
-    pub(super) fn new(toolset: &Toolset, services: Arc<dyn SessionServices>) -> Self {
-        Self { extensions: Arc::downgrade(toolset.manager()), mode: toolset.mode().clone(), services }
+    /// Builds the extension of the agent that has the toolset. A mode that does not name it has only the tools for resources.
+    pub(super) fn extension(toolset: &Toolset, services: Arc<dyn SessionServices>) -> RegistryExtension {
+        let (extensions, mode) = (Arc::downgrade(toolset.manager()), toolset.mode().clone());
+        let switches = Arc::new(Self { extensions, mode, services });
+        let reads = |tool: ToolDef<Self>| tool.map_tool(|tool| tool.with_action(ToolAction::ReadsResources));
+        RegistryExtension::new(NAME, "Extensions, switched on demand, and their resources")
+            .with_tool(&switches, Self::search_available_extensions_tool())
+            .with_tool(&switches, Self::manage_extensions_tool())
+            .with_tool(&switches, reads(Self::list_resources_tool()))
+            .with_tool(&switches, reads(Self::read_resource_tool()))
     }
 
     fn extensions(&self) -> ToolResult<Arc<ExtensionManager>> {
@@ -273,13 +299,33 @@ impl ExtensionSwitches {
     }
 }
 
-/// The resources of an extension; none if it has no such feature.
+/// Lists the resources of one extension.
 async fn resources(extensions: &ExtensionManager, name: &str) -> ToolResult<Vec<Resource>> {
-    let extension = extensions.service(name).map_err(ToolError::execution)?.extension().await?;
-    if !extension.features().resources {
-        return Ok(Vec::new());
-    }
-    extension.list_resources().await
+    let service = extensions.service(name).map_err(ToolError::execution)?;
+    bounded(async {
+        let extension = service.extension().await?;
+        if !extension.features().resources {
+            return Ok(Vec::new());
+        }
+        extension.list_resources().await
+    })
+    .await
+}
+
+/// Reads a resource of one extension.
+async fn read(
+    extensions: &ExtensionManager,
+    name: &str,
+    uri: &str,
+    context: &CallContext,
+) -> ToolResult<Vec<ResourceContents>> {
+    let service = extensions.service(name).map_err(ToolError::execution)?;
+    bounded(async { service.extension().await?.read_resource(uri, &without_questions(context)).await }).await
+}
+
+async fn bounded<T>(asked: impl Future<Output = ToolResult<T>>) -> ToolResult<T> {
+    let too_slow = || ToolError::Timeout(format!("no answer within {} seconds", TIMEOUT.as_secs()));
+    timeout(TIMEOUT, asked).await.unwrap_or_else(|_| Err(too_slow()))
 }
 
 /// The surroundings of a call without the person: a question would be shown in the name of this extension.

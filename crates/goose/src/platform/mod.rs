@@ -98,10 +98,10 @@ pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn
             })))
         }
         "extensionmanager" => {
-            Some(Arc::new(ExtensionSwitches::new(context.toolset, Arc::clone(context.services))))
+            Some(Arc::new(ExtensionSwitches::extension(context.toolset, Arc::clone(context.services))))
         }
         "summon" => Some(Arc::new(Summon::extension(context))),
-        "todo" => Some(Arc::new(Todo)),
+        "todo" => Some(Arc::new(Todo::extension())),
         _ => None,
     }
 }

@@ -3,7 +3,9 @@
 //! The list is the newest one in the conversation, so it is stored, resumed, forked and exported with it, and compaction
 //! carries it over. `developer`'s `plan` keeps the same list; a mode that has this extension is not offered that tool.
 
-use goose_extension::{checklist_progress, prelude::*};
+use std::sync::Arc;
+
+use goose_extension::{RegistryExtension, ToolAction, checklist_progress, prelude::*};
 
 /// The most characters of a list.
 const MAX_CHARS: usize = 50_000;
@@ -12,8 +14,13 @@ const MAX_CHARS: usize = 50_000;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Todo;
 
-#[extension(name = "todo", description = "A list of tasks for the session")]
 impl Todo {
+    /// Builds the extension.
+    pub fn extension() -> RegistryExtension {
+        let tool = Self::todo_write_tool().map_tool(|tool| tool.with_action(ToolAction::KeepsPlan));
+        RegistryExtension::new("todo", "A list of tasks for the session").with_tool(&Arc::new(Self), tool)
+    }
+
     /// Keep your task list for work of several steps: write it first, update it as you go. The person sees it.
     #[tool(read_only, open_world = false)]
     async fn todo_write(
@@ -54,7 +61,7 @@ mod tests {
 
     async fn write(content: &str) -> ToolOutput {
         let arguments = JsonObject::from_iter([("content".to_owned(), json!(content))]);
-        Todo.call("todo_write", arguments, &CallContext::new()).await.unwrap()
+        Todo::extension().call("todo_write", arguments, &CallContext::new()).await.unwrap()
     }
 
     #[tokio::test]

@@ -17,7 +17,7 @@ use goose::{
     platform::Todo,
     session::{NewSession, Session, SessionStore},
 };
-use goose_extension::{JsonObject, prelude::*};
+use goose_extension::{JsonObject, ToolAction, prelude::*};
 use goose_test_support::model_server::{ModelServer, Turn, Wire};
 
 use crate::{
@@ -67,7 +67,11 @@ struct Platform(&'static str, Vec<Tool>);
 impl Platform {
     fn extension(name: &'static str) -> Arc<dyn Extension> {
         let tool = |name| Tool::new(name, "", JsonObject::new()).with_groups(ToolGroup::ALL);
-        Arc::new(Self(name, ["load", "delegate"].map(tool).into()))
+        let load = match name {
+            "summon" => tool("load").with_action(ToolAction::LoadsKnowledge),
+            _ => tool("load"),
+        };
+        Arc::new(Self(name, vec![load, tool("delegate")]))
     }
 }
 
@@ -107,7 +111,7 @@ async fn each_mode_has_the_tools_of_the_table_and_no_others() -> anyhow::Result<
     for name in ["apps", "summon", "chatrecall", "extensionmanager"] {
         manager.add_extension(Platform::extension(name))?;
     }
-    manager.add_extension(Arc::new(Todo))?;
+    manager.add_extension(Arc::new(Todo::extension()))?;
     bounded(manager.list_tools()).await??;
     let known: Vec<String> = manager.known_tools().iter().map(|tool| tool.name().to_owned()).collect();
     assert!(known.len() > 20 && known.contains(&"developer__plan".to_owned()), "{known:?}");
@@ -168,6 +172,10 @@ async fn each_mode_of_a_session_has_the_tools_of_the_table_and_no_others() -> an
                 "delegate" => is_given("developer__shell", given) || is_given("summon__delegate", given),
                 tool if tool.starts_with("code_execution__") => {
                     is_given("developer__shell", given) || is_given(tool, given)
+                }
+                // The server has resources.
+                "extensionmanager__list_resources" | "extensionmanager__read_resource" => {
+                    is_given("user__echo", given) || is_given(tool, given)
                 }
                 tool => is_given(tool, given),
             };

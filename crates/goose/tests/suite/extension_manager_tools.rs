@@ -181,8 +181,42 @@ async fn resources_are_read_where_the_mode_may_touch_them() -> anyhow::Result<()
     Ok(())
 }
 
+/// Any mode that has the server has its resources; without one, no tool for them is offered.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mode_with_a_server_reads_its_resources() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::scripted([
+        call("list_resources", json!({})),
+        call("read_resource", json!({"uri": "note://2"})),
+        call("read_resource", json!({"uri": "note://broken", "extension_name": "nobody"})),
+        Turn::text("Fine."),
+    ])?;
+    let exchange = open_in(&world, &model, "goose-agent/assistant", Session::unsaved()).await?;
+    let results = results(&exchange, &model, None).await?;
+    assert!(results[0].contains("- notes: note://2"), "{}", results[0]);
+    assert_eq!(results[1], "Text 2");
+    assert!(results[2].contains("nobody"), "{}", results[2]);
+    let asked = model.asked();
+    let offered: Vec<&str> = asked.iter().flat_map(|asked| asked.tool_names()).collect();
+    assert!(!offered.iter().any(|name| name.ends_with("manage_extensions")), "{offered:?}");
+    exchange.close().await;
+
+    let world = World::new()?;
+    let model = ModelServer::scripted([Turn::text("Fine.")])?;
+    let agents = world.agents()?;
+    let options = OpenOptions::new(agents.settings().profile(None)?)
+        .with_provider(provider(&model, Wire::Chat)?)
+        .with_working_dir(world.file("").canonicalize()?)
+        .with_session(Session::unsaved());
+    let exchange = agents.open(options).await?;
+    bounded(all(exchange.reply_to("hello"))).await??;
+    assert!(!has(&model, "extensionmanager"), "{:?}", offered_extensions(&model));
+    exchange.close().await;
+    Ok(())
+}
+
 /// The extensions whose tools the last request offered.
-fn offered(model: &ModelServer) -> Vec<String> {
+fn offered_extensions(model: &ModelServer) -> Vec<String> {
     let asked = model.asked();
     let names = asked.last().into_iter().flat_map(|asked| asked.tool_names());
     let mut extensions: Vec<String> =
@@ -192,7 +226,7 @@ fn offered(model: &ModelServer) -> Vec<String> {
 }
 
 fn has(model: &ModelServer, extension: &str) -> bool {
-    offered(model).iter().any(|name| name == extension)
+    offered_extensions(model).iter().any(|name| name == extension)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -210,7 +244,7 @@ async fn switched_extensions_stay_when_the_agent_changes() -> anyhow::Result<()>
     ])?;
     let exchange = open(&world, &model, "main").await?;
     results(&exchange, &model, None).await?;
-    assert!(has(&model, "tutorial") && !has(&model, "notes"), "{:?}", offered(&model));
+    assert!(has(&model, "tutorial") && !has(&model, "notes"), "{:?}", offered_extensions(&model));
     for (agent, tutorial, notes) in [
         ("coding-agent/backend", true, false),
         // No group of it gives a service that it does not depend on.
@@ -254,7 +288,7 @@ async fn the_orchestrator_enables_extensions_for_agents_that_can_use_them() -> a
     assert_eq!(has_tutorial, [false, false, false, false, true, false], "only the delegate has it");
     exchange.switch_agent("goose-agent/assistant").await.map_err(anyhow::Error::msg)?;
     self::results(&exchange, &model, None).await?;
-    assert!(has(&model, "tutorial"), "{:?}", offered(&model));
+    assert!(has(&model, "tutorial"), "{:?}", offered_extensions(&model));
     exchange.close().await;
     Ok(())
 }
@@ -272,7 +306,7 @@ async fn a_part_of_goose_that_was_disabled_can_be_enabled_again() -> anyhow::Res
     let exchange = open(&world, &model, "listing").await?;
     for expected in [false, false, true] {
         results(&exchange, &model, None).await?;
-        assert_eq!(has(&model, "todo"), expected, "{:?}", offered(&model));
+        assert_eq!(has(&model, "todo"), expected, "{:?}", offered_extensions(&model));
         exchange.switch_agent("keeper/listing").await.map_err(anyhow::Error::msg)?;
     }
     exchange.close().await;
@@ -294,13 +328,17 @@ async fn a_resumed_session_keeps_what_the_configuration_allows() -> anyhow::Resu
     let id = session.id().clone();
     let exchange = open_in(&world, &model, "keeper/main", session).await?;
     results(&exchange, &model, Some(json!({"enable": true}))).await?;
-    assert!(has(&model, "tutorial") && has(&model, "off") && !has(&model, "notes"), "{:?}", offered(&model));
+    assert!(
+        has(&model, "tutorial") && has(&model, "off") && !has(&model, "notes"),
+        "{:?}",
+        offered_extensions(&model)
+    );
     exchange.close().await;
     let starts = world.starts("off").len();
 
     let resumed = open_in(&world, &model, "keeper/main", store.open_session(&id).await?).await?;
     let events = all(resumed.reply_to("Go on")).await?;
-    assert!(has(&model, "tutorial") && !has(&model, "notes"), "{:?}", offered(&model));
+    assert!(has(&model, "tutorial") && !has(&model, "notes"), "{:?}", offered_extensions(&model));
     assert!(!has(&model, "off"), "a log does not stand for the user's consent");
     assert_eq!(world.starts("off").len(), starts);
     let is_told = |event: &Event| matches!(event, Event::Notice(notice) if notice.contains("The extension `off` was enabled in this session"));

@@ -62,8 +62,18 @@ fn manager(world: &World, model: &ModelServer) -> anyhow::Result<AgentManager> {
     Ok(AgentManager::new(settings).with_pool(Arc::clone(&world.pool)))
 }
 
+/// Calls with the task as the id of the call.
 async fn call(served: &dyn Extension, task: &str, user: User) -> anyhow::Result<ToolResult<String>> {
-    let context = CallContext::new().with_caller(Arc::new(user));
+    call_as(task, served, task, user).await
+}
+
+async fn call_as(
+    id: &str,
+    served: &dyn Extension,
+    task: &str,
+    user: User,
+) -> anyhow::Result<ToolResult<String>> {
+    let context = CallContext::new().with_caller(Arc::new(user)).with_call_id(id);
     let arguments = JsonObject::from_iter([("task".to_owned(), task.into())]);
     let output = bounded(served.call(TOOL, arguments, &context)).await?;
     Ok(output.map(|output| output.as_text()))
@@ -115,6 +125,32 @@ async fn questions_that_nobody_answers_make_room_for_others() -> anyhow::Result<
     // The sessions that wait end with the server.
     drop(served);
     until_interrupted(&manager, MAX_WAITING).await
+}
+
+/// Two callers with the same words have two sessions, and each answers its own question.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_belongs_to_its_call_whatever_the_task_says() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let model = ModelServer::answering(|asked| match asked.tool_results().len() {
+        0 => Turn::call("developer__shell", json!({"command": "touch made"})),
+        _ => Turn::text("It is there."),
+    })?;
+    let manager = manager(&world, &model)?;
+    let served = manager.served_agents(manager.settings().profile(None)?, world.file(""));
+    for id in ["one", "two"] {
+        let waits = call_as(id, &served, "The same task", User::Later).await?;
+        assert!(matches!(&waits, Err(ToolError::InputRequired(_))), "{id}: {waits:?}");
+    }
+    assert_eq!(served.status().await?["waiting_for_answers"], json!(2));
+    // A third caller with these words begins a task of its own.
+    let third = call_as("three", &served, "The same task", User::Later).await?;
+    assert!(matches!(&third, Err(ToolError::InputRequired(_))), "{third:?}");
+    assert_eq!(served.status().await?["waiting_for_answers"], json!(3));
+    let second = call_as("two", &served, "The same task", User::Yes).await?;
+    assert_eq!(second.as_deref(), Ok("It is there."));
+    assert_eq!(served.status().await?["waiting_for_answers"], json!(2));
+    drop(served);
+    until_interrupted(&manager, 2).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

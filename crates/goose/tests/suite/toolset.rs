@@ -1,7 +1,7 @@
 //! Toolsets: what is not in the set can be neither listed nor called, under whatever name.
 #![cfg(target_os = "linux")]
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use anyhow::ensure;
 use goose::{
@@ -11,7 +11,7 @@ use goose::{
     },
     permission::{Mode, Origin, PermissionOptions, Permissions},
 };
-use goose_extension::{JsonObject, prelude::*};
+use goose_extension::{JsonObject, ToolAction, prelude::*};
 
 use crate::support::{World, bounded, builtin_mode};
 
@@ -21,6 +21,13 @@ struct Part(&'static str);
 impl Part {
     fn extension(name: &'static str) -> Arc<dyn Extension> {
         Arc::new(Self(name))
+    }
+
+    fn make_tools(knowledge: Option<ToolAction>) -> Vec<Tool> {
+        let tool = |name: &'static str, group| Tool::new(name, name, JsonObject::new()).with_groups([group]);
+        let load = tool("load", ToolGroup::Read);
+        let load = knowledge.into_iter().fold(load, Tool::with_action);
+        vec![tool("look", ToolGroup::Read), tool("run", ToolGroup::Command), load]
     }
 }
 
@@ -39,16 +46,10 @@ impl Extension for Part {
     }
 
     fn tools(&self) -> &[Tool] {
-        static TOOLS: std::sync::OnceLock<Vec<Tool>> = std::sync::OnceLock::new();
-        TOOLS.get_or_init(|| {
-            let tool =
-                |name: &'static str, group| Tool::new(name, name, JsonObject::new()).with_groups([group]);
-            vec![
-                tool("look", ToolGroup::Read),
-                tool("run", ToolGroup::Command),
-                tool("load", ToolGroup::Read),
-            ]
-        })
+        static SUMMON: LazyLock<Vec<Tool>> =
+            LazyLock::new(|| Part::make_tools(Some(ToolAction::LoadsKnowledge)));
+        static OTHERS: LazyLock<Vec<Tool>> = LazyLock::new(|| Part::make_tools(None));
+        if self.0 == "summon" { &SUMMON } else { &OTHERS }
     }
 
     async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {

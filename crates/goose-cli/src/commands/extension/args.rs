@@ -9,6 +9,7 @@ Examples:
   goose extension list
   goose extension status memory
   goose extension tools --with-extension 'uvx mcp-server-fetch'
+  goose extension resources
   goose extension call tutorial load_tutorial --args '{\"name\": \"first-game\"}'
 
 Extensions are configured under 'extensions:' in config.yaml, in goose's config
@@ -43,6 +44,16 @@ Examples:
 With --json: {\"tools\": [MCP tool objects, each with 'extension'],
 \"problems\": [{extension, error}]}.
 Exit code 1: the tools of at least one extension could not be listed.";
+
+const RESOURCES_EXAMPLES: &str = "\
+Examples:
+  goose extension resources
+  goose extension resources notes
+  goose extension resources notes --read note://today
+
+With --json: {\"resources\": [MCP resource objects, each with 'extension'],
+\"problems\": [{extension, error}]}; with --read, the MCP result, {contents}.
+Exit code 1: a server failed, or the resource does not exist.";
 
 const CALL_EXAMPLES: &str = "\
 Examples:
@@ -88,6 +99,20 @@ pub(crate) enum ExtensionCommand {
         #[command(flatten)]
         form: JsonArgs,
     },
+    /// List the resources of servers, or read one
+    #[command(after_help = RESOURCES_EXAMPLES)]
+    Resources {
+        /// Server to list; all enabled extensions by default
+        #[arg(value_name = "SERVER")]
+        name: Option<String>,
+        /// Print the contents of a resource
+        #[arg(long, value_name = "URI")]
+        read: Option<String>,
+        #[command(flatten)]
+        which: ExtensionArgs,
+        #[command(flatten)]
+        form: JsonArgs,
+    },
     /// Call a tool
     #[command(after_help = CALL_EXAMPLES)]
     Call {
@@ -115,6 +140,7 @@ impl ExtensionCommand {
             Self::List { which, .. }
             | Self::Status { which, .. }
             | Self::Tools { which, .. }
+            | Self::Resources { which, .. }
             | Self::Call { which, .. } => which,
         }
     }

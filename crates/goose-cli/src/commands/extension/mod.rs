@@ -3,6 +3,7 @@
 pub(crate) mod args;
 mod call;
 mod list;
+mod resources;
 mod status;
 mod tools;
 
@@ -35,6 +36,11 @@ pub(crate) fn run(command: ExtensionCommand, config: &ConfigArgs) -> anyhow::Res
         ExtensionCommand::Tools { names, fresh, which, form } => {
             let chosen = Selection::load(&settings, &which)?.named_or_enabled(&names)?;
             tools::run(&settings, chosen, fresh, &form)
+        }
+        ExtensionCommand::Resources { name, read, which, form } => {
+            let names: Vec<String> = name.into_iter().collect();
+            let chosen = Selection::load(&settings, &which)?.named_or_enabled(&names)?;
+            resources::run(&settings, chosen, read.as_deref(), &form)
         }
         ExtensionCommand::Call { name, tool, args, verbose, which, form } => {
             let arguments = call::read_arguments(&args)?;

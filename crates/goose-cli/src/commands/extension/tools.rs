@@ -2,7 +2,11 @@
 
 use std::{io, process::ExitCode};
 
-use goose::{agents::extension_manager::ExtensionManager, config::Settings, services::Phase};
+use goose::{
+    agents::extension_manager::ExtensionManager,
+    config::{ExtensionConfig, Settings},
+    services::Phase,
+};
 use goose_extension::Tool;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -22,9 +26,27 @@ const INDENT: usize = 4;
 
 /// The reason why the tools of an extension are missing.
 #[derive(Serialize)]
-struct Problem {
-    extension: String,
-    error: String,
+pub(super) struct Problem {
+    pub(super) extension: String,
+    pub(super) error: String,
+}
+
+impl Problem {
+    pub(super) fn new(extension: String, error: impl ToString) -> Self {
+        Self { extension, error: error.to_string() }
+    }
+}
+
+/// Separates the extensions that can be started from those that cannot.
+pub(super) fn usable(chosen: Vec<Candidate>) -> (Vec<ExtensionConfig>, Vec<Problem>) {
+    let (mut configs, mut problems) = (Vec::new(), Vec::new());
+    for candidate in chosen {
+        match candidate.usable() {
+            Ok(config) => configs.push(config),
+            Err(error) => problems.push(Problem::new(candidate.key, error)),
+        }
+    }
+    (configs, problems)
 }
 
 /// Lists the tools of the chosen extensions.
@@ -34,13 +56,7 @@ pub(super) fn run(
     fresh: bool,
     form: &JsonArgs,
 ) -> anyhow::Result<ExitCode> {
-    let (mut configs, mut problems) = (Vec::new(), Vec::new());
-    for candidate in chosen {
-        match candidate.usable() {
-            Ok(config) => configs.push(config),
-            Err(error) => problems.push(Problem { extension: candidate.key, error: error.to_string() }),
-        }
-    }
+    let (configs, mut problems) = usable(chosen);
     with_extensions(settings, configs, async |manager, stop| {
         let Some(tools) = stop.run_until_cancelled(list(manager, fresh)).await else {
             return Ok(ExitCode::FAILURE);

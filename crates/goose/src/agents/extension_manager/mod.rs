@@ -32,6 +32,7 @@ use super::{
 };
 use crate::{
     config::{ConfigError, ExtensionConfig},
+    permission::Origin,
     services::{BindingContext, Launch, Service, ServicePool},
 };
 
@@ -216,6 +217,15 @@ impl ExtensionManager {
     /// All tools with their handles.
     pub(super) fn index(&self) -> Arc<ToolIndex> {
         self.inner.index()
+    }
+
+    /// Returns the names of the servers that are known to have resources.
+    pub(super) fn servers_with_resources(&self) -> Vec<String> {
+        let has = |bound: &&Arc<BoundService>| {
+            bound.service.origin() == Origin::Foreign
+                && bound.service.listing().is_some_and(|listing| listing.features.resources)
+        };
+        self.inner.services().iter().filter(has).map(|bound| bound.name().to_owned()).collect()
     }
 
     /// Starts all extensions in the background.

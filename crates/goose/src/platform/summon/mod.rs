@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use goose_extension::{JsonObject, RegistryExtension, ToolAction, prelude::*, visible_line};
+use goose_extension::{JsonObject, RegistryExtension, ToolAction, ToolDef, prelude::*, visible_line};
 use goose_fs::truncate_chars;
 
 use self::sources::{Kind, Sources};
@@ -54,7 +54,7 @@ impl Summon {
         let summon = Self::new(context.settings.paths(), context.working_dir, delegation);
         match may_delegate {
             true => RegistryExtension::new(NAME, "Loads knowledge by name and gives tasks to other agents")
-                .with_tool(&summon, Self::load_tool())
+                .with_tool(&summon, load())
                 .with_tool(
                     &summon,
                     Self::delegate_tool().map_tool(|tool| {
@@ -77,7 +77,11 @@ impl Summon {
 }
 
 fn knowledge(summon: &Arc<Summon>) -> RegistryExtension {
-    RegistryExtension::new(NAME, "Loads knowledge by name").with_tool(summon, Summon::load_tool())
+    RegistryExtension::new(NAME, "Loads knowledge by name").with_tool(summon, load())
+}
+
+fn load() -> ToolDef<Summon> {
+    Summon::load_tool().map_tool(|tool| tool.with_action(ToolAction::LoadsKnowledge))
 }
 
 // The arguments of `delegate`. What is documented here is a part of every request.

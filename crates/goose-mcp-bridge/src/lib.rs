@@ -42,8 +42,3 @@ const RECORD_LOGGER: &str = "record";
 
 /// Logger of messages that a tool sends to [`Notifier::status`](goose_extension::Notifier::status).
 const STATUS_LOGGER: &str = "status";
-
-/// Compiles the examples of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -30,3 +30,8 @@ pub use agent_manager::build_exchange;
 pub use goose_config as config;
 pub use goose_permission as permission;
 pub use goose_session as session;
+
+/// Compiles the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -6,16 +6,17 @@
 //!     └── answer(id), cancel() ◀── user interfaces ◀── EventHub: numbered Events, for any number of readers
 //! ```
 //!
-//! - `loop_context`: what the loop has for the life of a session; `handle`: an exchange as programs hold it;
-//!   `models`: its models, which can be changed while the conversation continues;
-//! - `responder`: the interface of what stands in front of the loop and chooses who answers;
-//! - `reply`: the handle of a reply; `agent_loop`: the loop, step by step, with `prepare`, `ask_model` and `tools`;
-//!   `compaction`: keeping the conversation within the model's limit;
-//! - `call_path`: the one way to a tool, for the loop and for tools that call tools; `external_host`: for external agents;
-//! - `delegates`: the interface of agents that work for a session; `task_writes`: the files that they change;
-//! - `extension_prompts`: prompts that change while a session is open;
-//! - `event`, `event_hub`: all that a user interface sees; `outbox`: its order after the steps; `facts`: what is known of a reply; `questions`: what extensions ask and show;
-//! - `stream_dedup`, `repetition`, `sanitize_output`, `final_output`, `usage_ledger`: what the steps use.
+//! - `handle`: an exchange as programs hold it; `reply`: the handle of one reply;
+//! - `responder`: the interface to the orchestrator, which stands in front of the loop and chooses the agent;
+//! - `agent_loop`: the loop, step by step, with `prepare`, `ask_model`, `tools` and `compaction`; `loop_context`:
+//!   parts that live as long as the session; `models`: its models, which can be changed while it is open;
+//! - `call_path`: the one way to a tool, for the loop and for tools that call tools; `external_host`: the same for
+//!   external agents;
+//! - `delegates`: the interface to agents that work for a session; `task_writes`: files that they change;
+//! - `event`, `event_hub`: events for user interfaces; `outbox`: holds events back until their steps are stored;
+//!   `questions`: questions and output of extensions; `facts`: facts about a reply, for its end;
+//! - helpers: `extension_prompts` (prompts that change in an open session), `stream_dedup`, `repetition`,
+//!   `sanitize_output`, `final_output`, `usage_ledger`.
 //!
 //! Each change is stored before it is reported, and a reply that ends at any point leaves a valid history.
 

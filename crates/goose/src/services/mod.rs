@@ -7,10 +7,12 @@
 //! Service: idle ─► starting ─► ready ─► degraded ─► starting … ─► dead
 //! ```
 //!
-//! - `launch`: what would run, and its hash; `start`: running it;
-//! - `service`: one service; `supervision`: its starts and stops; `state_machine`: its states and the pauses between
-//!   failures; `state`: their names, and the events that report them; `instance`: a started service;
-//! - `subscriptions`: subscriptions to its resources; `listing`: its tools and instructions, in memory and on disk;
+//! - `launch`: what would run, and its hash; `start`: running it; `frontend`: tools that the program itself runs;
+//! - `service`: one service, with its calls and subscriptions; `supervision`: its starts and stops;
+//!   `state_machine`: its states, the pauses between failures, and the events that report them; `instance`: a
+//!   started service;
+//! - `listing`: its tools and instructions, in memory and on disk; `tool_fingerprint`: the definition of a tool that
+//!   a call was checked against;
 //! - `pool`: all services of a process, and bindings to them; `options`: settings of the pool and of each binding.
 
 mod frontend;

@@ -313,24 +313,45 @@ impl Screen {
     }
 }
 
-impl View for Screen {
-    fn event(&mut self, event: &Event) -> io::Result<()> {
-        event.add_to(&mut self.facts);
-        match event {
+impl Screen {
+    /// Shows a decision of the orchestrator before the model is asked.
+    fn orchestrated(&mut self, event: &Event) -> io::Result<()> {
+        let line = match event {
             Event::Routed { agent, mode, confidence, by, reason, is_switch } => {
                 let reason = format!("{reason} ({})", tier(*by, *confidence));
-                self.decision(&format!("{agent}/{mode} answers"), &reason, *is_switch)?;
+                return self.decision(&format!("{agent}/{mode} answers"), &reason, *is_switch);
             }
             Event::HandedBack { agent, mode, reason } => {
-                let line = format!("{FAINT}{agent}/{mode} hands back: {}{FAINT:#}", escape::line(reason));
-                if self.explains { self.say(&line)? } else { self.line(&line)? }
+                format!("{FAINT}{agent}/{mode} hands back: {}{FAINT:#}", escape::line(reason))
             }
             Event::Recalled { sessions, bytes } => {
                 let sessions: Vec<String> = sessions.iter().map(ToString::to_string).collect();
                 let sessions = escape::line(&sessions.join(", ")).into_owned();
-                let line =
-                    format!("{FAINT}The model also gets {bytes} bytes from session {sessions}.{FAINT:#}");
-                if self.explains { self.say(&line)? } else { self.line(&line)? }
+                format!("{FAINT}The model also gets {bytes} bytes from session {sessions}.{FAINT:#}")
+            }
+            _ => return Ok(()),
+        };
+        if self.explains { self.say(&line) } else { self.line(&line) }
+    }
+
+    fn ended(&mut self, outcome: &Outcome) -> io::Result<()> {
+        self.finished(outcome)?;
+        if let Outcome::Done { structured: Some(value) } = outcome
+            && self.is_structured
+        {
+            let json = serde_json::to_string_pretty(value)?;
+            self.answer.write_plainly(&escape::json(&json))?;
+        }
+        Ok(())
+    }
+}
+
+impl View for Screen {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        event.add_to(&mut self.facts);
+        match event {
+            Event::Routed { .. } | Event::HandedBack { .. } | Event::Recalled { .. } => {
+                self.orchestrated(event)?;
             }
             Event::Asking { .. } => self.begin("thinking"),
             Event::Text(_) if self.is_structured => {}
@@ -369,15 +390,7 @@ impl View for Screen {
             | Event::TaskFinished(_)
             | Event::TasksFinished { .. } => self.task(event)?,
             Event::Checked(judgement) => self.checked(judgement)?,
-            Event::Finished(outcome) => {
-                self.finished(outcome)?;
-                if let Outcome::Done { structured: Some(value) } = outcome
-                    && self.is_structured
-                {
-                    let json = serde_json::to_string_pretty(value)?;
-                    self.answer.write_plainly(&escape::json(&json))?;
-                }
-            }
+            Event::Finished(outcome) => self.ended(outcome)?,
             _ => {}
         }
         Ok(())

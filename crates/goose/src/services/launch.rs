@@ -137,11 +137,6 @@ impl Launch {
         let what = LaunchKind::InProcess(extension);
         Self { what, kind: "in_process", origin: Origin::Own, running_key: None, listing_key: None }
     }
-
-    /// The tools of a user interface. They are described by the configuration, and not a part of goose.
-    pub(crate) fn frontend(extension: Arc<dyn Extension>) -> Self {
-        Self { kind: "frontend", origin: Origin::Foreign, ..Self::in_process(extension) }
-    }
 }
 
 impl RunningKey {

@@ -7,7 +7,7 @@
 //! Service: idle ─► starting ─► ready ─► degraded ─► starting … ─► dead
 //! ```
 //!
-//! - `launch`: what would run, and its hash; `start`: running it; `frontend`: tools that the program itself runs;
+//! - `launch`: what would run, and its hash; `start`: running it;
 //! - `service`: one service, with its calls and subscriptions; `supervision`: its starts and stops;
 //!   `state_machine`: its states, the pauses between failures, and the events that report them; `instance`: a
 //!   started service;
@@ -15,7 +15,6 @@
 //!   a call was checked against;
 //! - `pool`: all services of a process, and bindings to them; `options`: settings of the pool and of each binding.
 
-mod frontend;
 mod instance;
 mod launch;
 mod listing;
@@ -27,8 +26,6 @@ mod state_machine;
 mod supervision;
 mod tool_fingerprint;
 
-pub use frontend::Frontend;
-pub(crate) use frontend::frontend_extension;
 pub(crate) use launch::Launch;
 pub use listing::Listing;
 pub(crate) use options::earlier_logins;

@@ -4,37 +4,16 @@
 use std::{os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, ensure};
-use async_trait::async_trait;
 use goose::{
     agents::{extension::ExtensionConfig, extension_manager::ExtensionManager},
     config::{EnvSecrets, ExtensionKind},
-    services::{Frontend, Phase},
+    services::Phase,
 };
 use goose_extension::{CallContext, JsonObject, ToolError, ToolOutput, ToolResult};
 use goose_test_support::binary;
 use serde_json::{Value, json};
 
 use crate::support::{World, bounded, failure_of, status, text, tool_names};
-
-/// A user interface that says what it was asked to do.
-struct Window;
-
-#[async_trait]
-impl Frontend for Window {
-    async fn run(
-        &self,
-        extension: &str,
-        tool: &str,
-        arguments: JsonObject,
-        context: &CallContext,
-    ) -> ToolResult<ToolOutput> {
-        if arguments.contains_key("never") {
-            std::future::pending::<()>().await;
-        }
-        let session = context.session_id().unwrap_or("no session");
-        Ok(ToolOutput::text(format!("{extension} {tool} {} {session}", json!(arguments))))
-    }
-}
 
 fn window_tools() -> Vec<Value> {
     let schema = json!({
@@ -46,24 +25,6 @@ fn window_tools() -> Vec<Value> {
         json!({ "name": "open", "description": "Opens a page.", "inputSchema": schema }),
         json!({ "description": "This one has no name." }),
     ]
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn tools_of_the_user_interface_run_there() -> anyhow::Result<()> {
-    let world = World::new()?;
-    let config = ExtensionConfig::frontend("window", window_tools()).with_timeout(Duration::from_secs(1));
-    let options = world.options().with_frontend(Arc::new(Window));
-    let manager = world.manager_with(vec![config], options).await?;
-    ensure!(tool_names(&manager).await? == ["window__open"]);
-    let context = CallContext::new().with_session_id("seven");
-    let output = bounded(manager.call_tool_with("open", json!({ "page": 3 }), &context)).await??;
-    ensure!(output.as_text() == "window open {\"page\":3} seven", "{}", output.as_text());
-    let wrong = bounded(manager.call_tool("open", json!({ "page": "three" }))).await?;
-    ensure!(matches!(wrong, Err(ToolError::InvalidParameters(_))), "{wrong:?}");
-    let slow = bounded(manager.call_tool("open", json!({ "page": 3, "never": true }))).await??;
-    ensure!(matches!(failure_of(slow)?, ToolError::Timeout(_)));
-    manager.close().await;
-    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -270,13 +270,7 @@ impl ExtensionManager {
 
 impl Inner {
     fn bind(&self, config: &ExtensionConfig) -> Arc<BoundService> {
-        let binding = match self.options.frontend_extension(config) {
-            Some(extension) => {
-                self.pool.bind_launch(&config.key(), Launch::frontend(extension), config.call_limit())
-            }
-            None => self.pool.bind(config, &self.context),
-        };
-        BoundService::new(config.key(), binding, Some(config.clone()))
+        BoundService::new(config.key(), self.pool.bind(config, &self.context), Some(config.clone()))
     }
 
     fn add(&self, bound: Arc<BoundService>) -> Result<(), ManagerError> {

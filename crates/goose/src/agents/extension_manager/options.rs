@@ -3,12 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use goose_extension::{CallerId, Extension, Model, Sampling};
+use goose_extension::{CallerId, Model, Sampling};
 
-use crate::{
-    config::ExtensionConfig,
-    services::{BindingContext, Frontend, ServicePool, frontend_extension},
-};
+use crate::services::{BindingContext, ServicePool};
 
 /// The time that a list waits for extensions. Some take twenty seconds to start, twice where they speak the older MCP.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,12 +36,11 @@ pub struct ManagerOptions {
     /// started, answered or failed, which a login can hold up for minutes.
     pub patience: Option<Duration>,
     pub(super) sampling: Option<SamplingModel>,
-    frontend: Option<Arc<dyn Frontend>>,
 }
 
 impl Default for ManagerOptions {
     fn default() -> Self {
-        Self { pool: None, patience: Some(PATIENCE), sampling: None, frontend: None }
+        Self { pool: None, patience: Some(PATIENCE), sampling: None }
     }
 }
 
@@ -71,17 +67,5 @@ impl ManagerOptions {
     pub fn with_sampling(mut self, model: Arc<dyn Model>, consent: Arc<dyn Consent>) -> Self {
         self.sampling = Some(SamplingModel { model, consent, id: CallerId::unique() });
         self
-    }
-
-    /// Sets the user interface that runs the tools of `frontend` entries.
-    pub fn with_frontend(mut self, frontend: Arc<dyn Frontend>) -> Self {
-        self.frontend = Some(frontend);
-        self
-    }
-
-    /// The extension of a `frontend` entry: it belongs to this manager alone, because its tools run in one user
-    /// interface.
-    pub(super) fn frontend_extension(&self, config: &ExtensionConfig) -> Option<Arc<dyn Extension>> {
-        frontend_extension(config, self.frontend.clone()).map(|it| Arc::new(it) as Arc<dyn Extension>)
     }
 }

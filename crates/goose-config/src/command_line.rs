@@ -4,7 +4,7 @@
 
 use std::{iter::Peekable, path::Path, str::Chars};
 
-use super::{ConfigError, extension::ExtensionConfig};
+use crate::{ConfigError, extension::ExtensionConfig};
 
 /// Programs that run a package, which says more about the extension than they do.
 const PACKAGE_RUNNERS: [&str; 3] = ["npx", "uvx", "bunx"];

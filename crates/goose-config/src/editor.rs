@@ -13,15 +13,13 @@ use std::{
 use goose_fs::{AtomicFile, Draft, FileLock, create_private_dir, sync_dir};
 use serde_json::{Map, Value, json};
 
-use super::{
-    ACTIVE_PROVIDER, ConfigError, ExtensionConfig, MAX_CONFIG_BYTES, MAX_SECRETS_BYTES, Paths, Place, Secret,
+use crate::{
+    ConfigError, ExtensionConfig, MAX_CONFIG_BYTES, MAX_SECRETS_BYTES, Paths, Place, Secret,
     file::read_capped,
+    keys::{ACTIVE_PROVIDER, EXTENSIONS, MODEL, PROVIDER},
     serde_repr::FIELDS,
     yaml_edit::{self, EditError},
 };
-
-/// The key of the mapping with extensions.
-const EXTENSIONS: &str = "extensions";
 
 /// True if an extension is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +68,8 @@ impl ConfigEditor {
     pub fn set_model(&self, provider: &str, model: Option<&str>) -> Result<bool, ConfigError> {
         self.edit(|text| {
             let text = yaml_edit::remove(text, &[ACTIVE_PROVIDER])?;
-            let text = yaml_edit::set(&text, &["GOOSE_PROVIDER"], &json!(provider))?;
-            model.map_or(Ok(text.clone()), |model| yaml_edit::set(&text, &["GOOSE_MODEL"], &json!(model)))
+            let text = yaml_edit::set(&text, &[PROVIDER], &json!(provider))?;
+            model.map_or(Ok(text.clone()), |model| yaml_edit::set(&text, &[MODEL], &json!(model)))
         })
     }
 
@@ -177,7 +175,7 @@ const UNFINISHED: &str = ".goose-new";
 
 /// The mode of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Audience {
+pub(crate) enum Audience {
     /// Its owner alone, whatever was before.
     Owner,
     /// As before, and for a new file its owner alone.
@@ -186,7 +184,7 @@ pub(super) enum Audience {
 
 /// The steps of a save, so that a test can end the process at each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SaveStep {
+pub(crate) enum SaveStep {
     Locked,
     Created,
     Written,
@@ -197,7 +195,7 @@ pub(super) enum SaveStep {
 
 /// Changes a file's text with a function, which is called again where the file changes meanwhile. A file that is not
 /// there is empty. Whether anything changed.
-pub(super) fn update(
+pub(crate) fn update(
     path: &Path,
     limit: u64,
     audience: Audience,
@@ -207,7 +205,7 @@ pub(super) fn update(
 }
 
 /// The same, watched step by step.
-pub(super) fn update_watched(
+pub(crate) fn update_watched(
     path: &Path,
     limit: u64,
     audience: Audience,

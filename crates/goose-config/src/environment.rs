@@ -9,17 +9,12 @@ use std::{
 
 use goose_extension::is_secret_variable;
 
-use super::{
+use crate::{
     ConfigError, Secret, Secrets,
-    extension::header_value,
     extension::{ExtensionConfig, ExtensionKind, OAuthConfig},
+    extension_check::check_header_value,
+    process_environment,
 };
-
-/// The variables of this process that are text, as they are now.
-pub(super) fn text_variables() -> impl Iterator<Item = (String, String)> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-}
 
 /// The environment that every child process begins with: the given one, without variables that
 /// [look like secrets](is_secret_variable), by name or by value.
@@ -29,7 +24,7 @@ pub struct BaseEnvironment(BTreeMap<OsString, OsString>);
 impl BaseEnvironment {
     /// From the variables of this process, as they are now. For programs; everything else is told.
     pub fn from_process() -> Self {
-        std::env::vars_os().collect()
+        process_environment::variables().collect()
     }
 
     /// All variables for one child: these, and those of its configuration, which win.
@@ -125,7 +120,8 @@ impl ExtensionConfig {
             }
             other => other,
         })?;
-        header_value(name, &value).map_err(|message| ConfigError::extension(&self.name, message))?;
+        check_header_value(name, &value)
+            .map_err(|flaw| ConfigError::extension(&self.name, flaw.to_string()))?;
         Ok(Secret::new(value))
     }
 

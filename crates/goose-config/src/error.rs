@@ -15,7 +15,7 @@ pub struct Place {
 }
 
 impl Place {
-    pub(super) fn new(path: &Path, position: Option<(u64, u64)>) -> Self {
+    pub(crate) fn new(path: &Path, position: Option<(u64, u64)>) -> Self {
         Self { path: path.to_owned(), position }
     }
 }
@@ -127,12 +127,12 @@ impl ConfigError {
         Self::Extension { extension: name.to_owned(), message: message.into() }
     }
 
-    pub(super) fn malformed(place: Place, message: impl Into<String>) -> Self {
+    pub(crate) fn malformed(place: Place, message: impl Into<String>) -> Self {
         Self::Malformed { place, message: message.into() }
     }
 
     /// The same error, pointing at where in a file it comes from.
-    pub(super) fn at(self, place: &Place) -> Self {
+    pub(crate) fn at(self, place: &Place) -> Self {
         match self {
             located @ (Self::Malformed { .. } | Self::Unreadable { .. } | Self::TooLarge { .. }) => located,
             other => Self::malformed(place.clone(), other.to_string()),

@@ -2,15 +2,11 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use goose_extension::{Builtin, shown_address, shown_arguments};
+use goose_extension::{shown_address, shown_arguments};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use url::Url;
 
-use super::{
-    ConfigError, ConfiguredExtension,
-    serde_repr::{Values, Wire},
-};
+use crate::serde_repr::{Values, Wire};
 
 /// Default time limit of a call.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
@@ -122,7 +118,7 @@ pub struct OAuthConfig {
     /// The scopes to ask for.
     #[serde(
         default,
-        deserialize_with = "super::serde_repr::null_is_empty",
+        deserialize_with = "crate::serde_repr::null_is_empty",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub scopes: Vec<String>,
@@ -272,6 +268,11 @@ impl ExtensionConfig {
         matches!(self.kind, ExtensionKind::Builtin | ExtensionKind::Platform)
     }
 
+    /// Returns true for a feature of any goose version that an entry of `type: platform` can switch.
+    pub(crate) fn is_known_switch(&self) -> bool {
+        SWITCHES.contains(&&*self.key())
+    }
+
     /// The name of its kind, as `type:` has it.
     pub fn type_name(&self) -> &'static str {
         match self.kind {
@@ -301,7 +302,7 @@ impl ExtensionConfig {
     }
 
     /// The variables of its own: literal ones, and the names of secret ones.
-    pub(super) fn variables(&self) -> (Option<&Values>, &[String]) {
+    pub(crate) fn variables(&self) -> (Option<&Values>, &[String]) {
         match &self.kind {
             ExtensionKind::Stdio { envs, env_keys, .. }
             | ExtensionKind::StreamableHttp { envs, env_keys, .. } => (Some(envs), env_keys),
@@ -327,129 +328,6 @@ fn key_of(name: &str) -> String {
     name.chars().filter(|c| !c.is_whitespace()).map(plain).collect()
 }
 
-/// The problem, without the extension's name.
-type Finding = Result<(), String>;
-
-impl ExtensionConfig {
-    /// Returns whether this can be started at all. The error says what to change.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        self.findings().map_err(|message| ConfigError::extension(&self.name, message))
-    }
-
-    fn findings(&self) -> Finding {
-        name(&self.key())?;
-        if self.timeout_secs == Some(0) {
-            return Err("a timeout of 0 leaves no time for any call; give seconds, or leave it out".into());
-        }
-        match &self.kind {
-            ExtensionKind::Builtin | ExtensionKind::Platform => Ok(()),
-            ExtensionKind::Stdio { cmd, args, envs, env_keys } => stdio(cmd, args, envs, env_keys),
-            ExtensionKind::StreamableHttp { uri, headers, envs, env_keys, oauth } => {
-                http_uri(uri)?;
-                headers.iter().try_for_each(|(name, value)| header(name, value))?;
-                variables(envs, env_keys)?;
-                oauth.as_ref().map_or(Ok(()), sign_in)
-            }
-            ExtensionKind::Frontend { tools, .. } => tools.iter().enumerate().try_for_each(frontend_tool),
-            ExtensionKind::InlinePython { code, .. } if code.trim().is_empty() => {
-                Err("'code' is empty; put the Python program there".into())
-            }
-            ExtensionKind::InlinePython { code, dependencies } => {
-                no_nul("code", code)?;
-                dependencies.iter().try_for_each(|dependency| no_nul("dependencies", dependency))
-            }
-            ExtensionKind::Sse { uri } => Err(sse(uri.as_deref())),
-        }
-    }
-}
-
-fn name(key: &str) -> Finding {
-    if key.is_empty() {
-        return Err("its name is empty; add 'name: …'".into());
-    }
-    if !key.chars().any(|c| c.is_ascii_alphanumeric()) {
-        return Err("its name has no letter a–z or digit, which its tools' names need; choose another".into());
-    }
-    Ok(())
-}
-
-fn stdio(cmd: &str, args: &[String], envs: &Values, env_keys: &[String]) -> Finding {
-    if cmd.trim().is_empty() {
-        return Err("'cmd' is empty; put the program to start there".into());
-    }
-    no_nul("cmd", cmd)?;
-    args.iter().try_for_each(|argument| no_nul("args", argument))?;
-    variables(envs, env_keys)
-}
-
-fn variables(envs: &Values, env_keys: &[String]) -> Finding {
-    let names = envs.keys().map(|name| ("envs", name)).chain(env_keys.iter().map(|name| ("env_keys", name)));
-    for (field, name) in names {
-        if name.is_empty() || name.contains(['=', '\0']) {
-            return Err(format!("'{}' in '{field}' is no name of a variable", name.escape_debug()));
-        }
-    }
-    envs.values().try_for_each(|value| no_nul("envs", value))
-}
-
-fn no_nul(field: &str, text: &str) -> Finding {
-    if text.contains('\0') {
-        return Err(format!("a text in '{field}' contains a NUL character, which no program can be given"));
-    }
-    Ok(())
-}
-
-fn http_uri(uri: &str) -> Finding {
-    let advice = "give an address like https://example.com/mcp";
-    let url = Url::parse(uri).map_err(|why| format!("'uri' is not an address ({why}); {advice}"))?;
-    match url.scheme() {
-        "http" | "https" => Ok(()),
-        other => {
-            Err(format!("'uri' begins with '{other}:', and only http and https can be reached; {advice}"))
-        }
-    }
-}
-
-fn header(name: &str, value: &str) -> Finding {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    if name.is_empty() || !name.chars().all(allowed) {
-        return Err(format!("'{}' is no name of a header; use letters, digits and '-'", name.escape_debug()));
-    }
-    header_value(name, value)
-}
-
-/// Returns whether a value can be sent as a header. The message does not show it.
-pub(super) fn header_value(name: &str, value: &str) -> Finding {
-    if value.chars().any(|c| c.is_control() && c != '\t') {
-        return Err(format!(
-            "the value of the header '{name}' contains a line break or control character; remove it"
-        ));
-    }
-    Ok(())
-}
-
-fn sign_in(oauth: &OAuthConfig) -> Finding {
-    if oauth.client_secret_key.is_some() && oauth.client_id.is_none() {
-        return Err("'oauth' has a client_secret_key but no client_id; add 'client_id: …'".into());
-    }
-    Ok(())
-}
-
-fn frontend_tool((index, tool): (usize, &Value)) -> Finding {
-    match tool.get("name").and_then(Value::as_str) {
-        Some(name) if !name.is_empty() => Ok(()),
-        _ => Err(format!("tool {} in 'tools' has no name; add 'name: …'", index + 1)),
-    }
-}
-
-fn sse(uri: Option<&str>) -> String {
-    let uri = uri.map_or("https://…".to_owned(), shown_address);
-    format!(
-        "the type 'sse' is no longer supported; change it to 'type: streamable_http' and 'uri' to the server's \
-         streamable HTTP address (often {uri} with /mcp in place of /sse)"
-    )
-}
-
 /// Entries of `type: platform` that only switch a feature.
 ///
 /// | entry | meaning |
@@ -473,24 +351,3 @@ const SWITCHES: [&str; 11] = [
     "scheduler",
     "orchestrator",
 ];
-
-impl ConfiguredExtension {
-    /// Returns true if the entry only switches a feature on or off: there is no service to start.
-    pub fn is_switch(&self) -> bool {
-        self.config.as_ref().is_ok_and(|config| config.kind == ExtensionKind::Platform)
-    }
-
-    /// Returns true for an entry of `type: platform` that no version of goose is known to have.
-    pub fn is_unknown_platform(&self) -> bool {
-        self.is_switch() && self.config.as_ref().is_ok_and(|config| !SWITCHES.contains(&&*config.key()))
-    }
-
-    /// Turns an entry of `type: platform` that names a built-in service into that service.
-    pub(super) fn resolve(&mut self, builtins: &[Builtin]) {
-        let Ok(config) = &mut self.config else { return };
-        let key = config.key();
-        if config.kind == ExtensionKind::Platform && builtins.iter().any(|builtin| builtin.name == key) {
-            config.kind = ExtensionKind::Builtin;
-        }
-    }
-}

@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, path::Path};
 
 use serde_json::{Value, json};
 
-use super::{
+use crate::digest::json_digest;
+use crate::{
     Secret,
     environment::Resolved,
     extension::{ExtensionConfig, ExtensionKind, OAuthConfig},
 };
-use crate::digest::json_digest;
 
 /// Changes when the way to hash changes, so that old hashes are not mistaken for new ones.
 const FORM: &str = "goose-extension-3";

@@ -20,7 +20,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{ConfigError, Secret, Secrets, environment::text_variables};
+use crate::{ConfigError, Secret, Secrets, process_environment::text_variables};
 
 /// Time limit of a question to the keyring.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -30,7 +30,7 @@ const SERVICE: &str = "goose";
 const USER: &str = "secrets";
 
 /// The largest entry that is read.
-pub(super) const MAX_ENTRY_BYTES: usize = 1024 * 1024;
+const MAX_ENTRY_BYTES: usize = 1024 * 1024;
 
 /// The names and values of the entry.
 type Entry = Map<String, Value>;
@@ -166,7 +166,8 @@ impl Keyring {
     }
 
     fn ask(&self, arguments: &[&str], input: Option<String>) -> Result<Answer, ConfigError> {
-        run(&self.program, arguments, &self.environment, input, self.patience).map_err(ConfigError::Keyring)
+        run(&self.program, arguments, &self.environment, input, self.patience)
+            .map_err(|error| ConfigError::Keyring(format!("{error} ({})", self.program.display())))
     }
 }
 
@@ -245,43 +246,53 @@ const MAX_PROBLEM_BYTES: usize = 1024;
 
 /// The program's output.
 #[derive(Debug)]
-pub(super) struct Answer {
+struct Answer {
     /// Its exit code; `None` if it was killed.
-    pub(super) code: Option<i32>,
-    pub(super) output: String,
-    pub(super) problem: String,
+    code: Option<i32>,
+    output: String,
+    problem: String,
+}
+
+/// Reason why a program gave no answer.
+#[derive(Debug, thiserror::Error)]
+enum AskError {
+    #[error("could not be asked: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("could not be asked")]
+    Panicked,
+    #[error(
+        "did not answer within {} seconds; set GOOSE_DISABLE_KEYRING=1 on a machine where it cannot be unlocked",
+        .0.as_secs()
+    )]
+    TimedOut(Duration),
 }
 
 /// Runs a program to its end, in a thread and a runtime of its own: the caller may be inside of another one. The
 /// error says what went wrong.
-pub(super) fn run(
+fn run(
     program: &Path,
     arguments: &[&str],
     environment: &BTreeMap<String, String>,
     input: Option<String>,
     patience: Duration,
-) -> Result<Answer, String> {
+) -> Result<Answer, AskError> {
     let mut command = ProcessSpec::new(program);
     command.args(arguments).env_clear().envs(environment);
     command.stdin(if input.is_some() { Stream::Piped } else { Stream::Null });
     command.stdout(Stream::Piped).stderr(Stream::Piped);
-    let name = program.display().to_string();
     std::thread::scope(|scope| {
         let asked = scope.spawn(|| block_on(command, input, patience));
-        asked.join().unwrap_or_else(|_| Err("could not be asked".to_owned()))
+        asked.join().unwrap_or(Err(AskError::Panicked))
     })
-    .map_err(|why| format!("{why} ({name})"))
 }
 
-fn block_on(command: ProcessSpec, input: Option<String>, patience: Duration) -> Result<Answer, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| format!("could not be asked: {error}"))?;
+fn block_on(command: ProcessSpec, input: Option<String>, patience: Duration) -> Result<Answer, AskError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(answer(command, input, patience))
 }
 
-async fn answer(command: ProcessSpec, input: Option<String>, patience: Duration) -> Result<Answer, String> {
-    let failed = |error: std::io::Error| format!("could not be asked: {error}");
-    let mut process = goose_process::spawn(&command).map_err(failed)?;
+async fn answer(command: ProcessSpec, input: Option<String>, patience: Duration) -> Result<Answer, AskError> {
+    let mut process = goose_process::spawn(&command)?;
     let stdin = process.take_stdin();
     let (stdout, stderr) = (process.take_stdout(), process.take_stderr());
     let talk = async {
@@ -298,12 +309,9 @@ async fn answer(command: ProcessSpec, input: Option<String>, patience: Duration)
     let answered = timeout(patience, talk).await;
     let Ok((output, problem, status)) = answered else {
         process.kill_tree();
-        return Err(format!(
-            "did not answer within {} seconds; set GOOSE_DISABLE_KEYRING=1 where nobody can unlock it",
-            patience.as_secs()
-        ));
+        return Err(AskError::TimedOut(patience));
     };
-    Ok(Answer { code: status.map_err(failed)?.code(), output, problem: problem.trim().to_owned() })
+    Ok(Answer { code: status?.code(), output, problem: problem.trim().to_owned() })
 }
 
 /// The text of a stream, up to a cap.

@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use serde::Serialize;
 
-use super::ConfigError;
+use crate::{ConfigError, process_environment};
 
 /// goose's folders. They need not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -22,7 +22,7 @@ pub struct Paths {
 impl Paths {
     /// From the environment of this process. For programs; everything else is told.
     pub fn from_env() -> Result<Self, ConfigError> {
-        Self::from_variables(|name| std::env::var_os(name))
+        Self::from_variables(process_environment::variable)
     }
 
     /// All folders below one, as `GOOSE_PATH_ROOT` asks for it.

@@ -10,13 +10,13 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{
+use crate::digest::sha256;
+use crate::{
     ConfigError, ConfigFile, MAX_CONFIG_BYTES, Paths, Place,
     editor::{self, Audience},
     file::read_capped,
     yaml,
 };
-use crate::digest::sha256;
 
 /// The configuration, from the project's folder.
 pub const PROJECT_CONFIG: &str = ".goose/config.yaml";
@@ -118,7 +118,7 @@ impl ProjectFile {
 
 /// The nearest folder, from the working folder up to the root of the repository, that has something of this name.
 fn nearest<'a>(working_dir: &'a Path, name: &str, is_wanted: fn(&Path) -> bool) -> Option<&'a Path> {
-    levels(working_dir, is_ours).into_iter().find(|folder| is_wanted(&folder.join(name)))
+    project_levels(working_dir, is_ours).into_iter().find(|folder| is_wanted(&folder.join(name)))
 }
 
 /// The folders of a project: from the working folder up to the root of the repository, and without a repository the working
@@ -126,7 +126,7 @@ fn nearest<'a>(working_dir: &'a Path, name: &str, is_wanted: fn(&Path) -> bool) 
 ///
 /// The way up ends below a folder that is not ours, and a `.git` that is not ours makes no repository: in `/tmp`, any user
 /// could put one above the folders of others.
-pub fn levels(working_dir: &Path, is_ours: impl Fn(&Path) -> bool) -> Vec<&Path> {
+pub fn project_levels(working_dir: &Path, is_ours: impl Fn(&Path) -> bool) -> Vec<&Path> {
     let is_way_up = |(level, folder): &(usize, &Path)| *level == 0 || is_ours(folder);
     let levels = working_dir.ancestors().take(MAX_LEVELS).enumerate().take_while(is_way_up);
     let mut levels: Vec<&Path> = levels.map(|(_, folder)| folder).collect();

@@ -13,7 +13,7 @@ fn the_way_up_ends_below_what_belongs_to_others() {
     let names = |foreign: &[&str]| -> Vec<String> {
         let is_ours = |path: &Path| !foreign.iter().any(|name| path == home.path().join(name));
         let name = |path: &&Path| path.file_name().unwrap().to_string_lossy().into_owned();
-        levels(&deep, is_ours).iter().map(name).collect()
+        project_levels(&deep, is_ours).iter().map(name).collect()
     };
     assert_eq!(names(&[]), ["deep", "src", "project"]);
     assert_eq!(names(&["project/src"]), ["deep"]);

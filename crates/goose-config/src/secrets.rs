@@ -4,18 +4,13 @@ use std::{
     collections::BTreeMap,
     fmt,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
 };
 
-use super::{
-    ConfigError, ConfigFile, KeyringSecrets, Place, SettingsSource,
-    environment::text_variables,
+use crate::{
+    ConfigError, Place,
     file::read_capped,
-    keyring::Keyring,
-    settings::is_no,
+    process_environment::text_variables,
     yaml::{self, Pick},
 };
 
@@ -172,37 +167,4 @@ fn readable_by_others(path: &Path) -> bool {
 
     const GROUP_AND_OTHERS: u32 = 0o077;
     path.metadata().is_ok_and(|found| found.permissions().mode() & GROUP_AND_OTHERS != 0)
-}
-
-/// The key that switches the keyring off.
-const DISABLE_KEYRING: &str = "GOOSE_DISABLE_KEYRING";
-
-/// The environment, `secrets.yaml`, `config.yaml`, the keyring. Nothing is read yet.
-pub(super) fn secret_chain(source: &SettingsSource, user: &Arc<ConfigFile>) -> SecretChain {
-    let variables = source.environment.iter().chain(&source.flags);
-    let chain = SecretChain::default()
-        .then(variables.map(|(name, value)| (name.as_str(), value.as_str())).collect::<EnvSecrets>())
-        .then(FileSecrets::new(source.paths.secrets_file()))
-        .then(InConfig(Arc::clone(user)));
-    if is_keyring_disabled(source, user) {
-        return chain;
-    }
-    chain.then(KeyringSecrets::new(Keyring::of_system(&source.environment)))
-}
-
-/// `true`, `1` and everything else that is not a clear no: naming it means that the keyring is not wanted.
-pub(super) fn is_keyring_disabled(source: &SettingsSource, user: &ConfigFile) -> bool {
-    let written = source.variable(DISABLE_KEYRING).map(str::to_owned);
-    let in_file = || user.get::<String>(DISABLE_KEYRING).unwrap_or_else(|error| Some(error.to_string()));
-    let written = written.or_else(in_file);
-    written.is_some_and(|text| !is_no(&text))
-}
-
-/// People do write keys into `config.yaml`.
-struct InConfig(Arc<ConfigFile>);
-
-impl Secrets for InConfig {
-    fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
-        Ok(self.0.get::<String>(name)?.map(Secret::new))
-    }
 }

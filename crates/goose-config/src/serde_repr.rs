@@ -12,7 +12,7 @@ use std::{
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::{
+use crate::{
     ConfigError,
     extension::{ExtensionConfig, ExtensionKind, OAuthConfig},
 };
@@ -21,7 +21,7 @@ use super::{
 const KNOWN_TYPES: &str = "builtin, platform, stdio, streamable_http, frontend, inline_python";
 
 /// All fields that an extension can have.
-pub(super) const FIELDS: [&str; 19] = [
+pub(crate) const FIELDS: [&str; 19] = [
     "enabled",
     "type",
     "name",
@@ -46,12 +46,12 @@ pub(super) const FIELDS: [&str; 19] = [
 /// An extension as it is written.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Wire {
+pub(crate) struct Wire {
     /// Belongs to the entry in `config.yaml`, not to the extension.
-    pub(super) enabled: Option<bool>,
+    pub(crate) enabled: Option<bool>,
     #[serde(rename = "type")]
     kind: Option<String>,
-    pub(super) name: Option<String>,
+    pub(crate) name: Option<String>,
     description: Option<String>,
     display_name: Option<String>,
     timeout: Option<u64>,
@@ -71,7 +71,7 @@ pub(super) struct Wire {
 }
 
 /// A list that may be `null`.
-pub(super) fn null_is_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+pub(crate) fn null_is_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 

@@ -2,24 +2,19 @@
 //! where the layers come from.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fmt,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, OnceLock},
 };
 
 use goose_extension::{Builtin, shown_value};
-use goose_providers::{
-    ApiKey, CustomProviders, LookedUp, Lookup, LookupError, ModelOverrides, ProviderFactory, Registry,
-};
+use goose_providers::{ApiKey, LookedUp, Lookup, LookupError, ModelOverrides, Registry};
 use serde::de::DeserializeOwned;
 
-use super::{
-    ConfigError, ConfigFile, ConfiguredExtension, FileSecrets, Paths, Place, ProjectFile, SecretChain,
-    Secrets as _,
-    environment::text_variables,
-    secrets::{is_keyring_disabled, secret_chain},
-    yaml,
+use crate::{
+    ConfigError, ConfigFile, ConfiguredExtension, EnvSecrets, FileSecrets, Keyring, KeyringSecrets, Paths,
+    Place, Secret, SecretChain, Secrets, SettingsSource, yaml,
 };
 
 /// Keys that hold mappings and lists of them. They are read from files alone: others use variables of these names.
@@ -69,9 +64,13 @@ impl Settings {
     /// where the value is and what was expected.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
         match self.find(key) {
-            Some(Found::Text(text, origin)) => yaml::read_value(text).map(Some).map_err(|message| {
-                ConfigError::Setting { key: key.to_owned(), origin: origin.to_string(), message }
-            }),
+            Some(Found::Text(text, origin)) => {
+                yaml::read_value(text).map(Some).map_err(|error| ConfigError::Setting {
+                    key: key.to_owned(),
+                    origin: origin.to_string(),
+                    message: yaml::message(&error),
+                })
+            }
             Some(Found::File(file)) => file.get(key),
             None => Ok(None),
         }
@@ -84,7 +83,7 @@ impl Settings {
     }
 
     /// The value of a key from the command line alone, which is stronger than a profile.
-    pub(super) fn get_flag<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
+    pub(crate) fn get_flag<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
         if self.0.source.flags.contains_key(key) { self.get(key) } else { Ok(None) }
     }
 
@@ -158,6 +157,14 @@ impl Settings {
         self.0.registry.get_or_init(|| self.0.source.registry())
     }
 
+    /// Returns the user's facts about models: `GOOSE_CONTEXT_LIMIT`, and the mapping `models:`.
+    pub fn model_overrides(&self) -> Result<ModelOverrides, ConfigError> {
+        Ok(ModelOverrides {
+            context_limit: self.get("GOOSE_CONTEXT_LIMIT")?,
+            models: self.get("models")?.unwrap_or_default(),
+        })
+    }
+
     /// A variable of the environment that these settings were loaded with.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.0.source.variable(name)
@@ -229,7 +236,7 @@ impl fmt::Debug for Settings {
 }
 
 /// Returns true for a value that clearly means no.
-pub(super) fn is_no(text: &str) -> bool {
+fn is_no(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "" | "0" | "false" | "no" | "off")
 }
 
@@ -262,132 +269,7 @@ fn unknown(error: ConfigError) -> LookupError {
     }
 }
 
-impl SettingsSource {
-    /// Reads the user's descriptions of services.
-    pub(super) fn registry(&self) -> Registry {
-        let custom = CustomProviders::load(&self.paths.custom_providers());
-        for problem in &custom.problems {
-            tracing::warn!(%problem, "a custom provider is left out");
-        }
-        let registry = Registry::new(custom);
-        self.factories.iter().fold(registry, |registry, factory| registry.with_factory(Arc::clone(factory)))
-    }
-}
-
-impl Settings {
-    /// Returns the user's facts about models: `GOOSE_CONTEXT_LIMIT`, and the mapping `models:`.
-    pub fn model_overrides(&self) -> Result<ModelOverrides, ConfigError> {
-        Ok(ModelOverrides {
-            context_limit: self.get("GOOSE_CONTEXT_LIMIT")?,
-            models: self.get("models")?.unwrap_or_default(),
-        })
-    }
-}
-
-/// The sources of settings. Programs name them; nothing else is read.
-#[derive(Clone)]
-pub struct SettingsSource {
-    /// goose's folders.
-    pub paths: Paths,
-    /// The environment variables that count.
-    pub environment: BTreeMap<String, String>,
-    /// The project's file, where the person trusts it.
-    pub project: Option<ProjectFile>,
-    /// The file that is read in place of the user's `config.yaml`.
-    pub config_file: Option<PathBuf>,
-    /// Values from the command line, by the name of the key.
-    pub flags: BTreeMap<String, String>,
-    /// Models that the program brings itself.
-    pub factories: Vec<Arc<dyn ProviderFactory>>,
-    /// Built-in services of the program.
-    pub builtins: &'static [Builtin],
-}
-
-impl SettingsSource {
-    /// The user's file, and nothing else.
-    pub fn new(paths: Paths) -> Self {
-        Self {
-            paths,
-            environment: BTreeMap::new(),
-            project: None,
-            config_file: None,
-            flags: BTreeMap::new(),
-            factories: Vec::new(),
-            builtins: &[],
-        }
-    }
-
-    /// The user's file and the variables of this process, as they are now. For programs; everything else is told.
-    pub fn of_this_process(paths: Paths) -> Self {
-        Self::new(paths).with_environment(text_variables())
-    }
-
-    /// With these environment variables besides. One that is empty counts as not set.
-    pub fn with_environment<N, V>(mut self, variables: impl IntoIterator<Item = (N, V)>) -> Self
-    where
-        N: Into<String>,
-        V: Into<String>,
-    {
-        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
-        self.environment.extend(variables.filter(|(_, value): &(String, String)| !value.is_empty()));
-        self
-    }
-
-    /// With a project's file, which the person trusts.
-    pub fn with_project(mut self, project: Option<ProjectFile>) -> Self {
-        self.project = project;
-        self
-    }
-
-    /// With another file in place of the user's `config.yaml`.
-    pub fn with_config_file(mut self, file: Option<PathBuf>) -> Self {
-        self.config_file = file;
-        self
-    }
-
-    /// With a value from the command line, where one is given.
-    pub fn with_flag(mut self, key: impl Into<String>, value: Option<impl Into<String>>) -> Self {
-        if let Some(value) = value {
-            self.flags.insert(key.into(), value.into());
-        }
-        self
-    }
-
-    /// With models that the program brings itself.
-    pub fn with_factory(mut self, factory: impl Into<Option<Arc<dyn ProviderFactory>>>) -> Self {
-        self.factories.extend(factory.into());
-        self
-    }
-
-    /// Registers the built-in services of the program.
-    pub fn with_builtins(mut self, builtins: &'static [Builtin]) -> Self {
-        self.builtins = builtins;
-        self
-    }
-
-    /// The file that is, or would be, the user's.
-    pub(super) fn user_file(&self) -> PathBuf {
-        self.config_file.clone().unwrap_or_else(|| self.paths.config_file())
-    }
-
-    /// A variable of the environment.
-    pub fn variable(&self, name: &str) -> Option<&str> {
-        self.environment.get(name).map(String::as_str)
-    }
-}
-
-impl fmt::Debug for SettingsSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SettingsSource")
-            .field("paths", &self.paths)
-            .field("project", &self.project.as_ref().map(ProjectFile::path))
-            .field("config_file", &self.config_file)
-            .field("flags", &self.flags.keys())
-            .finish_non_exhaustive()
-    }
-}
-
-/// The origin of a value, from the weakest to the strongest.
+/// Origin of a value, from the weakest to the strongest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// The user's file.
@@ -417,5 +299,38 @@ impl fmt::Display for Origin {
             Self::Environment(name) => write!(f, "the environment variable {name}"),
             Self::Flag => f.write_str("the command line"),
         }
+    }
+}
+
+/// The key that switches the keyring off.
+const DISABLE_KEYRING: &str = "GOOSE_DISABLE_KEYRING";
+
+/// The environment, `secrets.yaml`, `config.yaml`, the keyring. Nothing is read yet.
+fn secret_chain(source: &SettingsSource, user: &Arc<ConfigFile>) -> SecretChain {
+    let variables = source.environment.iter().chain(&source.flags);
+    let chain = SecretChain::default()
+        .then(variables.map(|(name, value)| (name.as_str(), value.as_str())).collect::<EnvSecrets>())
+        .then(FileSecrets::new(source.paths.secrets_file()))
+        .then(InConfig(Arc::clone(user)));
+    if is_keyring_disabled(source, user) {
+        return chain;
+    }
+    chain.then(KeyringSecrets::new(Keyring::of_system(&source.environment)))
+}
+
+/// `true`, `1` and everything else that is not a clear no: naming it means that the keyring is not wanted.
+fn is_keyring_disabled(source: &SettingsSource, user: &ConfigFile) -> bool {
+    let written = source.variable(DISABLE_KEYRING).map(str::to_owned);
+    let in_file = || user.get::<String>(DISABLE_KEYRING).unwrap_or_else(|error| Some(error.to_string()));
+    let written = written.or_else(in_file);
+    written.is_some_and(|text| !is_no(&text))
+}
+
+/// People do write keys into `config.yaml`.
+struct InConfig(Arc<ConfigFile>);
+
+impl Secrets for InConfig {
+    fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
+        Ok(self.0.get::<String>(name)?.map(Secret::new))
     }
 }

@@ -8,15 +8,15 @@ use serde::de::{
 use serde_json::Value;
 use serde_saphyr::{
     Error, Location, MessageFormatter, NonFiniteFloatPolicy, UserMessageFormatter,
-    granit_parser::{self, Event, Parser, ScalarStyle, Span, StructureStyle},
+    granit_parser::{self, Event, Parser, ScalarStyle, Span},
     localizer::Localizer,
     with_deserializer_from_str_with_options,
 };
 
-use super::{ConfigError, Place};
+use crate::{ConfigError, Place};
 
 /// Reads a whole document with a seed.
-pub(super) fn read<T, S>(text: &str, seed: S) -> Result<T, Error>
+pub(crate) fn read<T, S>(text: &str, seed: S) -> Result<T, Error>
 where
     S: for<'de> DeserializeSeed<'de, Value = T>,
 {
@@ -34,17 +34,17 @@ pub fn read_yaml(path: &Path, text: &str) -> Result<Value, ConfigError> {
 }
 
 /// Returns the place of an error: line and column.
-pub(super) fn position(error: &Error) -> Option<(u64, u64)> {
+pub(crate) fn position(error: &Error) -> Option<(u64, u64)> {
     error.location().map(|location| (location.line(), location.column()))
 }
 
 /// The error of a file that is not as it should be.
-pub(super) fn malformed(path: &Path, error: &Error) -> ConfigError {
+pub(crate) fn malformed(path: &Path, error: &Error) -> ConfigError {
     ConfigError::malformed(Place::new(path, position(error)), message(error))
 }
 
 /// Returns the message of an error, without its place.
-pub(super) fn message(error: &Error) -> String {
+pub(crate) fn message(error: &Error) -> String {
     error.render_with_formatter(&PlainWords)
 }
 
@@ -89,20 +89,20 @@ impl Localizer for WithoutPosition {
 }
 
 /// Reads one key of the document's mapping with a seed, and passes over the rest. An empty document has no keys.
-pub(super) struct Pick<'k, S> {
+pub(crate) struct Pick<'k, S> {
     key: &'k str,
     seed: S,
 }
 
 impl<'k, S> Pick<'k, S> {
-    pub(super) fn new(key: &'k str, seed: S) -> Self {
+    pub(crate) fn new(key: &'k str, seed: S) -> Self {
         Self { key, seed }
     }
 }
 
 impl<'k, T> Pick<'k, PhantomData<Option<T>>> {
     /// Reads the key as a `T`; `null` counts as absent.
-    pub(super) fn value(key: &'k str) -> Self {
+    pub(crate) fn value(key: &'k str) -> Self {
         Self::new(key, PhantomData)
     }
 }
@@ -149,12 +149,12 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Pick<'_, S> {
 
 /// Reads a text as the type that is asked for. As text it is taken literally, whatever it looks like; as anything
 /// else it is read as YAML has it: `8080`, `true`, `[a, b]`. The error says what was expected, and not what came.
-pub(super) fn read_value<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+pub(crate) fn read_value<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     let literal: StrDeserializer<'_, serde::de::value::Error> = StrDeserializer::new(text);
     if let Ok(value) = T::deserialize(literal) {
         return Ok(value);
     }
-    read(text, PhantomData::<T>).map_err(|error| message(&error))
+    read(text, PhantomData::<T>)
 }
 
 /// The value of a text that a person typed for a file: a number, `true`, a list, a mapping, else text. What would lose
@@ -177,158 +177,19 @@ pub fn written_value(text: &str) -> Value {
     }
 }
 
-/// A node of a document. A block's own end is that of its last leaf.
-#[derive(Debug)]
-pub(super) struct Node {
-    pub(super) kind: Kind,
-    /// Its place, without its anchor and tag.
-    pub(super) range: Range<usize>,
-}
-
-#[derive(Debug)]
-pub(super) enum Kind {
-    Scalar(ScalarStyle),
-    BlockMapping(Vec<Entry>),
-    FlowMapping(Vec<Entry>),
-    Sequence,
-    Alias,
-}
-
-/// A key with its value.
-#[derive(Debug)]
-pub(super) struct Entry {
-    /// `None` if it is no text.
-    pub(super) key: Option<String>,
-    pub(super) key_range: Range<usize>,
-    pub(super) value: Node,
-}
-
-impl Node {
-    /// The entries of a mapping.
-    pub(super) fn entries(&self) -> Option<&[Entry]> {
-        match &self.kind {
-            Kind::BlockMapping(entries) | Kind::FlowMapping(entries) => Some(entries),
-            _ => None,
-        }
-    }
-
-    /// The entry of a key.
-    pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
-        self.entries()?.iter().find(|entry| entry.key.as_deref() == Some(key))
-    }
-
-    /// Returns whether nothing is written where the value would be.
-    pub(super) fn is_unwritten(&self) -> bool {
-        matches!(self.kind, Kind::Scalar(ScalarStyle::Plain)) && self.range.is_empty()
-    }
-}
-
-/// The root of a document; `None` if there is none in the text. The error is what is wrong with the text.
-pub(super) fn parse(text: &str) -> Result<Option<Node>, String> {
-    let options = granit_parser::options! { emit_comments: false };
-    let mut events = Events { parser: Parser::new_from_str_with_options(text, options), text };
-    loop {
-        match events.next()? {
-            (Event::DocumentStart(..), _) => break,
-            (Event::StreamEnd, _) => return Ok(None),
-            _ => {}
-        }
-    }
-    let first = events.next()?;
-    let root = events.node(first)?;
-    match (events.next()?.0, events.next()?.0) {
-        (Event::DocumentEnd, Event::StreamEnd) => Ok(Some(root)),
-        _ => Err("there is a second document".to_owned()),
-    }
-}
-
-struct Events<'t, P> {
-    parser: P,
-    text: &'t str,
-}
-
-impl<'t, P> Events<'t, P>
-where
-    P: Iterator<Item = Result<(Event<'t>, Span), granit_parser::ScanError>>,
-{
-    fn next(&mut self) -> Result<(Event<'t>, Range<usize>), String> {
-        let (event, span) = match self.parser.next() {
-            Some(Ok(next)) => next,
-            Some(Err(error)) => return Err(error.to_string()),
-            None => return Ok((Event::StreamEnd, self.text.len()..self.text.len())),
-        };
-        let range = span.byte_range().ok_or("it has no positions")?;
-        Ok((event, range))
-    }
-
-    fn node(&mut self, (event, range): (Event<'t>, Range<usize>)) -> Result<Node, String> {
-        match event {
-            Event::Scalar(_, style, ..) => Ok(self.scalar(style, range)),
-            Event::MappingStart(style, ..) => self.mapping(style, range),
-            Event::SequenceStart(style, ..) => self.sequence(style, range),
-            Event::Alias(_) => Ok(Node { kind: Kind::Alias, range }),
-            other => Err(format!("there is something else where a value should be: {other:?}")),
-        }
-    }
-
-    /// A block scalar ends with its last line, without the break.
-    fn scalar(&self, style: ScalarStyle, range: Range<usize>) -> Node {
-        let written = self.text.get(range.clone()).unwrap_or_default();
-        let end = range.start + written.trim_end_matches(['\n', '\r', ' ', '\t']).len();
-        Node { kind: Kind::Scalar(style), range: range.start..end }
-    }
-
-    fn mapping(&mut self, style: StructureStyle, range: Range<usize>) -> Result<Node, String> {
-        let (start, mut end) = (range.start, range.end);
-        let mut entries = Vec::new();
-        loop {
-            let (event, range) = self.next()?;
-            if event == Event::MappingEnd {
-                end = if style == StructureStyle::Flow { range.end } else { end };
-                break;
-            }
-            let text = event.scalar().map(|(text, _)| text.to_owned());
-            let key = self.node((event, range))?;
-            let next = self.next()?;
-            let value = self.node(next)?;
-            end = end.max(value.range.end);
-            entries.push(Entry { key: text, key_range: key.range, value });
-        }
-        let kind = if style == StructureStyle::Flow {
-            Kind::FlowMapping(entries)
-        } else {
-            Kind::BlockMapping(entries)
-        };
-        Ok(Node { kind, range: start..end })
-    }
-
-    fn sequence(&mut self, style: StructureStyle, range: Range<usize>) -> Result<Node, String> {
-        let (start, mut end) = (range.start, range.end);
-        loop {
-            let (event, range) = self.next()?;
-            if event == Event::SequenceEnd {
-                end = if style == StructureStyle::Flow { range.end } else { end };
-                break;
-            }
-            end = end.max(self.node((event, range))?.range.end);
-        }
-        Ok(Node { kind: Kind::Sequence, range: start..end })
-    }
-}
-
 /// One top-level key.
 #[derive(Debug, Clone)]
-pub(super) struct Outlined {
-    pub(super) key: String,
+pub(crate) struct Outlined {
+    pub(crate) key: String,
     /// Line and column of the key, from 1.
-    pub(super) position: (u64, u64),
+    pub(crate) position: (u64, u64),
     /// The place of the value, if it can be read without the rest of the document.
-    pub(super) value: Option<Range<usize>>,
+    pub(crate) value: Option<Range<usize>>,
 }
 
 /// The keys of a document's mapping, in its order. A document that is no mapping has none, and one that cannot be
 /// parsed has those before the error: reading it whole says what is wrong.
-pub(super) fn outline(text: &str) -> Vec<Outlined> {
+pub(crate) fn outline(text: &str) -> Vec<Outlined> {
     let options = granit_parser::options! { emit_comments: false };
     let mut keys: Vec<Outlined> = Vec::new();
     let (mut depth, mut is_value) = (0_usize, false);

@@ -1,13 +1,14 @@
 //! Edits of YAML text that keep comments and order: a path is set or removed, and everything else stays byte for byte.
 
-use std::{fmt::Write as _, marker::PhantomData, ops::Range};
+use std::{marker::PhantomData, ops::Range};
 
 use serde_json::{Map, Value};
 use serde_saphyr::granit_parser::ScalarStyle;
 
-use super::{
-    serde_repr::FIELDS,
-    yaml::{self, Entry, Kind, Node},
+use crate::{
+    yaml,
+    yaml_tree::{self, Entry, Kind, Node, TreeError},
+    yaml_write::{STEP, block, block_entries, flow, is_large, text, text_like},
 };
 
 /// Maximum depth of values in a document.
@@ -15,15 +16,32 @@ const MAX_KEYS: usize = 64;
 
 /// Why a change is not made. The text is as it was.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum EditError {
+pub(crate) enum EditError {
     /// The text cannot be read: where, and what is wrong.
     Malformed(Option<(u64, u64)>, String),
     /// The text can be read, but the change cannot be made without harm.
     Refused(String),
 }
 
+/// Reason why a change cannot be made in place.
+#[derive(Debug, thiserror::Error)]
+enum Obstacle {
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    #[error("there is no such key")]
+    NoKey,
+    #[error("there is a value where '{0}' needs a mapping")]
+    NoMapping(String),
+    #[error("its key is written in an unusual way")]
+    UnusualKey,
+    #[error("it shares its line with something else")]
+    SharedLine,
+    #[error("the way it is written does not allow it")]
+    OtherMeaning,
+}
+
 /// Sets the value at a path of keys. Where both the old and the new value are mappings, only what differs is touched.
-pub(super) fn set(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
+pub(crate) fn set(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
     let before = values(text)?;
     if at(&before, path) == Some(value) {
         return Ok(text.to_owned());
@@ -39,7 +57,7 @@ pub(super) fn set(text: &str, path: &[&str], value: &Value) -> Result<String, Ed
 }
 
 /// Takes the key at a path away, where it is there.
-pub(super) fn remove(text: &str, path: &[&str]) -> Result<String, EditError> {
+pub(crate) fn remove(text: &str, path: &[&str]) -> Result<String, EditError> {
     let mut expected = values(text)?;
     if at(&expected, path).is_none() {
         return Ok(text.to_owned());
@@ -80,11 +98,11 @@ fn set_whole(text: &str, path: &[&str], value: &Value, before: Value) -> Result<
 fn checked(after: String, expected: &Value, path: &[&str]) -> Result<String, EditError> {
     match values(&after) {
         Ok(found) if normal(&found) == normal(expected) => Ok(after),
-        _ => Err(refused(path, "the way it is written does not allow it")),
+        _ => Err(refused(path, &Obstacle::OtherMeaning)),
     }
 }
 
-fn refused(path: &[&str], why: &str) -> EditError {
+fn refused(path: &[&str], why: &Obstacle) -> EditError {
     EditError::Refused(format!(
         "'{}' cannot be changed without harm to the rest ({why}); change it by hand",
         path.join(".")
@@ -124,14 +142,14 @@ fn at_mut<'v>(value: &'v mut Value, path: &[&str]) -> Option<&'v mut Value> {
 }
 
 /// Puts a value at a path, and mappings on the way to it.
-fn put(root: &mut Value, path: &[&str], value: &Value) -> Result<(), String> {
+fn put(root: &mut Value, path: &[&str], value: &Value) -> Result<(), Obstacle> {
     let mut place = root;
     for key in path {
         if place.is_null() {
             *place = Value::Object(Map::new());
         }
         let Value::Object(entries) = place else {
-            return Err(format!("there is a value where '{key}' needs a mapping"));
+            return Err(Obstacle::NoMapping((*key).to_owned()));
         };
         place = entries.entry((*key).to_owned()).or_insert(Value::Null);
     }
@@ -140,19 +158,13 @@ fn put(root: &mut Value, path: &[&str], value: &Value) -> Result<(), String> {
 }
 
 /// The mapping at a path, where there is one.
-pub(super) fn mapping(text: &str, path: &[&str]) -> Result<Option<Map<String, Value>>, EditError> {
+pub(crate) fn mapping(text: &str, path: &[&str]) -> Result<Option<Map<String, Value>>, EditError> {
     Ok(at(&values(text)?, path).and_then(Value::as_object).cloned())
 }
 
-/// Indentation of a mapping below its key.
-const STEP: usize = 2;
-
-/// Why a text cannot be changed.
-pub(super) type Refused = String;
-
 /// The text with a value at a path of keys. Mappings on the way are made where they are missing.
-fn splice_set(text: &str, path: &[&str], value: &Value) -> Result<String, Refused> {
-    let Some(root) = yaml::parse(text)?.filter(|root| !root.is_unwritten()) else {
+fn splice_set(text: &str, path: &[&str], value: &Value) -> Result<String, Obstacle> {
+    let Some(root) = yaml_tree::parse(text)?.filter(|root| !root.is_unwritten()) else {
         return Ok(Splice::new(text).append(&nested(path, value)));
     };
     let splice = Splice::new(text);
@@ -167,20 +179,20 @@ fn splice_set(text: &str, path: &[&str], value: &Value) -> Result<String, Refuse
             (false, false) => (node, rest) = (&entry.value, deeper),
         }
     }
-    Err("no key is named".to_owned())
+    Err(Obstacle::NoKey)
 }
 
 /// The text without the key at a path; it has to be there.
-fn splice_remove(text: &str, path: &[&str]) -> Result<String, Refused> {
-    let root = yaml::parse(text)?.ok_or("it is empty")?;
-    let (last, before) = path.split_last().ok_or("no key is named")?;
+fn splice_remove(text: &str, path: &[&str]) -> Result<String, Obstacle> {
+    let root = yaml_tree::parse(text)?.ok_or(Obstacle::NoKey)?;
+    let (last, before) = path.split_last().ok_or(Obstacle::NoKey)?;
     let mut node = &root;
     for key in before {
-        node = &node.entry(key).ok_or_else(|| format!("there is no '{key}'"))?.value;
+        node = &node.entry(key).ok_or(Obstacle::NoKey)?.value;
     }
-    let entries = node.entries().ok_or("it is no mapping")?;
+    let entries = node.entries().ok_or(Obstacle::NoKey)?;
     let index = entries.iter().position(|entry| entry.key.as_deref() == Some(last));
-    Splice::new(text).remove(node, entries, index.ok_or_else(|| format!("there is no '{last}'"))?)
+    Splice::new(text).remove(node, entries, index.ok_or(Obstacle::NoKey)?)
 }
 
 /// A value inside of mappings with one key each.
@@ -224,10 +236,10 @@ impl<'t> Splice<'t> {
         self.put_line(self.text.len(), &lines)
     }
 
-    fn insert(&self, mapping: &Node, key: &str, value: &Value) -> Result<String, Refused> {
+    fn insert(&self, mapping: &Node, key: &str, value: &Value) -> Result<String, Obstacle> {
         match &mapping.kind {
             Kind::BlockMapping(entries) => {
-                let first = entries.first().ok_or("it has no entries")?;
+                let first = entries.first().ok_or_else(|| Obstacle::NoMapping(key.to_owned()))?;
                 let indent = self.indent_of(first.key_range.start)?;
                 let lines = block(key, value, indent, self.line_end);
                 let end = self.past_comments(self.line_end_after(mapping.range.end), indent);
@@ -240,12 +252,12 @@ impl<'t> Splice<'t> {
                 };
                 Ok(self.put(at..at, &format!("{comma}{}: {}", text(key), flow(value))))
             }
-            _ => Err(format!("there is a value where '{key}' needs a mapping")),
+            _ => Err(Obstacle::NoMapping(key.to_owned())),
         }
     }
 
     /// Puts a value in the place of another.
-    fn replace(&self, mapping: &Node, entry: &Entry, value: &Value) -> Result<String, Refused> {
+    fn replace(&self, mapping: &Node, entry: &Entry, value: &Value) -> Result<String, Obstacle> {
         let old = &entry.value;
         let is_block = matches!(mapping.kind, Kind::BlockMapping(_));
         if is_block && is_large(value) {
@@ -271,7 +283,7 @@ impl<'t> Splice<'t> {
     }
 
     /// The new value begins on the line below its key. What follows the old one on its line, a comment, stays.
-    fn replace_by_block(&self, entry: &Entry, value: &Value) -> Result<String, Refused> {
+    fn replace_by_block(&self, entry: &Entry, value: &Value) -> Result<String, Obstacle> {
         let indent = self.indent_of(entry.key_range.start)?;
         let colon = self.colon_after(entry)?;
         let lines = match value {
@@ -287,8 +299,8 @@ impl<'t> Splice<'t> {
         Ok(below.put_line(below.line_end_after(colon), &lines))
     }
 
-    fn remove(&self, mapping: &Node, entries: &[Entry], index: usize) -> Result<String, Refused> {
-        let entry = entries.get(index).ok_or("it is gone")?;
+    fn remove(&self, mapping: &Node, entries: &[Entry], index: usize) -> Result<String, Obstacle> {
+        let entry = entries.get(index).ok_or(Obstacle::NoKey)?;
         let end_of = |entry: &Entry| entry.value.range.end.max(entry.key_range.end);
         if matches!(mapping.kind, Kind::BlockMapping(_)) {
             let indent = self.indent_of(entry.key_range.start)?;
@@ -310,23 +322,23 @@ impl<'t> Splice<'t> {
     }
 
     /// The place behind the colon of an entry.
-    fn colon_after(&self, entry: &Entry) -> Result<usize, Refused> {
+    fn colon_after(&self, entry: &Entry) -> Result<usize, Obstacle> {
         let rest = self.text.get(entry.key_range.end..).unwrap_or_default();
         let spaces = rest.len() - rest.trim_start_matches([' ', '\t']).len();
         if rest.get(spaces..).is_some_and(|rest| rest.starts_with(':')) {
             return Ok(entry.key_range.end + spaces + 1);
         }
-        Err("its key is written in an unusual way".to_owned())
+        Err(Obstacle::UnusualKey)
     }
 
     /// Returns the column of something that begins its line.
-    fn indent_of(&self, at: usize) -> Result<usize, Refused> {
+    fn indent_of(&self, at: usize) -> Result<usize, Obstacle> {
         let before = self.text.get(self.line_start(at)..at).unwrap_or_default();
         let before = before.strip_prefix('\u{feff}').unwrap_or(before);
         if before.bytes().all(|byte| byte == b' ') {
             return Ok(before.len());
         }
-        Err("it shares its line with something else".to_owned())
+        Err(Obstacle::SharedLine)
     }
 
     fn line_start(&self, at: usize) -> usize {
@@ -359,104 +371,5 @@ impl<'t> Splice<'t> {
         let is_open = !before.is_empty() && !before.ends_with('\n') && before != "\u{feff}";
         let break_before = if is_open { self.line_end } else { "" };
         self.put(at..at, &format!("{break_before}{lines}{}", self.line_end))
-    }
-}
-
-/// Returns whether a value takes lines of its own in a block.
-fn is_large(value: &Value) -> bool {
-    match value {
-        Value::Object(entries) => !entries.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        _ => false,
-    }
-}
-
-/// Words that YAML takes for something else than text.
-const SPECIAL_WORDS: [&str; 11] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"];
-
-/// A text as a scalar: plain where it can be taken for nothing else.
-fn text(text: &str) -> String {
-    if is_plain(text) { text.to_owned() } else { quoted(text) }
-}
-
-fn is_plain(text: &str) -> bool {
-    let inside = |c: char| c.is_ascii_alphanumeric() || "_-./@+".contains(c);
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
-        && text.chars().all(inside)
-        && !SPECIAL_WORDS.contains(&text.to_ascii_lowercase().as_str())
-}
-
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            // Writing into a string cannot fail.
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
-                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-/// A value on one line.
-fn flow(value: &Value) -> String {
-    match value {
-        Value::String(string) => text(string),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(flow).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Object(entries) => {
-            let entries: Vec<String> =
-                entries.iter().map(|(key, value)| format!("{}: {}", text(key), flow(value))).collect();
-            format!("{{{}}}", entries.join(", "))
-        }
-        scalar => scalar.to_string(),
-    }
-}
-
-/// `key: value` as lines of a block, without the last line break.
-fn block(key: &str, value: &Value, indent: usize, line_end: &str) -> String {
-    let start = format!("{:indent$}{}:", "", text(key));
-    match value {
-        Value::Object(entries) if !entries.is_empty() => {
-            format!("{start}{line_end}{}", block_entries(entries, indent + STEP, line_end))
-        }
-        Value::Array(items) if !items.is_empty() => {
-            let lines = items.iter().map(|item| format!("{:indent$}- {}", "", flow(item)));
-            let lines: Vec<String> = lines.collect();
-            format!("{start}{line_end}{}", lines.join(line_end))
-        }
-        other => format!("{start} {}", flow(other)),
-    }
-}
-
-/// The entries of a mapping as lines of a block, an extension's in the order that people know, without the last line break.
-fn block_entries(entries: &Map<String, Value>, indent: usize, line_end: &str) -> String {
-    let mut sorted: Vec<_> = entries.iter().collect();
-    let rank = |key: &str| FIELDS.iter().position(|field| *field == key).unwrap_or(FIELDS.len());
-    sorted.sort_by_key(|(key, _)| (rank(key), *key));
-    let lines: Vec<String> =
-        sorted.into_iter().map(|(key, value)| block(key, value, indent, line_end)).collect();
-    lines.join(line_end)
-}
-
-/// A text in the quotes that another one had.
-fn text_like(style: ScalarStyle, string: &str) -> String {
-    match style {
-        ScalarStyle::SingleQuoted if !string.contains(char::is_control) => {
-            format!("'{}'", string.replace('\'', "''"))
-        }
-        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => quoted(string),
-        _ => text(string),
     }
 }

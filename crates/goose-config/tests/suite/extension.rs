@@ -153,7 +153,7 @@ fn check_names_what_to_change() -> Result<()> {
         (http("example.com/mcp"), "not an address"),
         (http("http://"), "not an address"),
         (http("file:///etc/passwd"), "only http and https"),
-        (good.clone().with_header("A B", "c"), "'A B' is no name of a header"),
+        (good.clone().with_header("A B", "c"), "'A B' is not a header name"),
         (good.clone().with_header("A", "b\r\nC: d"), "the header 'A' contains a line break"),
         (
             from_yaml("{type: streamable_http, name: x, uri: 'http://h', oauth: {client_secret_key: K}}")?,

@@ -1,0 +1,232 @@
+//! [`ConfiguredExtension`]: an entry under `extensions:`. One that cannot be read does not affect the others.
+
+use std::{cell::Cell, collections::BTreeMap, fmt, path::Path};
+
+use goose_extension::Builtin;
+use serde::{
+    Deserialize,
+    de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor},
+};
+use serde_saphyr::{Error, Spanned};
+
+use crate::{
+    ConfigError, Place,
+    extension::{ExtensionConfig, ExtensionKind},
+    keys::EXTENSIONS,
+    serde_repr::Wire,
+    yaml::{self, Pick},
+};
+
+/// Maximum number of extensions of a file.
+pub const MAX_ENTRIES: usize = 256;
+
+/// One entry under `extensions:`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConfiguredExtension {
+    /// Its key, as it is written.
+    pub key: String,
+    /// True if it is switched on, which is the default.
+    pub enabled: bool,
+    /// The extension, or why this entry cannot be read.
+    pub config: Result<ExtensionConfig, ConfigError>,
+    /// The place of the entry.
+    pub place: Place,
+}
+
+impl ConfiguredExtension {
+    /// Returns true if the name means this entry: as its key, or as the extension's own key.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.key == name || self.config.as_ref().is_ok_and(|config| config.key() == name)
+    }
+
+    /// The extension, where it can be read and [makes sense](ExtensionConfig::check). The error says where.
+    pub fn checked(&self) -> Result<&ExtensionConfig, ConfigError> {
+        let config = self.config.as_ref().map_err(Clone::clone)?;
+        config.check().map_err(|error| error.at(&self.place))?;
+        Ok(config)
+    }
+
+    /// Returns true if the entry only switches a feature on or off: there is no service to start.
+    pub fn is_switch(&self) -> bool {
+        self.config.as_ref().is_ok_and(|config| config.kind == ExtensionKind::Platform)
+    }
+
+    /// Returns true for an entry of `type: platform` that no version of goose is known to have.
+    pub fn is_unknown_platform(&self) -> bool {
+        self.is_switch() && self.config.as_ref().is_ok_and(|config| !config.is_known_switch())
+    }
+
+    /// Turns an entry of `type: platform` that names a built-in service into that service.
+    pub(crate) fn resolve(&mut self, builtins: &[Builtin]) {
+        let Ok(config) = &mut self.config else { return };
+        let key = config.key();
+        if config.kind == ExtensionKind::Platform && builtins.iter().any(|builtin| builtin.name == key) {
+            config.kind = ExtensionKind::Builtin;
+        }
+    }
+}
+
+/// Reads all entries of a document. An error is one of the whole document.
+pub(crate) fn read_entries(text: &str, path: &Path) -> Result<Vec<ConfiguredExtension>, ConfigError> {
+    let mut failed: BTreeMap<usize, Failed> = BTreeMap::new();
+    loop {
+        let current = Cell::new(None);
+        let seed = Pick::new(EXTENSIONS, Entries { failed: &failed, current: &current });
+        let error = match yaml::read(text, seed) {
+            Ok(entries) => return Ok(finish(entries.unwrap_or_default(), &failed, path)),
+            Err(error) => error,
+        };
+        let Some(index) = current.take() else {
+            return Err(yaml::malformed(path, &error));
+        };
+        match failed.get_mut(&index) {
+            None => drop(failed.insert(index, Failed { error, unreadable: false })),
+            Some(known) if !known.unreadable => known.unreadable = true,
+            Some(_) => return Err(yaml::malformed(path, &error)),
+        }
+    }
+}
+
+/// An entry that could not be read whole.
+struct Failed {
+    error: Error,
+    /// Not even `enabled` could be read.
+    unreadable: bool,
+}
+
+/// The part of an entry that matters even where the rest is wrong.
+#[derive(Deserialize)]
+struct Switch {
+    enabled: Option<bool>,
+}
+
+/// One entry as far as it was read.
+struct Entry {
+    key: Spanned<String>,
+    body: Body,
+}
+
+enum Body {
+    Whole(Box<Wire>),
+    Switch(Option<bool>),
+    Nothing,
+}
+
+fn finish(entries: Vec<Entry>, failed: &BTreeMap<usize, Failed>, path: &Path) -> Vec<ConfiguredExtension> {
+    let entries =
+        entries.into_iter().enumerate().map(|(index, entry)| configured(entry, failed.get(&index), path));
+    let mut entries: Vec<_> = entries.collect();
+    refuse_same_names(&mut entries);
+    entries
+}
+
+fn configured(entry: Entry, failed: Option<&Failed>, path: &Path) -> ConfiguredExtension {
+    let at = entry.key.referenced;
+    let place = Place::new(path, Some((at.line(), at.column())));
+    let key = entry.key.value;
+    let (enabled, config) = match (entry.body, failed) {
+        (Body::Whole(wire), _) => (wire.enabled, named(*wire, &key).map_err(|error| error.at(&place))),
+        (Body::Switch(enabled), Some(failed)) => (enabled, Err(bad_entry(&key, &failed.error, &place))),
+        (Body::Nothing, Some(failed)) => (None, Err(bad_entry(&key, &failed.error, &place))),
+        (_, None) => (None, Err(ConfigError::malformed(place.clone(), "this entry was not read"))),
+    };
+    ConfiguredExtension { key, enabled: enabled.unwrap_or(true), config, place }
+}
+
+/// An entry without a name has its key as its name.
+fn named(mut wire: Wire, key: &str) -> Result<ExtensionConfig, ConfigError> {
+    wire.name.get_or_insert_with(|| key.to_owned());
+    ExtensionConfig::try_from(wire)
+}
+
+fn bad_entry(key: &str, error: &Error, place: &Place) -> ConfigError {
+    let position = yaml::position(error).or(place.position);
+    ConfigError::malformed(
+        Place::new(&place.path, position),
+        format!("extension '{key}': {}", yaml::message(error)),
+    )
+}
+
+/// Tools are known by the name of their extension, so of two entries with the same name only the first counts.
+fn refuse_same_names(entries: &mut [ConfiguredExtension]) {
+    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    for entry in entries.iter_mut().filter(|entry| entry.enabled) {
+        let Ok(config) = &entry.config else { continue };
+        let name = config.key();
+        if let Some(first) = seen.get(&name) {
+            let message = format!(
+                "extension '{}' has the same name as '{first}'; change its name or remove it",
+                entry.key
+            );
+            entry.config = Err(ConfigError::malformed(entry.place.clone(), message));
+        } else {
+            seen.insert(name, entry.key.clone());
+        }
+    }
+}
+
+/// Reads the mapping of entries, in the order of the file.
+#[derive(Clone, Copy)]
+struct Entries<'s> {
+    failed: &'s BTreeMap<usize, Failed>,
+    /// The entry that is being read, for the case that it fails.
+    current: &'s Cell<Option<usize>>,
+}
+
+impl<'de> DeserializeSeed<'de> for Entries<'_> {
+    type Value = Vec<Entry>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Entries<'_> {
+    type Value = Vec<Entry>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a mapping of extensions")
+    }
+
+    fn visit_none<E>(self) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(key) = map.next_key::<Spanned<String>>()? {
+            if entries.len() == MAX_ENTRIES {
+                return Err(A::Error::custom(format!(
+                    "there are more than {MAX_ENTRIES} extensions; remove some"
+                )));
+            }
+            self.current.set(Some(entries.len()));
+            let body = self.body(entries.len(), &mut map)?;
+            self.current.set(None);
+            entries.push(Entry { key, body });
+        }
+        Ok(entries)
+    }
+}
+
+impl Entries<'_> {
+    /// The value of an entry, read as far as it can be.
+    fn body<'de, A: MapAccess<'de>>(&self, index: usize, map: &mut A) -> Result<Body, A::Error> {
+        Ok(match self.failed.get(&index) {
+            None => Body::Whole(map.next_value()?),
+            Some(failed) if !failed.unreadable => Body::Switch(map.next_value::<Switch>()?.enabled),
+            Some(_) => {
+                map.next_value::<IgnoredAny>()?;
+                Body::Nothing
+            }
+        })
+    }
+}

@@ -71,7 +71,7 @@ pub use keys::ACTIVE_PROVIDER;
 pub use mode::{Mode, UnknownMode};
 pub use moderator::Moderator;
 pub use paths::Paths;
-pub use profile::{DEFAULT_EXTENSIONS, Missing, Profile, ProfileExtension};
+pub use profile::{DEFAULT_EXTENSIONS, Missing, Profile, ProfileExtension, ProfileExtensions};
 pub use project::{PROJECT_CONFIG, ProjectFile, Trust, TrustStore, is_ours, project_levels};
 pub use secrets::{EnvSecrets, FileSecrets, MAX_SECRETS_BYTES, Secret, SecretChain, Secrets};
 pub use serde_repr::Values;

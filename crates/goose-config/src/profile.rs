@@ -9,7 +9,7 @@ use serde::{
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use crate::Moderator;
+use crate::{ConfigError, ExtensionConfig, Moderator};
 
 /// Extensions that are enabled unless the configuration switches them off.
 pub const DEFAULT_EXTENSIONS: [&str; 2] = ["developer", "memory"];
@@ -120,6 +120,65 @@ impl Profile {
             }
         }
         missing
+    }
+
+    /// Returns those of these extensions whose requirements are among them. An extension that is left out can
+    /// leave others without a requirement, so they are left out, too.
+    pub(crate) fn with_requirements_met<'a>(&self, mut names: Vec<&'a str>) -> Vec<&'a str> {
+        loop {
+            let is_met = |name: &&str| {
+                let extension = self.extensions.iter().find(|it| it.name == *name);
+                let mut providers = extension.into_iter().flat_map(|it| it.requires.values());
+                providers.all(|provider| names.contains(&provider.as_str()))
+            };
+            let met: Vec<&str> = names.iter().copied().filter(is_met).collect();
+            if met.len() == names.len() {
+                return met;
+            }
+            names = met;
+        }
+    }
+}
+
+/// The extensions of a profile, as far as the configuration has them.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct ProfileExtensions {
+    /// Configurations of the extensions that can be used, in the order of the profile. An extension with a
+    /// requirement that cannot be used is not among them.
+    pub found: Vec<ExtensionConfig>,
+    /// Extensions and requirements that are neither configured nor built in.
+    pub missing: Vec<Missing>,
+    /// Errors of extensions that are switched off or whose entry is wrong.
+    pub unusable: Vec<ConfigError>,
+}
+
+impl ProfileExtensions {
+    /// Returns the extensions if all of the profile's can be used.
+    ///
+    /// # Errors
+    ///
+    /// Fails with one error that names everything that is missing, or with the first unusable extension.
+    pub fn all(self, profile: &Profile) -> Result<Vec<ExtensionConfig>, ConfigError> {
+        if !self.missing.is_empty() {
+            return Err(incomplete(profile, &self.missing));
+        }
+        match self.unusable.into_iter().next() {
+            Some(error) => Err(error),
+            None => Ok(self.found),
+        }
+    }
+}
+
+fn incomplete(profile: &Profile, missing: &[Missing]) -> ConfigError {
+    let names: Vec<String> = missing.iter().map(Missing::to_string).collect();
+    ConfigError::Profile {
+        profile: profile.name.clone().unwrap_or_else(|| "default".to_owned()),
+        message: format!(
+            "these are missing: {}; add them under 'extensions:' in config.yaml and to the profile, \
+             or remove them from the profile",
+            names.join(", ")
+        ),
     }
 }
 

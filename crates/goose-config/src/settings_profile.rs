@@ -9,8 +9,8 @@ use goose_providers::{BadModelRef, Effort, ModelRef};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
-    ConfigError, ConfigFile, ConfiguredExtension, ExtensionConfig, Missing, Moderator, Origin, Profile,
-    ProfileExtension, Settings,
+    ConfigError, ConfigFile, ConfiguredExtension, ExtensionConfig, Moderator, Origin, Profile,
+    ProfileExtension, ProfileExtensions, Settings,
     file::read_capped,
     keys::{ACTIVE_PROVIDER, MODEL, PROVIDER},
     profile::DEFAULT_EXTENSIONS,
@@ -107,18 +107,29 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// Fails if one is missing, switched off or wrong, or if a requirement is not met. The error names all of
-    /// them.
+    /// Fails as [`ProfileExtensions::all`] does. [`find_profile_extensions`](Self::find_profile_extensions)
+    /// returns the usable ones together with the problems of the others.
     pub fn profile_extensions(&self, profile: &Profile) -> Result<Vec<ExtensionConfig>, ConfigError> {
-        let found: Vec<_> = profile.extensions.iter().map(|it| self.extension(&it.name)).collect();
-        let names = profile.extensions.iter().map(|it| it.name.as_str());
-        let available: Vec<&str> =
-            names.zip(&found).filter(|(_, found)| !matches!(found, Ok(None))).map(|(name, _)| name).collect();
-        let missing = profile.missing(&available);
-        if !missing.is_empty() {
-            return Err(incomplete(profile, &missing));
+        self.find_profile_extensions(profile).all(profile)
+    }
+
+    /// Returns the extensions of a profile that can be used, and beside them everything that keeps the others
+    /// from being used.
+    pub fn find_profile_extensions(&self, profile: &Profile) -> ProfileExtensions {
+        let (mut configs, mut available, mut unusable) = (Vec::new(), Vec::new(), Vec::new());
+        for ProfileExtension { name, .. } in &profile.extensions {
+            match self.extension(name) {
+                Ok(Some(config)) => configs.push((name.as_str(), config)),
+                Ok(None) => continue,
+                Err(error) => unusable.push(error),
+            }
+            available.push(name.as_str());
         }
-        found.into_iter().filter_map(Result::transpose).collect()
+        let missing = profile.missing(&available);
+        let usable = profile.with_requirements_met(configs.iter().map(|(name, _)| *name).collect());
+        configs.retain(|(name, _)| usable.contains(name));
+        let found = configs.into_iter().map(|(_, config)| config).collect();
+        ProfileExtensions { found, missing, unusable }
     }
 
     /// The extension of a name: a configured one, else a built-in.
@@ -268,16 +279,4 @@ fn read_profile(path: &Path) -> Result<Option<Written>, ConfigError> {
     let Some(text) = read_capped(path, MAX_PROFILE_BYTES)? else { return Ok(None) };
     let written = yaml::read(&text, PhantomData::<Option<Written>>);
     written.map(|written| Some(written.unwrap_or_default())).map_err(|error| yaml::malformed(path, &error))
-}
-
-fn incomplete(profile: &Profile, missing: &[Missing]) -> ConfigError {
-    let names: Vec<String> = missing.iter().map(Missing::to_string).collect();
-    ConfigError::Profile {
-        profile: profile.name.clone().unwrap_or_else(|| "default".to_owned()),
-        message: format!(
-            "these are missing: {}; add them under 'extensions:' in config.yaml and to the profile, \
-             or remove them from the profile",
-            names.join(", ")
-        ),
-    }
 }

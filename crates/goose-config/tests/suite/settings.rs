@@ -218,6 +218,32 @@ fn the_seeds_profile_is_read_as_it_is_and_names_what_is_missing() -> Result<()> 
 }
 
 #[test]
+fn usable_extensions_of_a_profile_are_found_beside_the_others() -> Result<()> {
+    let home = Home::new(
+        "extensions:
+  calendar: {type: stdio, cmd: cal}
+  contacts: {type: stdio, cmd: con, enabled: false}
+profiles:
+  mixed:
+    extensions: [developer, unknown, contacts, calendar, {name: memory, requires: {a: tutorial}},
+      {name: tutorial, requires: {b: unknown}}]
+",
+    )?;
+    let settings = home.settings()?;
+    let profile = settings.profile(Some("mixed"))?;
+    let extensions = settings.find_profile_extensions(&profile);
+    let found: Vec<_> = extensions.found.iter().map(|config| config.name()).collect();
+    assert_eq!(found, ["developer", "calendar"], "tutorial lacks a requirement, and memory needs tutorial");
+    let missing: Vec<_> = extensions.missing.iter().map(ToString::to_string).collect();
+    assert_eq!(missing, ["the extension 'unknown'", "'unknown', which 'tutorial' requires as 'b'"]);
+    let unusable: Vec<_> = extensions.unusable.iter().map(ToString::to_string).collect();
+    ensure!(unusable.len() == 1 && unusable[0].contains("'contacts', which is switched off"), "{unusable:?}");
+    let error = settings.profile_extensions(&profile).err().context("all are usable")?.to_string();
+    ensure!(error.contains("the extension 'unknown'"), "{error}");
+    Ok(())
+}
+
+#[test]
 fn profiles_are_found_in_their_places() -> Result<()> {
     let home = Home::new(
         "GOOSE_PROVIDER: openai\nGOOSE_MODEL: small\nGOOSE_TEMPERATURE: 0.5\nGOOSE_PROFILE: usual\nprofiles:\n  usual: {processor: 'anthropic:big', max_turns: 7}\n  here: {moderator: truncate}\n",

@@ -12,7 +12,7 @@ use goose_extension::{
     ContentBlock, ExchangeHistory, ExchangeView, Message, MessageContent, Role, ToolOutput,
 };
 
-use super::Step;
+use crate::Step;
 
 /// The result for a call that has none.
 const UNFINISHED: &str = "Not finished: the work was interrupted before this call had a result. \

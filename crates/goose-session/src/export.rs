@@ -1,6 +1,6 @@
 //! Exports of a session: JSON with everything, Markdown to read.
 //!
-//! The JSON form, which [`import::json`](super::import::json) takes back:
+//! The JSON form, which [`import::json`](crate::import::json) takes back:
 //!
 //! ```text
 //! {
@@ -19,16 +19,16 @@ use goose_extension::{ContentBlock, Message, MessageContent, RichRenderable, Rol
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{
+use crate::{
     PlannedTask, SessionId, SessionStore, SessionSummary, SkippedStep, Step, Steps, StoreError, StoredStep,
     TaskFinished,
 };
 
 /// The name of the format.
-pub(super) const FORMAT: &str = "goose-session";
+pub(crate) const FORMAT: &str = "goose-session";
 
 /// The version of the format. Raised if an older goose cannot read the new one.
-pub(super) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// The part of a tool's arguments or result that is shown.
 const MAX_SHOWN_BYTES: usize = 20_000;
@@ -38,16 +38,16 @@ const NESTED: &str = " (nested)";
 
 /// The JSON form. An import reads each step on its own.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Document<S> {
-    pub(super) format: String,
-    pub(super) version: u32,
-    pub(super) session: SessionSummary,
-    pub(super) steps: Vec<S>,
+pub(crate) struct Document<S> {
+    pub(crate) format: String,
+    pub(crate) version: u32,
+    pub(crate) session: SessionSummary,
+    pub(crate) steps: Vec<S>,
     #[serde(default)]
-    pub(super) skipped: Vec<SkippedStep>,
+    pub(crate) skipped: Vec<SkippedStep>,
     /// The sessions of tasks, for readers; they are not imported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) tasks: Vec<Value>,
+    pub(crate) tasks: Vec<Value>,
 }
 
 /// Returns a session with all its steps, as JSON.

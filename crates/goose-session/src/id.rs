@@ -24,12 +24,12 @@ pub struct SessionId(String);
 pub struct BadSessionId(String);
 
 impl SessionId {
-    pub(super) fn numbered(day: &str, number: i64) -> Self {
+    pub(crate) fn numbered(day: &str, number: i64) -> Self {
         Self(format!("{day}_{number}"))
     }
 
     /// Returns the day and the number, if the id has them.
-    pub(super) fn day_and_number(&self) -> Option<(&str, i64)> {
+    pub(crate) fn day_and_number(&self) -> Option<(&str, i64)> {
         let (day, number) = self.0.split_once('_')?;
         let is_day = day.len() == 8 && day.bytes().all(|byte| byte.is_ascii_digit());
         Some((day, number.parse().ok().filter(|number| is_day && (1..=MAX_NUMBER).contains(number))?))
@@ -42,7 +42,7 @@ impl SessionId {
 }
 
 /// Formats the day of a moment for an id.
-pub(super) fn day(at: Timestamp) -> String {
+pub(crate) fn day(at: Timestamp) -> String {
     let date = at.to_zoned(TimeZone::UTC).date();
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
 }

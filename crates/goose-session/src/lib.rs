@@ -3,11 +3,21 @@
 //! ```text
 //! SessionStore ── create / open_session ──▶ Session ── append(step) ──▶ committed, has a number
 //!      │                                       └────── sync() ─────────▶ on the disk, searchable
-//!      └── list, find, latest, search, fork, rename, remove, export, import
+//!      └── list, find, latest, search, fork, rename, remove; export, import
 //! ```
 //!
-//! A step is committed before [`Session::append`] returns, so it survives the end of the process at any point. A
-//! [`Conversation`] is what a model sees of the log.
+//! A step is committed before [`Session::append`] returns, so it survives the end of the process at any point.
+//! The log is never rewritten: what the model sees of it is a [`Conversation`], folded from the steps. This
+//! crate runs neither models nor tools.
+//!
+//! | file | purpose |
+//! | --- | --- |
+//! | `step.rs`, `task.rs`, `facts.rs`, `chosen_by.rs` | entries of the log, and the values in them |
+//! | `conversation.rs` | the messages that a model is shown, valid for every provider |
+//! | `store/` | the database: append, read, search, manage |
+//! | `summary.rs`, `id.rs` | a session without its steps, its id; options to create and list sessions |
+//! | `export.rs`, `import/` | JSON and Markdown; JSON and sessions of goose 1.x |
+//! | `clock.rs` | the current time |
 
 #![forbid(unsafe_code)]
 
@@ -27,9 +37,10 @@ pub use chosen_by::ChosenBy;
 pub use conversation::{Conversation, GO_ON, says_nothing, synthetic, synthetic_list, synthetic_message};
 pub use facts::Facts;
 pub use id::{BadSessionId, SessionId};
-pub use step::{LoadedSession, SkippedStep, Step, Steps, StoredStep};
+pub use step::{SkippedStep, Step, Steps, StoredStep};
 pub use store::{
-    FILE_NAME, Found, PendingSession, SearchQuery, SearchResults, Session, SessionStore, StoreError,
+    FILE_NAME, Found, LoadedSession, PendingSession, SearchQuery, SearchResults, Session, SessionStore,
+    StoreError,
 };
 pub use summary::{ListOptions, NewSession, SessionKind, SessionSummary};
 pub use task::{PlannedTask, TaskEnd, TaskFinished};

@@ -1,15 +1,13 @@
 //! [`Step`]: one entry of a session's log, and what is read from the log. Steps are only ever appended.
 
+use goose_config::Mode;
 use goose_extension::{Message, RichRenderable, StoredOutput, ToolOutput};
 use goose_providers::Usage;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{PlannedTask, Session, SessionId, SessionSummary, TaskFinished};
-use goose_config::Mode;
-
-use crate::ChosenBy;
+use crate::{ChosenBy, PlannedTask, SessionId, TaskFinished};
 
 /// Something that happened in a session. Its JSON form is what the store holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -196,20 +194,4 @@ impl Steps {
         });
         last.unwrap_or(false)
     }
-}
-
-/// A session that was read from the store, ready to be resumed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct LoadedSession {
-    /// The handle to append to it.
-    pub session: Session,
-    /// Its summary.
-    pub summary: SessionSummary,
-    /// Its log.
-    pub steps: Vec<StoredStep>,
-    /// The steps that could not be read; worth telling the user.
-    pub skipped: Vec<SkippedStep>,
-    /// True if goose was ended in the middle of the last reply. The log does not say so yet.
-    pub unfinished: bool,
 }

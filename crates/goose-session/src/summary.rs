@@ -6,7 +6,7 @@ use goose_providers::Usage;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::SessionId;
+use crate::SessionId;
 
 /// The reason a session exists. Only the user's own sessions are listed, searched and resumed unless others are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

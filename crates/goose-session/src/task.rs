@@ -3,7 +3,7 @@
 use goose_providers::Usage;
 use serde::{Deserialize, Serialize};
 
-use super::Facts;
+use crate::Facts;
 
 /// A task of a request that was split.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

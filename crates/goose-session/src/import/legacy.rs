@@ -88,7 +88,9 @@ pub async fn legacy(store: &SessionStore, path: &Path) -> Result<Imported, Store
         if file.extension().is_some_and(|extension| extension == "jsonl") {
             match read_lines(&file) {
                 Ok(session) => keep(store, session, &mut imported).await?,
-                Err(reason) => imported.failed.push(NotImported { what: file.display().to_string(), reason }),
+                Err(error) => imported
+                    .failed
+                    .push(NotImported { what: file.display().to_string(), reason: error.to_string() }),
             }
         } else {
             import_database(store, &file, &mut imported).await?;
@@ -298,19 +300,30 @@ fn moment(text: &str) -> Option<Timestamp> {
     Some(at.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
+/// Reason why a `.jsonl` file is not imported.
+#[derive(Debug, thiserror::Error)]
+enum LinesError {
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error("it has {size} bytes; the limit is {MAX_FILE_BYTES}")]
+    TooLarge { size: u64 },
+    #[error("it contains no messages")]
+    NoMessages,
+}
+
 /// Reads a `.jsonl` file: one line about the session, then one line for each message. Other lines, such as an incomplete
 /// last one, are left out.
-fn read_lines(file: &Path) -> Result<OldSession, String> {
-    let size = file.metadata().map_err(|error| error.to_string())?.len();
+fn read_lines(file: &Path) -> Result<OldSession, LinesError> {
+    let size = file.metadata()?.len();
     if size > MAX_FILE_BYTES {
-        return Err(format!("it has {size} bytes; the limit is {MAX_FILE_BYTES}"));
+        return Err(LinesError::TooLarge { size });
     }
-    let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
+    let bytes = std::fs::read(file)?;
     let text = String::from_utf8_lossy(&bytes);
     let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).peekable();
     let about = lines.next_if(|line| line.get("role").is_none()).unwrap_or_default();
     let messages: Vec<OldMessage> = lines.filter_map(line_message).collect();
-    let created_at = messages.first().ok_or("there are no messages in it")?.at;
+    let created_at = messages.first().ok_or(LinesError::NoMessages)?.at;
     let said = |name: &str| about[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     let folder = said("working_dir").unwrap_or_default();
     let new = NewSession { name: said("description"), ..NewSession::in_folder(folder) };

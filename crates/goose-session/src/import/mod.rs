@@ -7,7 +7,7 @@ pub use legacy::{Imported, NotImported, legacy};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::{
+use crate::{
     NewSession, SessionId, SessionStore, StoreError, StoredStep,
     export::{Document, FORMAT, VERSION},
     store::{ImportedSession, StepRow},

@@ -36,6 +36,7 @@ use dialect::Statement;
 pub use error::StoreError;
 pub(super) use manage::ImportedSession;
 pub use manage::PendingSession;
+pub use read::LoadedSession;
 pub(super) use row::StepRow;
 pub use search::{Found, SearchQuery, SearchResults};
 pub use session::Session;

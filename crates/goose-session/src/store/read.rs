@@ -11,7 +11,7 @@ use super::{
     dialect::{Row, Statement},
     row::{count, moment, stored_count},
 };
-use crate::{ListOptions, LoadedSession, SessionId, SessionSummary, SkippedStep, Step, Steps, StoredStep};
+use crate::{ListOptions, SessionId, SessionSummary, SkippedStep, Step, Steps, StoredStep};
 
 macro_rules! summary_where {
     ($rest:literal) => {
@@ -46,6 +46,22 @@ const MAX_LOOKED_UP: u64 = 200_000;
 
 /// The maximum number of sessions with the same name that an error lists.
 const MAX_NAMESAKES: i64 = 20;
+
+/// A session that was read from the store, ready to be resumed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LoadedSession {
+    /// The handle to append to it.
+    pub session: Session,
+    /// Its summary.
+    pub summary: SessionSummary,
+    /// Its log.
+    pub steps: Vec<StoredStep>,
+    /// The steps that could not be read; worth telling the user.
+    pub skipped: Vec<SkippedStep>,
+    /// True if goose was ended in the middle of the last reply. The log does not say so yet.
+    pub unfinished: bool,
+}
 
 impl SessionStore {
     /// Returns sessions, the newest first; only the user's own unless the options say otherwise.

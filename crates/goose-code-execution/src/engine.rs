@@ -10,6 +10,7 @@
 //! A program has no way out but `native.call`. It ends when its last promise is settled and no call or timer is left;
 //! when it fails; when nothing can settle the promise that it waits for; or when it reaches a limit.
 
+mod error_lines;
 mod prelude;
 
 use std::{
@@ -27,12 +28,15 @@ use goose_extension::JsonObject;
 use rquickjs::{Context, Ctx, Error, Promise, Runtime, Value, context::EvalOptions};
 use tokio::sync::mpsc::Sender;
 
-use self::prelude::{Prelude, load_prelude};
-use super::{
+use self::{
+    error_lines::ErrorLines,
+    prelude::{Prelude, load_prelude},
+};
+use crate::{
     erase::{Erased, erase},
     functions::Functions,
     limits::{MAX_BUSY, MAX_DURATION, MAX_MEMORY_BYTES, MAX_STACK_BYTES},
-    output::Printed,
+    output::{CallResult, Printed},
 };
 
 /// The name of the program in stack traces.
@@ -42,36 +46,28 @@ const FILE: &str = "code.ts";
 const OPENING: &str = "(async()=>{";
 
 /// A call that the program makes.
-pub(super) struct Call {
-    pub(super) id: u32,
+pub(crate) struct Call {
+    pub(crate) id: u32,
     /// The index of the function.
-    pub(super) function: usize,
-    pub(super) arguments: JsonObject,
+    pub(crate) function: usize,
+    pub(crate) arguments: JsonObject,
 }
 
 /// The end of a call.
-pub(super) struct Reply {
-    pub(super) id: u32,
-    pub(super) result: Result<Returned, String>,
-}
-
-/// The result of a call.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Returned {
-    Text(String),
-    /// A value as JSON text.
-    Json(String),
+pub(crate) struct Reply {
+    pub(crate) id: u32,
+    pub(crate) result: CallResult,
 }
 
 /// The engine's side of the connection to the calls.
-pub(super) struct Link {
-    pub(super) calls: Sender<Call>,
-    pub(super) replies: Receiver<Reply>,
-    pub(super) pulse: Arc<Pulse>,
+pub(crate) struct Link {
+    pub(crate) calls: Sender<Call>,
+    pub(crate) replies: Receiver<Reply>,
+    pub(crate) pulse: Arc<Pulse>,
 }
 
 /// The state of an engine as others see it, and the way to stop it.
-pub(super) struct Pulse {
+pub(crate) struct Pulse {
     is_stopped: AtomicBool,
     began: Instant,
     /// Milliseconds from the beginning until the engine went to work, plus one; 0 while it waits.
@@ -79,17 +75,17 @@ pub(super) struct Pulse {
 }
 
 impl Pulse {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { is_stopped: AtomicBool::new(false), began: Instant::now(), busy_since: AtomicU64::new(1) }
     }
 
     /// Stops the engine as soon as it looks.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
     /// The time for which the engine has been at work.
-    pub(super) fn busy_for(&self) -> Option<Duration> {
+    pub(crate) fn busy_for(&self) -> Option<Duration> {
         let since = self.busy_since.load(Ordering::Relaxed).checked_sub(1)?;
         Some(self.began.elapsed().saturating_sub(Duration::from_millis(since)))
     }
@@ -101,14 +97,14 @@ impl Pulse {
 }
 
 /// The end of a program.
-pub(super) struct Ended {
-    pub(super) printed: Printed,
-    pub(super) end: End,
+pub(crate) struct Ended {
+    pub(crate) printed: Printed,
+    pub(crate) end: End,
 }
 
 /// The way in which a program ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// It came to its end, with a value to show.
     Done(Option<String>),
     /// It could not begin, or failed. The text is for the model.
@@ -119,7 +115,7 @@ pub(super) enum End {
 
 /// A limit that stops a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(crate) enum Limit {
     Cancelled,
     Busy,
     Duration,
@@ -127,10 +123,10 @@ pub(super) enum Limit {
 }
 
 /// Runs a program to its end.
-pub(super) fn run(source: &str, functions: &Arc<Functions>, link: Link) -> Ended {
+pub(crate) fn run(source: &str, functions: &Arc<Functions>, link: Link) -> Ended {
     let program = match erase(source) {
         Ok(program) => program,
-        Err(refused) => return Ended { printed: Printed::default(), end: End::Failed(refused) },
+        Err(error) => return Ended { printed: Printed::default(), end: End::Failed(error.to_string()) },
     };
     let state = Rc::new(State::new(link));
     let end = match Engine::new(&state, functions) {
@@ -150,7 +146,7 @@ struct State {
     /// The timers that are set, and the number of all.
     timers: RefCell<Vec<(Instant, u32)>>,
     timers_set: Cell<usize>,
-    finished: RefCell<Option<Result<Option<String>, String>>>,
+    finished: RefCell<Option<Result<Option<String>, Thrown>>>,
     stopped: Cell<Option<Limit>>,
     busy_until: Cell<Instant>,
     ends_at: Instant,
@@ -261,42 +257,44 @@ impl Engine {
     }
 
     fn run(&self, source: &str, program: Erased, functions: &Functions) -> End {
-        let place = Place { lines: source.lines().count(), shift: 0 };
         let program = match program.syntax_error {
             None => program,
             Some(ref error) => match self.believe(source, &program, error) {
                 Ok(program) => program,
-                Err(error) => return End::Failed(error),
+                Err(Thrown(error)) => return End::Failed(error),
             },
         };
-        let place = Place { shift: if program.has_return { OPENING.len() } else { 0 }, ..place };
+        let shift = if program.has_return { OPENING.len() } else { 0 };
         let end = self.start(&program).and_then(|()| self.work()).and_then(|value| match self.unhandled() {
-            Some(error) => Err(Failure::Error(format!("A promise was rejected and not awaited. {error}"))),
+            Some(Thrown(error)) => {
+                Err(Failure::Error(Thrown(format!("A promise was rejected and not awaited. {error}"))))
+            }
             None => Ok(value),
         });
         match end {
             Ok(value) => End::Done(value),
             Err(Failure::Limit(limit)) => End::Stopped(limit),
-            Err(Failure::Error(text)) => End::Failed(place.explain(&text, functions)),
+            Err(Failure::Error(error)) => {
+                End::Failed(ErrorLines::new(source, shift).explain(&error, functions))
+            }
         }
     }
 
     /// Decides about a program that the grammar does not accept: where it is JavaScript, the grammar is wrong.
-    fn believe(&self, source: &str, erased: &Erased, error: &str) -> Result<Erased, String> {
-        let place = Place { lines: source.lines().count(), shift: OPENING.len() };
+    fn believe(&self, source: &str, erased: &Erased, error: &str) -> Result<Erased, Thrown> {
         if let Err(found) = self.compile(&erased.code) {
             // The engine finds what is missing at the end only behind the program, where no line is the program's.
-            let explained = place.explain(&found, &Functions::default());
-            return Err(if explained.contains("at line ") { explained } else { error.to_owned() });
+            let explained = ErrorLines::new(source, OPENING.len()).explain(&found, &Functions::default());
+            return Err(Thrown(if explained.contains("at line ") { explained } else { error.to_owned() }));
         }
         match self.compile(source) {
             Ok(()) => Ok(Erased { code: source.to_owned(), syntax_error: None, ..erased.clone() }),
-            Err(_) => Err(error.to_owned()),
+            Err(_) => Err(Thrown(error.to_owned())),
         }
     }
 
     /// Compiles code without running it.
-    fn compile(&self, code: &str) -> Result<(), String> {
+    fn compile(&self, code: &str) -> Result<(), Thrown> {
         self.context.with(|ctx| {
             let code = format!("{OPENING}{code}\n}})");
             ctx.eval_with_options::<Value<'_>, _>(code, options(FILE))
@@ -367,11 +365,11 @@ impl Engine {
         }
     }
 
-    fn settle(&self, reply: Reply) -> Result<(), String> {
+    fn settle(&self, reply: Reply) -> Result<(), Thrown> {
         let (is_done, is_json, text) = match reply.result {
-            Ok(Returned::Text(text)) => (true, false, text),
-            Ok(Returned::Json(text)) => (true, true, text),
-            Err(text) => (false, false, text),
+            CallResult::Text(text) => (true, false, text),
+            CallResult::Json(text) => (true, true, text),
+            CallResult::Failed(text) => (false, false, text),
         };
         self.context.with(|ctx| {
             let settle = self.prelude.settle.clone().restore(&ctx);
@@ -380,111 +378,68 @@ impl Engine {
         })
     }
 
-    fn fire(&self, timer: u32) -> Result<(), String> {
+    fn fire(&self, timer: u32) -> Result<(), Thrown> {
         self.context.with(|ctx| {
             let fire = self.prelude.fire.clone().restore(&ctx);
             fire.and_then(|fire| fire.call((timer,))).map_err(|_| self.caught(&ctx))
         })
     }
 
-    fn unhandled(&self) -> Option<String> {
+    fn unhandled(&self) -> Option<Thrown> {
         self.context.with(|ctx| {
             let first = self.prelude.first_unhandled.clone().restore(&ctx);
             first
                 .and_then(|first| first.call::<_, Option<String>>(()))
+                .map(|error| error.map(Thrown))
                 .unwrap_or_else(|_| Some(self.caught(&ctx)))
         })
     }
 
     /// The limit behind a failure, where there is one: it is why the engine threw.
-    fn or_limit<T>(&self, result: Result<T, String>) -> Result<T, Failure> {
-        result.map_err(|text| match self.state.limit() {
+    fn or_limit<T>(&self, result: Result<T, Thrown>) -> Result<T, Failure> {
+        result.map_err(|error| match self.state.limit() {
             Some(limit) => Failure::Limit(limit),
-            None => Failure::Error(text),
+            None => Failure::Error(error),
         })
     }
 
     /// The text of the error that was thrown last.
-    fn caught(&self, ctx: &Ctx<'_>) -> String {
+    fn caught(&self, ctx: &Ctx<'_>) -> Thrown {
         let thrown = ctx.catch();
         let described = self.prelude.describe.clone().restore(ctx);
-        described.and_then(|describe| describe.call((thrown,))).unwrap_or_else(|_| {
+        Thrown(described.and_then(|describe| describe.call((thrown,))).unwrap_or_else(|_| {
             ctx.catch();
             OUT_OF_MEMORY.to_owned()
-        })
+        }))
     }
 
     /// The error of a program that waits for nothing.
-    fn stuck(&self) -> String {
+    fn stuck(&self) -> Thrown {
         let used = usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or_default();
-        match used > MAX_MEMORY_BYTES / 10 * 9 {
-            true => OUT_OF_MEMORY.to_owned(),
-            false => "The program waits for a promise that is never settled: no call and no timer is left. Look for a \
-                      `new Promise` whose resolve is not called."
-                .to_owned(),
-        }
+        Thrown(String::from(match used > MAX_MEMORY_BYTES / 10 * 9 {
+            true => OUT_OF_MEMORY,
+            false => NEVER_SETTLED,
+        }))
     }
 }
 
-/// The reason why a program did not come to its end.
+/// Text of a thrown value: its message, then a line for each frame of the stack.
+#[derive(Debug, Clone)]
+struct Thrown(String);
+
+/// Reason why a program failed or was stopped.
 enum Failure {
-    Error(String),
+    Error(Thrown),
     Limit(Limit),
 }
 
 const OUT_OF_MEMORY: &str = "InternalError: out of memory";
 
+const NEVER_SETTLED: &str = "The program waits for a promise that is never settled: no call and no timer is left. \
+                             Look for a `new Promise` whose resolve is not called.";
+
 fn options(file: &str) -> EvalOptions {
     let mut options = EvalOptions::default();
     options.filename = Some(file.to_owned());
     options
-}
-
-/// The place of the program's lines in the code that the engine runs.
-struct Place {
-    lines: usize,
-    /// The columns before the first line.
-    shift: usize,
-}
-
-impl Place {
-    /// An error for the model: places of the program, and advice where there is some.
-    fn explain(&self, text: &str, functions: &Functions) -> String {
-        let mut explained: Vec<String> = text.lines().filter_map(|line| self.line(line)).collect();
-        let message = text.lines().next().unwrap_or_default();
-        if message.contains("out of memory") {
-            explained.push(format!(
-                "A program has {} MB of memory. Keep less at a time: filter results as they come.",
-                MAX_MEMORY_BYTES / 1024 / 1024
-            ));
-        }
-        let undefined =
-            message.strip_prefix("ReferenceError: ").and_then(|rest| rest.strip_suffix(" is not defined"));
-        if let Some(name) = undefined {
-            explained.extend(functions.suggest(name.trim_matches(['\'', '"'])));
-        }
-        explained.join("\n")
-    }
-
-    /// A line of an error; frames of the prelude and the engine are left out.
-    fn line(&self, line: &str) -> Option<String> {
-        let Some(frame) = line.strip_prefix("    at ") else {
-            return (!line.trim().is_empty()).then(|| line.to_owned());
-        };
-        let (function, place) = match frame.trim_end_matches(')').rsplit_once('(') {
-            Some((function, place)) => (function.trim(), place),
-            None => ("", frame),
-        };
-        let mut numbers = place.strip_prefix(FILE)?.split(':').skip(1).map(str::parse::<usize>);
-        let (line, column) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-        if line > self.lines {
-            return None;
-        }
-        let column = if line == 1 { column.saturating_sub(self.shift) } else { column };
-        let inside = match function {
-            "" | "<anonymous>" | "<eval>" => String::new(),
-            name => format!(" in {name}"),
-        };
-        Some(format!("  at line {line}, column {column}{inside}"))
-    }
 }

@@ -13,10 +13,10 @@ use std::sync::{
     atomic::{AtomicU8, AtomicUsize, Ordering},
 };
 
-use super::limits::{MAX_ABANDONED, MAX_ENGINES};
+use crate::limits::{MAX_ABANDONED, MAX_ENGINES};
 
 /// The engines of this process.
-pub(super) static ENGINES: Engines = Engines { running: AtomicUsize::new(0), abandoned: AtomicUsize::new(0) };
+pub(crate) static ENGINES: Engines = Engines { running: AtomicUsize::new(0), abandoned: AtomicUsize::new(0) };
 
 /// The lowest priority of a thread.
 #[cfg(target_os = "linux")]
@@ -28,7 +28,7 @@ const ENDED: u8 = 2;
 
 /// The number of engines.
 #[derive(Debug, Default)]
-pub(super) struct Engines {
+pub(crate) struct Engines {
     /// All of them.
     running: AtomicUsize,
     /// Those that are not waited for any more.
@@ -37,7 +37,7 @@ pub(super) struct Engines {
 
 /// The reason why no engine can be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoEngine {
+pub(crate) enum NoEngine {
     /// There are too many.
     Full,
     /// Too many of them cannot be stopped.
@@ -54,20 +54,20 @@ struct EngineState {
 }
 
 /// The place of an engine, kept by its thread until it ends.
-pub(super) struct EnginePlace {
+pub(crate) struct EnginePlace {
     engines: &'static Engines,
     engine: Arc<EngineState>,
 }
 
 /// The other side of a place. An engine that runs when this is dropped is abandoned.
-pub(super) struct EngineWatch {
+pub(crate) struct EngineWatch {
     engines: &'static Engines,
     engine: Arc<EngineState>,
 }
 
 impl Engines {
     /// Takes a place for an engine.
-    pub(super) fn take(&'static self) -> Result<(EnginePlace, EngineWatch), NoEngine> {
+    pub(crate) fn take(&'static self) -> Result<(EnginePlace, EngineWatch), NoEngine> {
         if self.abandoned.load(Ordering::SeqCst) >= MAX_ABANDONED {
             return Err(NoEngine::Stuck);
         }
@@ -83,7 +83,7 @@ impl Engines {
 
 impl EnginePlace {
     /// Notes that the engine runs on this thread.
-    pub(super) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         #[cfg(target_os = "linux")]
         if let Some(thread) = this_thread() {
             let _ = self.engine.thread.set(thread);

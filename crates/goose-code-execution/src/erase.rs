@@ -6,11 +6,11 @@
 //! - An erased statement leaves a `;`, and so does an erased end of one (`x as any`): the next line may begin with `(`.
 //! - `=>` must follow `)` in the same line. The `)` moves behind a return type of several lines.
 
-use std::{collections::HashSet, ops::ControlFlow, time::Instant};
+use std::{collections::HashSet, fmt, ops::ControlFlow, time::Instant};
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-use super::limits::MAX_PARSING;
+use crate::limits::MAX_PARSING;
 
 /// The refusals that are reported at once.
 const MAX_REFUSALS: usize = 5;
@@ -23,31 +23,51 @@ const ENTRY: &str = "run";
 
 /// A program without types.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Erased {
+pub(crate) struct Erased {
     /// The JavaScript.
-    pub(super) code: String,
+    pub(crate) code: String,
     /// It returns a value at the top level.
-    pub(super) has_return: bool,
+    pub(crate) has_return: bool,
     /// Its last statement is an expression.
-    pub(super) ends_in_expression: bool,
+    pub(crate) ends_in_expression: bool,
     /// The first place that the grammar does not accept. The grammar does not know all of JavaScript, so the engine has the
     /// last word.
-    pub(super) syntax_error: Option<String>,
+    pub(crate) syntax_error: Option<String>,
+}
+
+/// Reason why the types of a program cannot be erased. The text is for the model.
+#[derive(Debug)]
+pub(crate) enum EraseError {
+    /// The parser reached its time limit.
+    TimedOut,
+    /// Messages about syntax that has a meaning at run time, each with its line.
+    Unsupported(Vec<String>),
+}
+
+impl fmt::Display for EraseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimedOut => {
+                f.write_str("The program could not be parsed in time. Make it shorter and simpler.")
+            }
+            Self::Unsupported(refusals) => f.write_str(&refusals.join("\n")),
+        }
+    }
 }
 
 /// Erases the types of a program.
 ///
 /// # Errors
 ///
-/// The syntax that cannot be erased, by line.
-pub(super) fn erase(code: &str) -> Result<Erased, String> {
-    let tree = parse(code).ok_or("The program could not be parsed in time. Make it shorter and simpler.")?;
+/// Fails if the program has syntax that cannot be erased, or takes too long to parse.
+pub(crate) fn erase(code: &str) -> Result<Erased, EraseError> {
+    let tree = parse(code).ok_or(EraseError::TimedOut)?;
     let root = tree.root_node();
     let mut eraser = Eraser { source: code, code: code.as_bytes().to_vec(), ..Eraser::default() };
     eraser.walk(root);
     if !eraser.refusals.is_empty() {
         eraser.refusals.truncate(MAX_REFUSALS);
-        return Err(eraser.refusals.join("\n"));
+        return Err(EraseError::Unsupported(eraser.refusals));
     }
     let mut erased = Erased {
         // Whole characters were replaced, so this loses nothing.
@@ -381,114 +401,5 @@ fn is_statement(kind: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn erased(code: &str) -> String {
-        let erased = erase(code).unwrap();
-        assert_eq!(erased.syntax_error, None, "{code}");
-        erased.code
-    }
-
-    #[test]
-    fn types_become_blanks() {
-        for (code, expected) in [
-            ("let x: number = 1;", "let x         = 1;"),
-            ("const f = <T,>(a: T, b?: string): T => a;", "const f =     (a   , b         )    => a;"),
-            ("f<string>(x as any)!.y;", "f        (x       ) .y;"),
-            ("type A = {b: string};\nlet x = 1;", ";                    \nlet x = 1;"),
-            ("interface A {\n  b: string\n}\nx;", ";            \n           \n \nx;"),
-            ("declare const z: string;", ";                       "),
-            ("let y = x satisfies A;", "let y = x            ;"),
-            ("let v!: string;", "let v         ;"),
-            ("try {} catch (e: unknown) {}", "try {} catch (e         ) {}"),
-            ("function f(this: A, b) {}", "function f(         b) {}"),
-            (
-                "function f(a: string): void;\nfunction f(a) {}",
-                ";                           \nfunction f(a) {}",
-            ),
-            ("import type { A } from \"a\";", ";                         "),
-            ("const a = <any>b;", "const a =      b;"),
-            ("x = y as const;", "x = y         ;"),
-            ("new Map<string, number>();", "new Map                ();"),
-        ] {
-            assert_eq!(erased(code).trim_end(), expected.trim_end(), "{code}");
-            assert_eq!(erased(code).len(), code.len());
-        }
-    }
-
-    #[test]
-    fn classes_lose_their_types() {
-        let code = "abstract class A<T> extends B<T> implements C {\n  private readonly a?: string = '';\n  declare b: number;\n  abstract c(): void;\n  public static async d<U>(x: U): Promise<U> { return x; }\n  [key: string]: unknown;\n}";
-        let expected = "         class A    extends B                 {\n                   a          = '';\n  ;                 \n  ;                  \n         static async d   (x   )             { return x; }\n  ;                     \n}";
-        let lines = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
-        let (erased, expected) = (lines(&erased(code)), lines(expected));
-        for (erased, expected) in erased.iter().zip(&expected) {
-            let squeeze = |line: &str| {
-                line.split_whitespace().collect::<Vec<_>>().join(" ").replace(" ;", ";").replace(";;", ";")
-            };
-            assert_eq!(squeeze(erased), squeeze(expected));
-        }
-        assert_eq!(erased.len(), 7);
-    }
-
-    #[test]
-    fn an_erased_end_of_a_statement_leaves_a_semicolon() {
-        assert_eq!(erased("const a = b as any\n(c)()"), "const a = b;      \n(c)()");
-        assert_eq!(erased("let a = 1\ntype B = string\n(c)()"), "let a = 1\n;              \n(c)()");
-        assert_eq!(erased("f(b as any)\n"), "f(b       )\n");
-        assert_eq!(erased("const a = b as any,\n  c = d"), "const a = b       ,\n  c = d");
-    }
-
-    #[test]
-    fn the_arrow_follows_its_parenthesis() {
-        let code = "const f = (a): {\n  b: string;\n} => a;";
-        assert_eq!(erased(code), "const f = (a    \n            \n) => a;");
-    }
-
-    #[test]
-    fn syntax_with_a_meaning_at_run_time_is_refused_by_line() {
-        for (code, line, word) in [
-            ("let a;\nenum A { B }", 2, "enums"),
-            ("\n\nnamespace A { export const b = 1 }", 3, "namespaces"),
-            ("@d class A {}", 1, "decorators"),
-            ("class A {\n  constructor(private a: string) {}\n}", 2, "parameter properties"),
-            ("import { a } from \"b\";", 1, "nothing to import"),
-            ("await import(\"fs\");", 1, "nothing to import"),
-            ("export * from \"a\";", 1, "no exports"),
-        ] {
-            let refused = erase(code).unwrap_err();
-            assert!(
-                refused.starts_with(&format!("Line {line}: ")) && refused.contains(word),
-                "{code}: {refused}"
-            );
-        }
-    }
-
-    #[test]
-    fn syntax_errors_name_their_line() {
-        for (code, line) in [("let a = 1;\nlet b = ;\n", 2), ("f(1;\n", 1), ("let = = 3", 1)] {
-            let error = erase(code).unwrap().syntax_error.unwrap();
-            assert!(error.starts_with(&format!("Line {line}, column ")), "{code}: {error}");
-        }
-    }
-
-    #[test]
-    fn the_shape_of_a_program_is_known() {
-        let shape = |code: &str| {
-            let erased = erase(code).unwrap();
-            (erased.has_return, erased.ends_in_expression, erased.code.ends_with("run();"))
-        };
-        assert_eq!(shape("1 + 1"), (false, true, false));
-        assert_eq!(shape("if (a) return 1;"), (true, false, false));
-        assert_eq!(shape("const f = () => { return 1 };"), (false, false, false));
-        assert_eq!(shape("export async function run() { return 1 }"), (false, true, true));
-        assert_eq!(shape("async function run() {}\nrun()"), (false, true, false));
-    }
-
-    #[test]
-    fn deep_nesting_is_no_problem() {
-        let code = format!("{}1{}", "(".repeat(20_000), ")".repeat(20_000));
-        assert_eq!(erased(&code), code);
-    }
-}
+#[path = "erase_tests.rs"]
+mod tests;

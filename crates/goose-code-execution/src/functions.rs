@@ -12,7 +12,7 @@ use goose_extension::Tool;
 const SEPARATOR: &str = "__";
 
 /// The name of this extension; its tools are no functions.
-pub(super) const NAME: &str = "code_execution";
+pub(crate) const NAME: &str = "code_execution";
 
 /// The namespace of tools without an extension in their name.
 const DEFAULT_NAMESPACE: &str = "tools";
@@ -110,26 +110,26 @@ const GLOBALS: &[&str] = &[
 
 /// A tool as a function.
 #[derive(Debug, Clone)]
-pub(super) struct Function {
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) tool: Tool,
+pub(crate) struct Function {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) tool: Tool,
 }
 
 impl Function {
     /// The function as it is called.
-    pub(super) fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         format!("{}.{}", self.namespace, self.name)
     }
 }
 
 /// The functions of a program, sorted by namespace and name of the tool.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Functions(Vec<Function>);
+pub(crate) struct Functions(Vec<Function>);
 
 impl Functions {
     /// Names the tools that the model sees, without those of this extension.
-    pub(super) fn new(tools: &[Tool]) -> Self {
+    pub(crate) fn new(tools: &[Tool]) -> Self {
         let own = format!("{NAME}{SEPARATOR}");
         let mut tools: Vec<&Tool> = tools.iter().filter(|tool| !tool.name().starts_with(&own)).collect();
         tools.sort_by_key(|tool| tool.name());
@@ -139,16 +139,16 @@ impl Functions {
         Self(functions)
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<&Function> {
+    pub(crate) fn get(&self, index: usize) -> Option<&Function> {
         self.0.get(index)
     }
 
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &Function> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Function> {
         self.0.iter()
     }
 
     /// The functions of each namespace.
-    pub(super) fn by_namespace<'a>(
+    pub(crate) fn by_namespace<'a>(
         functions: impl IntoIterator<Item = &'a Function>,
     ) -> BTreeMap<&'a str, Vec<&'a Function>> {
         let mut namespaces: BTreeMap<&str, Vec<&Function>> = BTreeMap::new();
@@ -159,7 +159,7 @@ impl Functions {
     }
 
     /// The functions that a name stands for: a function, a namespace, or a tool as the model calls it.
-    pub(super) fn find(&self, name: &str) -> Vec<&Function> {
+    pub(crate) fn find(&self, name: &str) -> Vec<&Function> {
         let is_meant = |function: &&Function| {
             function.path() == name || function.namespace == name || function.tool.name() == name
         };
@@ -167,7 +167,7 @@ impl Functions {
     }
 
     /// The error for a name that no function has.
-    pub(super) fn unknown(&self, name: &str) -> String {
+    pub(crate) fn unknown(&self, name: &str) -> String {
         let name = goose_fs::truncate_chars(name, MAX_SHOWN_NAME);
         match self.suggest(&name) {
             Some(suggestion) => format!("There is no function `{name}`. {suggestion}"),
@@ -178,7 +178,7 @@ impl Functions {
     }
 
     /// The functions and namespaces with a name similar to an unknown one, as a question.
-    pub(super) fn suggest(&self, name: &str) -> Option<String> {
+    pub(crate) fn suggest(&self, name: &str) -> Option<String> {
         let name = goose_fs::head_chars(name, MAX_SHOWN_NAME).to_lowercase();
         let bare = name.rsplit(['.', '_']).next().filter(|bare| bare.len() > 2).unwrap_or(&name);
         let mut near: Vec<(f64, String)> = Vec::new();
@@ -232,7 +232,7 @@ fn identifier(name: &str) -> String {
 }
 
 /// Returns whether a name can be written without quotes.
-pub(super) fn is_identifier(name: &str) -> bool {
+pub(crate) fn is_identifier(name: &str) -> bool {
     !RESERVED.contains(&name) && identifier(name) == name
 }
 

@@ -1,17 +1,26 @@
 //! `code_execution`: TypeScript that calls the agent's tools, so that a task of many calls costs one.
 //!
-//! A program sees each tool as a function, `developer.shell({command: "ls"})`, and only what it prints or returns comes
-//! back. It has no files, no network and no environment: each call takes the way of all calls,
-//! [`CallContext::call_tool`], with its toolset, permissions, approvals and events.
+//! A program sees each tool as a function, `developer.shell({command: "ls"})`, and only its output and its last
+//! value come back. It has no files, network or environment: each call goes through
+//! [`CallContext::call_tool`](goose_extension::CallContext::call_tool), with the same toolset, permissions,
+//! approvals and events as any other call. This crate is not a general JavaScript runtime: a program gets a new
+//! engine, and nothing stays after it.
 //!
-//! | file | what it is about |
+//! ```text
+//! extension ─► run ─► engine thread: erase types, evaluate
+//!               ▲                        │ call
+//!               └──── CallContext ◄──────┘
+//! ```
+//!
+//! | file | purpose |
 //! | --- | --- |
+//! | `extension.rs` | the extension and its tools |
 //! | `functions.rs` | tools as functions: names, and suggestions for unknown ones |
-//! | `typescript.rs` | their declarations, from JSON Schemas |
-//! | `erase.rs` | types out of a program, lines and columns as they were |
-//! | `engine.rs`, `prelude.js` | the program in a QuickJS of its own |
-//! | `engines.rs` | all engines of the process, and those that cannot be stopped |
-//! | `run.rs` | the engine's thread, and its calls |
+//! | `typescript.rs` | declarations of functions, from JSON Schemas |
+//! | `erase.rs` | removes types; lines and columns stay where they were |
+//! | `engine.rs`, `engine/`, `prelude.js` | one program in a QuickJS engine |
+//! | `engines.rs` | counts the engines of the process, including those that cannot be stopped |
+//! | `run.rs` | the thread of an engine, and its calls on the runtime |
 //! | `output.rs` | results of calls and printed output, bounded |
 //! | `limits.rs` | all limits |
 
@@ -20,177 +29,11 @@
 mod engine;
 mod engines;
 mod erase;
+mod extension;
 mod functions;
 mod limits;
 mod output;
 mod run;
 mod typescript;
 
-use std::sync::{Arc, LazyLock};
-
-use goose_extension::{ToolAction, prelude::*};
-
-use self::{
-    functions::{Function, Functions},
-    limits::{
-        MAX_CODE_BYTES, MAX_DETAIL_BYTES, MAX_DETAILS, MAX_GRAPH_CHARS, MAX_GRAPH_NODES, MAX_LIST_BYTES,
-    },
-};
-
-const INSTRUCTIONS: &str = "\
-For many tool calls, loops, or results to filter, write one program for execute_typescript instead of calling tools one \
-by one. Look up functions first.";
-
-/// The tools, with what the permissions judge them by.
-static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
-    let declared = |tool: &Tool| match tool.name() {
-        "execute_typescript" => tool.clone().with_action(ToolAction::CallsTools),
-        _ => tool.clone(),
-    };
-    CodeExecution::tool_registry().tools().iter().map(declared).collect()
-});
-
-/// The `code_execution` extension, for one agent.
-pub struct CodeExecution {
-    tools: Box<dyn Fn() -> Arc<[Tool]> + Send + Sync>,
-}
-
-impl CodeExecution {
-    /// An extension whose programs call these tools: those that the agent has at the time, under the names that the model
-    /// sees (`developer__shell`). Its own tools among them are left out.
-    pub fn new(tools: impl Fn() -> Arc<[Tool]> + Send + Sync + 'static) -> Self {
-        Self { tools: Box::new(tools) }
-    }
-
-    fn functions(&self) -> Functions {
-        Functions::new(&(self.tools)())
-    }
-}
-
-/// A call that a program will make, for display.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct GraphNode {
-    tool: String,
-    description: String,
-    depends_on: Vec<usize>,
-}
-
-#[extension(
-    name = "code_execution",
-    description = "Tool calls from TypeScript: many calls, one result",
-    instructions = INSTRUCTIONS
-)]
-impl Extension for CodeExecution {
-    fn tools(&self) -> &[Tool] {
-        &TOOLS
-    }
-
-    /// List the functions that programs can call.
-    #[tool(title = "List functions", read_only, idempotent, open_world = false)]
-    async fn list_functions(&self) -> String {
-        let functions = self.functions();
-        let lines: Vec<String> = functions.iter().map(typescript::listed).collect();
-        if lines.is_empty() {
-            return "There are no functions: the agent has no tools.".to_owned();
-        }
-        let list = lines.join("\n");
-        if list.len() <= MAX_LIST_BYTES { list } else { names(&functions) }
-    }
-
-    /// Show the TypeScript declarations of functions.
-    #[tool(title = "Show functions", read_only, idempotent, open_world = false)]
-    async fn get_function_details(
-        &self,
-        /// `extension.tool`, or `extension` for all of its tools
-        #[arg(max_items = MAX_DETAILS)]
-        functions: Vec<String>,
-    ) -> ToolResult<String> {
-        let known = self.functions();
-        let (mut found, mut unknown): (Vec<&Function>, Vec<String>) = (Vec::new(), Vec::new());
-        for name in &functions {
-            let meant = known.find(name.trim());
-            if meant.is_empty() {
-                unknown.push(known.unknown(name));
-            }
-            for function in meant {
-                if !found.iter().any(|other| std::ptr::eq(*other, function)) {
-                    found.push(function);
-                }
-            }
-        }
-        if found.is_empty() {
-            let words = "Name at least one function.".to_owned();
-            return Err(ToolError::ExecutionError(if unknown.is_empty() {
-                words
-            } else {
-                unknown.join("\n")
-            }));
-        }
-        let text = goose_fs::truncate_lines(typescript::declarations(found), MAX_DETAIL_BYTES, |_| {
-            "// More is not shown. Ask for fewer functions.\n".to_owned()
-        });
-        let unknown: String = unknown.iter().map(|unknown| format!("// {unknown}\n")).collect();
-        Ok(text + &unknown)
-    }
-
-    /// Run TypeScript that calls functions: `await developer.shell({command})`, loops, Promise.all. Only console.log and
-    /// the last value come back. No imports, files or network.
-    #[tool(title = "Run TypeScript", destructive = false, open_world = false)]
-    async fn execute_typescript(
-        &self,
-        /// The program; top-level await works
-        code: String,
-        /// The planned calls, for display: `{tool, description, depends_on: indices}`
-        tool_graph: Option<Vec<Value>>,
-        context: &CallContext,
-    ) -> ToolResult<String> {
-        if code.len() > MAX_CODE_BYTES {
-            return Err(ToolError::ExecutionError(format!(
-                "The program has {} bytes; at most {MAX_CODE_BYTES} are run. Read data with a function instead of writing it \
-                 into the program.",
-                code.len()
-            )));
-        }
-        if code.contains('\0') {
-            return Err("The program contains a NUL character. Write it as \\0.".into());
-        }
-        if let Some(graph) = tool_graph.filter(|graph| !graph.is_empty()) {
-            context.log(plan(graph));
-        }
-        run::execute(code, self.functions(), context).await
-    }
-}
-
-/// The names of all functions, where their signatures are too long to list.
-fn names(functions: &Functions) -> String {
-    let mut text = "Names only; see get_function_details.\n".to_owned();
-    for (namespace, functions) in Functions::by_namespace(functions.iter()) {
-        let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
-        text.push_str(&format!("{namespace}: {}\n", names.join(", ")));
-    }
-    goose_fs::truncate_lines(text, MAX_LIST_BYTES, |_| "… and more".to_owned())
-}
-
-/// The planned calls as a list. Nodes of another form are left out.
-fn plan(graph: Vec<Value>) -> String {
-    let nodes = graph.into_iter().take(MAX_GRAPH_NODES);
-    let nodes = nodes.filter_map(|node| serde_json::from_value::<GraphNode>(node).ok());
-    let short = |text: &str| goose_fs::truncate_chars(text, MAX_GRAPH_CHARS).replace('\n', " ");
-    let lines = nodes.enumerate().map(|(index, node)| {
-        let before = node.depends_on.iter().take(MAX_GRAPH_NODES);
-        let before: Vec<String> = before.map(|before| before.saturating_add(1).to_string()).collect();
-        let after = if before.is_empty() { String::new() } else { format!(" (after {})", before.join(", ")) };
-        format!("{}. {}: {}{after}", index + 1, short(&node.tool), short(&node.description))
-    });
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-impl std::fmt::Debug for CodeExecution {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CodeExecution").field("functions", &self.functions().iter().len()).finish()
-    }
-}
-
-#[cfg(test)]
-mod tests;
+pub use extension::CodeExecution;

@@ -5,21 +5,18 @@ use std::collections::VecDeque;
 use goose_extension::{ContentBlock, Tool, ToolOutput};
 use serde_json::{Value, json};
 
-use super::{
-    engine::Returned,
-    limits::{MAX_HEAD_BYTES, MAX_TAIL_BYTES},
-};
+use crate::limits::{MAX_HEAD_BYTES, MAX_TAIL_BYTES};
 
 /// The beginning and the end of what a program printed.
 #[derive(Debug, Default)]
-pub(super) struct Printed {
+pub(crate) struct Printed {
     head: String,
     tail: VecDeque<u8>,
     bytes: usize,
 }
 
 impl Printed {
-    pub(super) fn push(&mut self, text: &str) {
+    pub(crate) fn push(&mut self, text: &str) {
         self.bytes += text.len();
         let rest = match self.tail.is_empty() {
             true => {
@@ -36,12 +33,12 @@ impl Printed {
     }
 
     /// The number of bytes that were printed.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// The text, with a remark where a part of it is missing.
-    pub(super) fn into_text(mut self) -> String {
+    pub(crate) fn into_text(mut self) -> String {
         let omitted = self.bytes - self.head.len() - self.tail.len();
         let tail = self.tail.make_contiguous();
         if omitted == 0 {
@@ -55,22 +52,29 @@ impl Printed {
     }
 }
 
-/// The result of a call in the form that the function declares.
-///
-/// # Errors
-///
-/// The text of a failure.
-pub(super) fn returned(tool: &Tool, output: ToolOutput) -> Result<Returned, String> {
-    let text = || text(&output);
-    if output.is_error {
-        return Err(text());
-    }
-    match (tool.output_schema(), &output.structured) {
-        (Some(schema), Some(value)) => Ok(Returned::Json(match is_wrapped(schema, value) {
-            true => json!({ WRAPPED: value }).to_string(),
-            false => value.to_string(),
-        })),
-        _ => Ok(Returned::Text(text())),
+/// Result of a call, as the program gets it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum CallResult {
+    Text(String),
+    /// A value as JSON text.
+    Json(String),
+    /// Message of the error that the call throws.
+    Failed(String),
+}
+
+impl CallResult {
+    /// Converts the output of a tool into the type that the function declares.
+    pub(crate) fn from_output(tool: &Tool, output: ToolOutput) -> Self {
+        if output.is_error {
+            return Self::Failed(text(&output));
+        }
+        match (tool.output_schema(), &output.structured) {
+            (Some(schema), Some(value)) => Self::Json(match is_wrapped(schema, value) {
+                true => json!({ WRAPPED: value }).to_string(),
+                false => value.to_string(),
+            }),
+            _ => Self::Text(text(&output)),
+        }
     }
 }
 
@@ -148,19 +152,18 @@ mod tests {
         let wrapped =
             plain.clone().with_output_schema(object(json!({"properties": {"result": {"type": "array"}}})));
         let list = || ToolOutput::value(json!([1]));
-        assert_eq!(returned(&plain, list()), Ok(Returned::Text("[1]".to_owned())));
-        assert_eq!(returned(&typed, list()), Ok(Returned::Json("[1]".to_owned())));
-        assert_eq!(returned(&wrapped, list()), Ok(Returned::Json(r#"{"result":[1]}"#.to_owned())));
-        assert_eq!(returned(&plain, ToolOutput::error("no")), Err("no".to_owned()));
+        let result = CallResult::from_output;
+        assert_eq!(result(&plain, list()), CallResult::Text("[1]".to_owned()));
+        assert_eq!(result(&typed, list()), CallResult::Json("[1]".to_owned()));
+        assert_eq!(result(&wrapped, list()), CallResult::Json(r#"{"result":[1]}"#.to_owned()));
+        assert_eq!(result(&plain, ToolOutput::error("no")), CallResult::Failed("no".to_owned()));
     }
 
     #[test]
     fn images_are_references() {
         let tool = Tool::new("a", "", JsonObject::new());
-        let result = returned(&tool, ToolOutput::content([Image::png(vec![0; 5000]).into()]));
-        assert_eq!(
-            result,
-            Ok(Returned::Text("[image: image/png, 5 KB; call the tool directly to see it]".to_owned()))
-        );
+        let output = ToolOutput::content([Image::png(vec![0; 5000]).into()]);
+        let expected = "[image: image/png, 5 KB; call the tool directly to see it]";
+        assert_eq!(CallResult::from_output(&tool, output), CallResult::Text(expected.to_owned()));
     }
 }

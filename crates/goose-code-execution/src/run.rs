@@ -10,7 +10,7 @@ use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use goose_extension::{CallContext, ToolError, ToolResult};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{
+use crate::{
     engine::{self, Call, End, Ended, Limit, Link, Pulse, Reply},
     engines::{ENGINES, EnginePlace, EngineWatch, NoEngine},
     functions::Functions,
@@ -18,7 +18,7 @@ use super::{
         ABANDON_AFTER, FINISH_CALLS, MAX_ABANDONED, MAX_BUSY, MAX_CALLS, MAX_CALLS_AT_ONCE, MAX_DURATION,
         MAX_ENGINES, MAX_ERROR_BYTES, MAX_PRINTED_BYTES, THREAD_STACK_BYTES, WAIT_FOR_ENGINE,
     },
-    output::{Printed, returned},
+    output::{CallResult, Printed},
 };
 
 /// Runs a program with the calls of a context.
@@ -28,7 +28,7 @@ use super::{
 /// # Errors
 ///
 /// The output so far, and why the program failed or was stopped.
-pub(super) async fn execute(code: String, functions: Functions, context: &CallContext) -> ToolResult<String> {
+pub(crate) async fn execute(code: String, functions: Functions, context: &CallContext) -> ToolResult<String> {
     let (place, _watch) = place().await?;
     let functions = Arc::new(functions);
     // Both have room for everything that can come, so that neither side waits for the other.
@@ -137,10 +137,10 @@ impl Calls<'_> {
         self.running.push(Box::pin(async move {
             let result = match functions.get(call.function) {
                 Some(function) => match context.call_tool(function.tool.name(), call.arguments).await {
-                    Ok(output) => returned(&function.tool, output),
-                    Err(error) => Err(error.to_string()),
+                    Ok(output) => CallResult::from_output(&function.tool, output),
+                    Err(error) => CallResult::Failed(error.to_string()),
                 },
-                None => Err("there is no such function".to_owned()),
+                None => CallResult::Failed("there is no such function".to_owned()),
             };
             Reply { id: call.id, result }
         }));

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use goose_extension::{Tool, visible};
 use serde_json::{Map, Value};
 
-use super::functions::{Function, Functions, is_identifier};
+use crate::functions::{Function, Functions, is_identifier};
 
 /// The depth to which types are written out.
 const MAX_DEPTH: usize = 10;
@@ -28,7 +28,7 @@ const MAX_DOC_CHARS: usize = 4000;
 const INDENT: &str = "  ";
 
 /// One line about a function: its signature, and the first sentence of its description.
-pub(super) fn listed(function: &Function) -> String {
+pub(crate) fn listed(function: &Function) -> String {
     let tool = &function.tool;
     let mut arguments = parameters(tool, Layout::Line);
     if arguments.len() > MAX_LISTED_TYPE {
@@ -44,7 +44,7 @@ pub(super) fn listed(function: &Function) -> String {
 }
 
 /// The declarations of functions, with doc comments.
-pub(super) fn declarations<'a>(functions: impl IntoIterator<Item = &'a Function>) -> String {
+pub(crate) fn declarations<'a>(functions: impl IntoIterator<Item = &'a Function>) -> String {
     let mut text = String::new();
     for (namespace, functions) in Functions::by_namespace(functions) {
         // Writing into a string cannot fail.

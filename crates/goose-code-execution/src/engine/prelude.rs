@@ -9,12 +9,10 @@ use std::{
 
 use rquickjs::{Ctx, Error, Function, Object, Persistent};
 
-use super::{
-    super::{
-        functions::Functions,
-        limits::{MAX_CALLS, MAX_DURATION, MAX_PRINTED_BYTES, MAX_TIMERS},
-    },
-    Call, Limit, State, options,
+use super::{Call, Limit, State, Thrown, options};
+use crate::{
+    functions::Functions,
+    limits::{MAX_CALLS, MAX_DURATION, MAX_PRINTED_BYTES, MAX_TIMERS},
 };
 
 /// The name of the prelude in stack traces.
@@ -58,7 +56,7 @@ pub(super) fn load_prelude(
     native.set("finish", Function::new(ctx.clone(), finish)?)?;
     let it = Rc::clone(state);
     // An error wins over an end.
-    let fail = move |text: String| *it.finished.borrow_mut() = Some(Err(text));
+    let fail = move |text: String| *it.finished.borrow_mut() = Some(Err(Thrown(text)));
     native.set("fail", Function::new(ctx.clone(), fail)?)?;
 
     let names: Vec<Vec<String>> =

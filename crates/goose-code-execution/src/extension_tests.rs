@@ -217,7 +217,7 @@ async fn calls_run_at_once_but_not_all() {
     let code = "(await Promise.all(Array.from({ length: 50 }, () => demo.nap()))).length";
     assert_eq!(run_in(&context, code).await.unwrap().as_text(), "50");
     let most = agent.most.load(Ordering::SeqCst);
-    assert!((2..=limits::MAX_CALLS_AT_ONCE).contains(&most), "{most}");
+    assert!((2..=crate::limits::MAX_CALLS_AT_ONCE).contains(&most), "{most}");
 }
 
 #[tokio::test]

@@ -1,15 +1,16 @@
-//! An extension from one line of text, as `--with-extension` takes it: `KEY=VALUE … program argument …`.
+//! An extension from one line of text, the value of `--with-extension`: `KEY=VALUE … program argument …`.
 //!
-//! Words are split as a shell does it (quotes, backslashes), but there is no shell: no variables, no globs, no pipes.
+//! Words are split as in a shell (quotes, backslashes), but no shell runs: there are no variables, globs or
+//! pipes.
 
 use std::{iter::Peekable, path::Path, str::Chars};
 
 use crate::{ConfigError, extension::ExtensionConfig};
 
-/// Programs that run a package, which says more about the extension than they do.
+/// Programs that run a package. The package names the extension better than the program does.
 const PACKAGE_RUNNERS: [&str; 3] = ["npx", "uvx", "bunx"];
 
-/// Options of these programs that are followed by a value.
+/// Options of these programs that take a value.
 const OPTIONS_WITH_VALUE: [&str; 8] = [
     "-p",
     "--package",
@@ -22,12 +23,13 @@ const OPTIONS_WITH_VALUE: [&str; 8] = [
 ];
 
 impl ExtensionConfig {
-    /// An extension from a command line. Leading `KEY=VALUE` words are environment variables. It is named after its
-    /// package where `npx`, `uvx` or `bunx` runs one, else after its program.
+    /// Creates an extension from a command line. Leading `KEY=VALUE` words are environment variables. It is
+    /// named after the package that `npx`, `uvx` or `bunx` runs, or after its program.
     ///
     /// ```
     /// # use goose_config::ExtensionConfig;
-    /// let config = ExtensionConfig::from_command_line("DEBUG=1 npx -y @example/notes@1.2 --title 'My notes'")?;
+    /// let line = "DEBUG=1 npx -y @example/notes@1.2 --title 'My notes'";
+    /// let config = ExtensionConfig::from_command_line(line)?;
     /// assert_eq!(config.name(), "notes");
     /// # Ok::<_, goose_config::ConfigError>(())
     /// ```
@@ -47,7 +49,7 @@ impl ExtensionConfig {
     }
 }
 
-/// `KEY=VALUE`, where the key could be a variable's name.
+/// Splits `KEY=VALUE` if the key can be the name of a variable.
 fn assignment(word: &str) -> Option<(&str, &str)> {
     let (name, value) = word.split_once('=')?;
     let mut chars = name.chars();
@@ -62,7 +64,7 @@ fn name_of(program: &str, args: &[String]) -> String {
     runner.then(package).flatten().unwrap_or_else(|| stem.into_owned())
 }
 
-/// The package without its scope and version: `notes` for `@example/notes@1.2`.
+/// Returns the package without its scope and version: `notes` for `@example/notes@1.2`.
 fn package_of(args: &[String]) -> Option<&str> {
     let mut args = args.iter();
     let package = loop {
@@ -79,7 +81,7 @@ fn package_of(args: &[String]) -> Option<&str> {
     name.get(..end).filter(|name| !name.is_empty())
 }
 
-/// The words of a line.
+/// Splits a line into words.
 fn split(line: &str) -> Result<Vec<String>, ConfigError> {
     let mut words = Vec::new();
     let mut chars = line.chars().peekable();
@@ -92,21 +94,21 @@ fn split(line: &str) -> Result<Vec<String>, ConfigError> {
     }
 }
 
-/// The word that begins here.
+/// Reads the word that begins here.
 fn word(chars: &mut Peekable<Chars<'_>>) -> Result<String, &'static str> {
     let mut word = String::new();
     while let Some(c) = chars.next_if(|c| !c.is_whitespace()) {
         match c {
             '\'' | '"' => quoted(chars, c, &mut word)?,
-            '\\' => word.push(chars.next().ok_or("it ends with a backslash; write two of them for one")?),
+            '\\' => word.push(chars.next().ok_or("it ends with a backslash; write two backslashes for one")?),
             other => word.push(other),
         }
     }
     Ok(word)
 }
 
-/// The rest of a quoted part. In double quotes a backslash protects a quote or a backslash; in single quotes nothing
-/// is special.
+/// Reads the rest of a quoted part. In double quotes, a backslash escapes a quote or a backslash; in single
+/// quotes nothing is special.
 fn quoted(chars: &mut Peekable<Chars<'_>>, quote: char, word: &mut String) -> Result<(), &'static str> {
     while let Some(c) = chars.next() {
         match c {

@@ -17,29 +17,30 @@ use crate::{
     yaml::{self, Pick},
 };
 
-/// Maximum number of extensions of a file.
+/// Maximum number of extensions in a file.
 pub const MAX_ENTRIES: usize = 256;
 
-/// One entry under `extensions:`.
+/// Entry under `extensions:`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfiguredExtension {
-    /// Its key, as it is written.
+    /// Key, as written.
     pub key: String,
-    /// True if it is switched on, which is the default.
+    /// True if the entry is switched on, which is the default.
     pub enabled: bool,
-    /// The extension, or why this entry cannot be read.
+    /// Extension, or the reason why the entry cannot be read.
     pub config: Result<ExtensionConfig, ConfigError>,
-    /// The place of the entry.
+    /// Position of the entry.
     pub place: Place,
 }
 
 impl ConfiguredExtension {
-    /// Returns true if the name means this entry: as its key, or as the extension's own key.
+    /// Returns true if the name refers to this entry: its key, or the key of the extension.
     pub fn is_called(&self, name: &str) -> bool {
         self.key == name || self.config.as_ref().is_ok_and(|config| config.key() == name)
     }
 
-    /// The extension, where it can be read and [makes sense](ExtensionConfig::check). The error says where.
+    /// Returns the extension if it can be read and passes [`check`](ExtensionConfig::check). The error has
+    /// the position of the entry.
     pub fn checked(&self) -> Result<&ExtensionConfig, ConfigError> {
         let config = self.config.as_ref().map_err(Clone::clone)?;
         config.check().map_err(|error| error.at(&self.place))?;
@@ -51,7 +52,7 @@ impl ConfiguredExtension {
         self.config.as_ref().is_ok_and(|config| config.kind == ExtensionKind::Platform)
     }
 
-    /// Returns true for an entry of `type: platform` that no version of goose is known to have.
+    /// Returns true for an entry of `type: platform` that is not known from any version of goose.
     pub fn is_unknown_platform(&self) -> bool {
         self.is_switch() && self.config.as_ref().is_ok_and(|config| !config.is_known_switch())
     }
@@ -66,9 +67,12 @@ impl ConfiguredExtension {
     }
 }
 
-/// Reads all entries of a document. An error is one of the whole document.
+/// Reads all entries of a document. Fails only if the document itself cannot be read.
+///
+/// A serde error ends the whole read, so the document is read again for each entry that fails: then only for
+/// its `enabled`, and if that fails too, without the entry.
 pub(crate) fn read_entries(text: &str, path: &Path) -> Result<Vec<ConfiguredExtension>, ConfigError> {
-    let mut failed: BTreeMap<usize, Failed> = BTreeMap::new();
+    let mut failed: BTreeMap<usize, FailedEntry> = BTreeMap::new();
     loop {
         let current = Cell::new(None);
         let seed = Pick::new(EXTENSIONS, Entries { failed: &failed, current: &current });
@@ -80,27 +84,27 @@ pub(crate) fn read_entries(text: &str, path: &Path) -> Result<Vec<ConfiguredExte
             return Err(yaml::malformed(path, &error));
         };
         match failed.get_mut(&index) {
-            None => drop(failed.insert(index, Failed { error, unreadable: false })),
+            None => drop(failed.insert(index, FailedEntry { error, unreadable: false })),
             Some(known) if !known.unreadable => known.unreadable = true,
             Some(_) => return Err(yaml::malformed(path, &error)),
         }
     }
 }
 
-/// An entry that could not be read whole.
-struct Failed {
+/// Entry that cannot be read completely.
+struct FailedEntry {
     error: Error,
-    /// Not even `enabled` could be read.
+    /// True if not even `enabled` can be read.
     unreadable: bool,
 }
 
-/// The part of an entry that matters even where the rest is wrong.
+/// Part of an entry that is used even if the rest is wrong.
 #[derive(Deserialize)]
 struct Switch {
     enabled: Option<bool>,
 }
 
-/// One entry as far as it was read.
+/// Entry, as far as it was read.
 struct Entry {
     key: Spanned<String>,
     body: Body,
@@ -112,7 +116,11 @@ enum Body {
     Nothing,
 }
 
-fn finish(entries: Vec<Entry>, failed: &BTreeMap<usize, Failed>, path: &Path) -> Vec<ConfiguredExtension> {
+fn finish(
+    entries: Vec<Entry>,
+    failed: &BTreeMap<usize, FailedEntry>,
+    path: &Path,
+) -> Vec<ConfiguredExtension> {
     let entries =
         entries.into_iter().enumerate().map(|(index, entry)| configured(entry, failed.get(&index), path));
     let mut entries: Vec<_> = entries.collect();
@@ -120,7 +128,7 @@ fn finish(entries: Vec<Entry>, failed: &BTreeMap<usize, Failed>, path: &Path) ->
     entries
 }
 
-fn configured(entry: Entry, failed: Option<&Failed>, path: &Path) -> ConfiguredExtension {
+fn configured(entry: Entry, failed: Option<&FailedEntry>, path: &Path) -> ConfiguredExtension {
     let at = entry.key.referenced;
     let place = Place::new(path, Some((at.line(), at.column())));
     let key = entry.key.value;
@@ -133,7 +141,7 @@ fn configured(entry: Entry, failed: Option<&Failed>, path: &Path) -> ConfiguredE
     ConfiguredExtension { key, enabled: enabled.unwrap_or(true), config, place }
 }
 
-/// An entry without a name has its key as its name.
+/// Creates the extension. An entry without a name is named after its key.
 fn named(mut wire: Wire, key: &str) -> Result<ExtensionConfig, ConfigError> {
     wire.name.get_or_insert_with(|| key.to_owned());
     ExtensionConfig::try_from(wire)
@@ -147,7 +155,8 @@ fn bad_entry(key: &str, error: &Error, place: &Place) -> ConfigError {
     )
 }
 
-/// Tools are known by the name of their extension, so of two entries with the same name only the first counts.
+/// Refuses all but the first of several enabled entries with the same name, because the names of tools
+/// contain it.
 fn refuse_same_names(entries: &mut [ConfiguredExtension]) {
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     for entry in entries.iter_mut().filter(|entry| entry.enabled) {
@@ -165,11 +174,11 @@ fn refuse_same_names(entries: &mut [ConfiguredExtension]) {
     }
 }
 
-/// Reads the mapping of entries, in the order of the file.
+/// Reader of the mapping of entries, in the order of the file.
 #[derive(Clone, Copy)]
 struct Entries<'s> {
-    failed: &'s BTreeMap<usize, Failed>,
-    /// The entry that is being read, for the case that it fails.
+    failed: &'s BTreeMap<usize, FailedEntry>,
+    /// Index of the entry that is being read, to find the one that fails.
     current: &'s Cell<Option<usize>>,
 }
 
@@ -218,7 +227,7 @@ impl<'de> Visitor<'de> for Entries<'_> {
 }
 
 impl Entries<'_> {
-    /// The value of an entry, read as far as it can be.
+    /// Reads the value of an entry as far as possible.
     fn body<'de, A: MapAccess<'de>>(&self, index: usize, map: &mut A) -> Result<Body, A::Error> {
         Ok(match self.failed.get(&index) {
             None => Body::Whole(map.next_value()?),

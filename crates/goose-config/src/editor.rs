@@ -1,7 +1,10 @@
-//! [`ConfigEditor`]: the one way to change `config.yaml` and `secrets.yaml`. Files are saved all or nothing, under a lock of
-//! the folder, so that no other goose loses what it wrote. A program that takes no lock (an editor) is noticed, because the
-//! file is compared once more right before it is replaced; then the change is made again on the new text. The new text is
-//! written beside the file and synced before it takes its name, so a crash leaves the old file or the new one, whole.
+//! [`ConfigEditor`]: edits of `config.yaml` and `secrets.yaml`. [`update`] replaces a file as a whole or not
+//! at all.
+//!
+//! A lock of the folder keeps two goose processes from overwriting each other's changes. A program that takes
+//! no lock, such as an editor, is detected: the file is compared again right before it is replaced, and if it
+//! differs, the change is repeated on the new text. The new text is written beside the file and synced before
+//! the rename, so a crash leaves either the old file or the new one.
 
 use std::{
     fs::{self, File},
@@ -21,20 +24,20 @@ use crate::{
     yaml_edit::{self, EditError},
 };
 
-/// True if an extension is used.
+/// State of an extension in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switch {
-    /// It is.
+    /// The extension is used.
     On,
-    /// It is not.
+    /// The extension is not used.
     Off,
 }
 
-/// Changes a file of the user: in one place, with every other line as it is (comments, order, quotes, line ends). The
-/// file is replaced as a whole, never left half written; two processes can change it at the same time. A file that
-/// cannot be parsed is an error, and stays as it is.
+/// Editor of one file of the user. An edit changes one place and keeps every other line (comments, order,
+/// quotes, line ends). The file is never left half written, and two processes can edit it at the same time. A
+/// file that cannot be parsed is an error and is not changed.
 ///
-/// Each change tells whether the file is another one now.
+/// Each edit returns whether the file has changed.
 #[derive(Debug, Clone)]
 pub struct ConfigEditor {
     path: PathBuf,
@@ -43,17 +46,17 @@ pub struct ConfigEditor {
 }
 
 impl ConfigEditor {
-    /// A configuration, which need not exist yet.
+    /// Returns an editor of a configuration, which need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), limit: MAX_CONFIG_BYTES, audience: Audience::AsBefore }
     }
 
-    /// The file with the user's secrets, which only the owner may read.
+    /// Returns an editor of the user's secrets, which only the owner may read.
     pub fn secrets(paths: &Paths) -> Self {
         Self { path: paths.secrets_file(), limit: MAX_SECRETS_BYTES, audience: Audience::Owner }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -63,8 +66,8 @@ impl ConfigEditor {
         self.edit(|text| yaml_edit::set(text, &[key], value))
     }
 
-    /// Sets the provider and, if given, the model. `active_provider`, which goose 1.52 writes and which would take
-    /// precedence, is removed.
+    /// Sets the provider and, if given, the model. Removes `active_provider`, which goose 1.52 writes and
+    /// which would take precedence.
     pub fn set_model(&self, provider: &str, model: Option<&str>) -> Result<bool, ConfigError> {
         self.edit(|text| {
             let text = yaml_edit::remove(text, &[ACTIVE_PROVIDER])?;
@@ -73,7 +76,7 @@ impl ConfigEditor {
         })
     }
 
-    /// Sets several top-level keys, all of them or none.
+    /// Sets several top-level keys, all or none.
     pub fn set_all(&self, values: &[(&str, Value)]) -> Result<bool, ConfigError> {
         self.edit(|text| {
             values
@@ -82,17 +85,17 @@ impl ConfigEditor {
         })
     }
 
-    /// Sets a top-level key to a value that must not be seen.
+    /// Sets a top-level key to a secret.
     pub fn set_secret(&self, key: &str, value: &Secret) -> Result<bool, ConfigError> {
         self.set(key, &Value::String(value.expose().to_owned()))
     }
 
-    /// Takes a top-level key away.
+    /// Removes a top-level key.
     pub fn unset(&self, key: &str) -> Result<bool, ConfigError> {
         self.edit(|text| yaml_edit::remove(text, &[key]))
     }
 
-    /// Adds an extension under its key, or changes the one that is there.
+    /// Adds an extension under its key, or changes the existing entry.
     pub fn put_extension(&self, config: &ExtensionConfig, switch: Switch) -> Result<bool, ConfigError> {
         config.check()?;
         let entry = entry(config, switch)?;
@@ -103,12 +106,13 @@ impl ConfigEditor {
         })
     }
 
-    /// Takes an extension away.
+    /// Removes an extension.
     pub fn remove_extension(&self, key: &str) -> Result<bool, ConfigError> {
         self.edit(|text| yaml_edit::remove(text, &[EXTENSIONS, key]))
     }
 
-    /// Switches an extension on or off. If it has no entry, `missing` is added; without that, it is an error.
+    /// Switches an extension on or off. If it has no entry, `missing` is added; without `missing`, that is an
+    /// error.
     pub fn switch_extension(
         &self,
         key: &str,
@@ -145,7 +149,7 @@ impl ConfigEditor {
     }
 }
 
-/// An entry that keeps what was there and is nothing of ours.
+/// Adds the fields of the old entry that this version does not know.
 fn with_unknown(old: Option<Map<String, Value>>, mut entry: Value) -> Value {
     if let Value::Object(entries) = &mut entry {
         let unknown = old.into_iter().flatten().filter(|(key, _)| !FIELDS.contains(&key.as_str()));
@@ -164,7 +168,7 @@ fn entry(config: &ExtensionConfig, switch: Switch) -> Result<Value, ConfigError>
     Ok(value)
 }
 
-/// The longest wait for another process. One change takes milliseconds.
+/// Maximum wait for another process. One edit takes milliseconds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum number of attempts if another program changes the file meanwhile.
@@ -173,16 +177,16 @@ const MAX_ROUNDS: u32 = 5;
 /// Suffix of new files, before they take the name of the old one.
 const UNFINISHED: &str = ".goose-new";
 
-/// The mode of a new file.
+/// Readers of the new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
-    /// Its owner alone, whatever was before.
+    /// Only the owner, whatever the mode was before.
     Owner,
-    /// As before, and for a new file its owner alone.
+    /// As before; only the owner for a new file.
     AsBefore,
 }
 
-/// The steps of a save, so that a test can end the process at each of them.
+/// Steps of a save, at which tests end the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SaveStep {
     Locked,
@@ -193,8 +197,8 @@ pub(crate) enum SaveStep {
     Renamed,
 }
 
-/// Changes a file's text with a function, which is called again where the file changes meanwhile. A file that is not
-/// there is empty. Whether anything changed.
+/// Replaces the text of a file with the result of `change`, which is called again if the file changes
+/// meanwhile. A missing file is empty. Returns whether the file has changed.
 pub(crate) fn update(
     path: &Path,
     limit: u64,
@@ -204,7 +208,7 @@ pub(crate) fn update(
     update_watched(path, limit, audience, change, |_| {})
 }
 
-/// The same, watched step by step.
+/// Does the same, and reports each step to `watch`.
 pub(crate) fn update_watched(
     path: &Path,
     limit: u64,
@@ -226,14 +230,17 @@ pub(crate) fn update_watched(
             return Ok(false);
         }
         if after.len() as u64 > limit {
-            return Err(unwritable(path, format!("it would be larger than {limit} bytes; remove something")));
+            return Err(unwritable(
+                path,
+                format!("it would be larger than {limit} bytes; remove something first"),
+            ));
         }
         let draft = write_draft(&target, audience, after.as_bytes(), &mut watch).map_err(failed)?;
         if read_capped(&target, limit)? == before {
             watch(SaveStep::Compared);
             draft.commit().map_err(failed)?;
             watch(SaveStep::Renamed);
-            // Where a folder cannot be synced, the file itself is whole all the same.
+            // A folder that cannot be synced does no harm: the file is complete either way.
             let _ = sync_dir(folder);
             return Ok(true);
         }
@@ -245,7 +252,7 @@ fn unwritable(path: &Path, reason: String) -> ConfigError {
     ConfigError::Unwritable { path: path.to_owned(), reason }
 }
 
-/// The file behind links, so that a link stays one. A link that leads nowhere is an error.
+/// Resolves links, so that a link stays a link. A dangling link is an error.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Ok(target) => Ok(target),
@@ -282,14 +289,14 @@ fn write_draft(
     Ok(draft)
 }
 
-/// Removes files that killed saves left behind. No other process saves now: we have the lock.
+/// Removes files that killed saves left behind. The lock is held, so no other process is saving.
 fn sweep(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with('.') && name.ends_with(UNFINISHED) {
-            // It takes up room, and nothing else.
+            // A file that stays only takes up space.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -1,5 +1,5 @@
-//! The environment of a child process and the headers of a remote server, without other extensions' secrets: what the
-//! extension's configuration asks for.
+//! The environment of a child process and the headers of a remote server: the variables that the
+//! configuration of the extension asks for, without the secrets of other extensions.
 
 use std::{
     collections::BTreeMap,
@@ -16,29 +16,30 @@ use crate::{
     process_environment,
 };
 
-/// The environment that every child process begins with: the given one, without variables that
-/// [look like secrets](is_secret_variable), by name or by value.
+/// Environment that every child process starts with: the given variables without those that [look like
+/// secrets](is_secret_variable), by name or by value.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct BaseEnvironment(BTreeMap<OsString, OsString>);
 
 impl BaseEnvironment {
-    /// From the variables of this process, as they are now. For programs; everything else is told.
+    /// Takes the variables of this process, as they are now. For programs; everything else gets them as
+    /// arguments.
     pub fn from_process() -> Self {
         process_environment::variables().collect()
     }
 
-    /// All variables for one child: these, and those of its configuration, which win.
+    /// Returns the variables of one child: these, and those of its configuration, which take precedence.
     pub fn for_child(&self, resolved: &Resolved) -> BTreeMap<OsString, OsString> {
         let own = resolved.variables.iter().map(|(name, value)| (name.into(), value.expose().into()));
         self.0.clone().into_iter().chain(own).collect()
     }
 
-    /// All variables.
+    /// Returns all variables.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// One variable.
+    /// Returns one variable.
     pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
         self.0.get(name.as_ref()).map(OsString::as_os_str)
     }
@@ -60,20 +61,20 @@ impl fmt::Debug for BaseEnvironment {
     }
 }
 
-/// The variables that an extension's configuration names, with values.
+/// Variables and headers that the configuration of an extension asks for, with their values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resolved {
-    /// `envs`, and `env_keys` with their values.
+    /// Variables of `envs` and `env_keys`.
     pub variables: BTreeMap<String, Secret>,
-    /// The headers, with variables replaced.
+    /// Headers, with variables replaced.
     pub headers: BTreeMap<String, Secret>,
-    /// The client's secret for signing in.
+    /// Client secret for the login.
     pub client_secret: Option<Secret>,
 }
 
 impl ExtensionConfig {
-    /// Looks up everything that the configuration asks for by name. Where `envs` and `env_keys` have the same name,
-    /// the literal value counts.
+    /// Looks up everything that the configuration asks for by name. If `envs` and `env_keys` have the same
+    /// name, the literal value of `envs` is used.
     pub fn resolve(&self, secrets: &dyn Secrets) -> Result<Resolved, ConfigError> {
         let variables = self.resolve_variables(secrets)?;
         let (headers, client_secret) = match &self.kind {
@@ -145,8 +146,12 @@ impl ExtensionConfig {
     }
 }
 
-/// Replaces each `$NAME` and `${NAME}` by its value. A `$` that no name follows stays as it is (`$5`, `$$`, a lone
-/// `$`, `${`), and values are not looked at again. A name that `lookup` does not know is an error.
+/// Replaces each `$NAME` and `${NAME}` with its value. A `$` without a name stays as it is (`$5`, `$$`, a
+/// lone `$`, `${`), and `$` in values is not replaced.
+///
+/// # Errors
+///
+/// Fails if `lookup` does not know a name.
 pub fn substitute(
     text: &str,
     lookup: impl Fn(&str) -> Result<Option<Secret>, ConfigError>,
@@ -171,7 +176,7 @@ pub fn substitute(
     Ok(result)
 }
 
-/// The name behind a `$`, and what comes after it.
+/// Returns the name after a `$`, and the rest of the text.
 fn name_at(text: &str) -> Option<(&str, &str)> {
     match text.strip_prefix('{') {
         Some(inner) => {
@@ -181,7 +186,7 @@ fn name_at(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Returns the length of the variable's name at the beginning.
+/// Returns the length of the variable name at the start.
 fn name_length(text: &str) -> usize {
     if text.starts_with(|c: char| c.is_ascii_digit()) {
         return 0;

@@ -1,16 +1,16 @@
-//! Errors of a configuration. Every message says what happened and what to do next.
+//! [`ConfigError`]: every message says what happened and what to do next.
 
 use std::{
     fmt,
     path::{Path, PathBuf},
 };
 
-/// A place in a file: `config.yaml:3:7`. Line and column count from 1.
+/// Position in a file: `config.yaml:3:7`. Line and column count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Line and column, where they are known.
+    /// Line and column, if known.
     pub position: Option<(u64, u64)>,
 }
 
@@ -29,100 +29,100 @@ impl fmt::Display for Place {
     }
 }
 
-/// A configuration that cannot be used.
+/// Error in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A file exists and cannot be read.
+    /// A file exists but cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the system.
         reason: String,
     },
-    /// A file is larger than its cap.
+    /// A file is larger than allowed.
     #[error("{} is larger than {limit} bytes; make it smaller", path.display())]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The cap.
+        /// Maximum size in bytes.
         limit: u64,
     },
-    /// A file does not say what it should. It is left as it is.
+    /// A file has invalid content. It is not changed.
     #[error("{place}: {message}")]
     Malformed {
-        /// The place.
+        /// Position of the problem.
         place: Place,
-        /// The problem.
+        /// Problem, and what to do.
         message: String,
     },
-    /// The configuration of an extension makes no sense.
+    /// The configuration of an extension cannot work.
     #[error("extension '{extension}': {message}")]
     Extension {
-        /// The extension's name.
+        /// Name of the extension.
         extension: String,
-        /// The problem.
+        /// Problem, and what to do.
         message: String,
     },
-    /// A variable or secret that is asked for by name is set nowhere.
+    /// A variable or secret is needed and not set.
     #[error(
-        "extension '{extension}' needs '{name}' ({used_for}), which is not set; set it as an environment variable, or \
-         put a line '{name}: …' into secrets.yaml in the config folder"
+        "extension '{extension}' needs '{name}' ({used_for}), which is not set; set it as an environment \
+         variable, or put a line '{name}: …' into secrets.yaml in the config folder"
     )]
     MissingVariable {
-        /// The extension that needs it.
+        /// Extension that needs it.
         extension: String,
-        /// The name of the variable.
+        /// Name of the variable.
         name: String,
-        /// The part of the configuration that asks for it.
+        /// Part of the configuration that names it.
         used_for: String,
     },
-    /// A text names a variable that is not known.
-    #[error("'${0}' is used but not set; set '{0}' or take it out")]
+    /// A text uses a variable that is not set.
+    #[error("'${0}' is used but not set; set '{0}' or remove it")]
     UnknownVariable(String),
-    /// A file that was asked for by name is not there.
+    /// A file named on the command line does not exist.
     #[error("there is no file {}; check the name", .0.display())]
     Absent(PathBuf),
-    /// A value that does not come from a file is not what it should be.
+    /// A value of the environment or the command line is invalid.
     #[error("'{key}' from {origin}: {message}")]
     Setting {
-        /// The key.
+        /// Name of the key.
         key: String,
-        /// The origin of the value.
+        /// Origin of the value.
         origin: String,
-        /// The problem, without the value.
+        /// Problem, without the value, which may be a secret.
         message: String,
     },
-    /// A profile that is not there, or cannot be used.
+    /// A profile does not exist or cannot be used.
     #[error("profile '{profile}': {message}")]
     Profile {
-        /// The profile's name.
+        /// Name of the profile.
         profile: String,
-        /// The problem.
+        /// Problem, and what to do.
         message: String,
     },
-    /// A file could not be changed. It is as it was.
+    /// A file could not be changed. It is as before.
     #[error("cannot change {}: {reason}", path.display())]
     Unwritable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The problem, and what to do.
+        /// Problem, and what to do.
         reason: String,
     },
-    /// The keyring did not do what it was asked.
+    /// The keyring failed.
     #[error("the keyring {0}")]
     Keyring(String),
-    /// A command line that cannot be split into words, or that names no program.
+    /// A command line cannot be split into words, or names no program.
     #[error("{0}")]
     CommandLine(String),
-    /// There is no folder for goose's files.
+    /// No folder for goose's files is known.
     #[error("there is no folder for goose's files: set HOME or GOOSE_PATH_ROOT")]
     NoHome,
 }
 
 impl ConfigError {
-    /// Creates an error about the entry of an extension or agent.
+    /// Creates an error about the configuration of an extension or agent. The message says what to change.
     pub fn extension(name: &str, message: impl Into<String>) -> Self {
         Self::Extension { extension: name.to_owned(), message: message.into() }
     }
@@ -131,7 +131,7 @@ impl ConfigError {
         Self::Malformed { place, message: message.into() }
     }
 
-    /// The same error, pointing at where in a file it comes from.
+    /// Adds the position in a file, unless the error has one.
     pub(crate) fn at(self, place: &Place) -> Self {
         match self {
             located @ (Self::Malformed { .. } | Self::Unreadable { .. } | Self::TooLarge { .. }) => located,

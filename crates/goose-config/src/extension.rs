@@ -1,4 +1,4 @@
-//! One configured extension: what it is, where it comes from, and what every kind has in common.
+//! [`ExtensionConfig`]: one extension as it is configured: its kind, and the fields that all kinds have.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,127 +8,128 @@ use serde_json::Value;
 
 use crate::serde_repr::{Values, Wire};
 
-/// Default time limit of a call.
+/// Time limit of a call, unless the configuration has one.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The longest time that a call may take, whatever the configuration says.
+/// Maximum time of a call, whatever the configuration says.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// An extension as people configure it, in `config.yaml` and in recipes.
+/// Configuration of an extension, in `config.yaml` and in recipes.
 ///
-/// Reading is lenient (fields may be missing or `null`, unknown ones are passed over); whether the result makes
-/// sense is what [`check`](Self::check) tells.
+/// Reading is lenient: fields may be missing or `null`, and unknown ones are ignored. [`check`](Self::check)
+/// finds configurations that cannot work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Wire")]
 pub struct ExtensionConfig {
-    /// Its origin.
+    /// Kind of the extension, with the fields of that kind.
     #[serde(flatten)]
     pub kind: ExtensionKind,
-    /// The name that people see.
+    /// Name for display. [`key`](Self::key) is derived from it.
     pub name: String,
-    /// One sentence about it; may be empty.
+    /// Description in one sentence. May be empty.
     pub description: String,
-    /// A nicer name for lists of extensions.
+    /// Name for lists of extensions, if it differs from `name`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// The time limit of a call in seconds; see [`timeout`](Self::timeout).
+    /// Time limit of a call in seconds; see [`timeout`](Self::timeout).
     #[serde(rename = "timeout", skip_serializing_if = "Option::is_none")]
     pub timeout_secs: Option<u64>,
-    /// True if it came with goose.
+    /// True if the extension came with goose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bundled: Option<bool>,
-    /// The tools that may be used; empty means all. [`available_tools`](Self::available_tools) is what is used.
+    /// Tools that may be used; empty means all. Read it with [`available_tools`](Self::available_tools).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub available_tools: Vec<String>,
 }
 
-/// The origin of an extension, with what is needed to reach it.
+/// Kind of an extension, with what is needed to reach it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ExtensionKind {
-    /// A service that is part of goose, by its name.
+    /// Service that is part of goose, by name.
     Builtin,
-    /// A part of goose that needs sessions or models, by its name.
+    /// Part of goose that needs sessions or models, by name.
     Platform,
-    /// A child process that speaks MCP on its standard input and output.
+    /// Child process that speaks MCP on its standard input and output.
     Stdio {
-        /// The program.
+        /// Program.
         cmd: String,
-        /// Its arguments.
+        /// Arguments of the program.
         args: Vec<String>,
-        /// Environment variables, literally.
+        /// Environment variables with literal values.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         envs: Values,
-        /// Environment variables whose values are secrets, by name.
+        /// Names of environment variables whose values are secrets.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         env_keys: Vec<String>,
     },
-    /// A server that speaks MCP over HTTP.
+    /// Server that speaks MCP over HTTP.
     StreamableHttp {
-        /// The server's address.
+        /// Address of the server.
         uri: String,
         /// Headers of every request; `$VAR` and `${VAR}` are replaced.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         headers: Values,
-        /// Variables for the headers, literally.
+        /// Variables for the headers with literal values.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         envs: Values,
-        /// Variables for the headers whose values are secrets, by name.
+        /// Names of variables for the headers whose values are secrets.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         env_keys: Vec<String>,
-        /// Details of the login, if the server's own answers are not enough.
+        /// Details of the login that the server does not announce.
         #[serde(skip_serializing_if = "Option::is_none")]
         oauth: Option<OAuthConfig>,
     },
     /// Tools that the user interface runs.
     Frontend {
-        /// Their descriptions, as MCP has them.
+        /// Descriptions of the tools, in MCP's form.
         tools: Vec<Value>,
-        /// The instructions about them for the model.
+        /// Instructions about the tools, for the model.
         #[serde(skip_serializing_if = "Option::is_none")]
         instructions: Option<String>,
     },
-    /// A Python program in the configuration itself, run with `uvx`.
+    /// Python program in the configuration itself, run with `uvx`.
     InlinePython {
-        /// The program.
+        /// Source of the program.
         code: String,
-        /// The packages that it needs.
+        /// Packages that the program needs.
         dependencies: Vec<String>,
     },
-    /// A server of the old HTTP kind, which is no longer reached. It is read so that the error can say what to do.
+    /// Server of the old HTTP transport, which is no longer supported. It is read so that the error can say
+    /// what to do.
     Sse {
-        /// The server's address.
+        /// Address of the server.
         #[serde(skip_serializing_if = "Option::is_none")]
         uri: Option<String>,
     },
 }
 
-/// The login at a server.
+/// Login at a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OAuthConfig {
-    /// The client that goose is registered as; without it goose registers itself.
+    /// Client id that goose is registered with. Without it, goose registers itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// The name of the secret that holds the client's secret.
+    /// Name of the secret with the client secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret_key: Option<String>,
-    /// The login server that goose signs in at; without it the one that the server names.
+    /// Login server. Without it, the one that the server names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
-    /// The scopes to ask for.
+    /// Scopes to ask for.
     #[serde(
         default,
         deserialize_with = "crate::serde_repr::null_is_empty",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub scopes: Vec<String>,
-    /// The local port that the browser comes back to; any free one without it.
+    /// Local port of the browser's callback. Without it, any free port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_port: Option<u16>,
 }
 
 impl ExtensionConfig {
-    /// An extension of a kind, with nothing else said.
+    /// Creates an extension of a kind, with defaults for everything else.
     pub fn new(name: impl Into<String>, kind: ExtensionKind) -> Self {
         Self {
             name: name.into(),
@@ -141,17 +142,17 @@ impl ExtensionConfig {
         }
     }
 
-    /// A service that is part of goose.
+    /// Creates a service that is part of goose.
     pub fn builtin(name: impl Into<String>) -> Self {
         Self::new(name, ExtensionKind::Builtin)
     }
 
-    /// A part of goose that needs sessions or models.
+    /// Creates a part of goose that needs sessions or models.
     pub fn platform(name: impl Into<String>) -> Self {
         Self::new(name, ExtensionKind::Platform)
     }
 
-    /// A child process.
+    /// Creates a child process.
     pub fn stdio<A: Into<String>>(
         name: impl Into<String>,
         cmd: impl Into<String>,
@@ -163,7 +164,7 @@ impl ExtensionConfig {
         Self::new(name, kind)
     }
 
-    /// A server that speaks MCP over HTTP.
+    /// Creates a server that speaks MCP over HTTP.
     pub fn streamable_http(name: impl Into<String>, uri: impl Into<String>) -> Self {
         let kind = ExtensionKind::StreamableHttp {
             uri: uri.into(),
@@ -175,29 +176,29 @@ impl ExtensionConfig {
         Self::new(name, kind)
     }
 
-    /// Tools that the user interface runs.
+    /// Creates tools that the user interface runs.
     pub fn frontend(name: impl Into<String>, tools: Vec<Value>) -> Self {
         Self::new(name, ExtensionKind::Frontend { tools, instructions: None })
     }
 
-    /// A Python program, run with `uvx`.
+    /// Creates a Python program, run with `uvx`.
     pub fn inline_python(name: impl Into<String>, code: impl Into<String>) -> Self {
         Self::new(name, ExtensionKind::InlinePython { code: code.into(), dependencies: Vec::new() })
     }
 
-    /// With one sentence about it.
+    /// Sets the description.
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
         self
     }
 
-    /// With a time limit for its calls, in whole seconds (a part of a second counts as one).
+    /// Sets the time limit of its calls, rounded up to whole seconds.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout_secs = Some(timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0));
         self
     }
 
-    /// With an environment variable. Kinds without an environment of their own stay as they are.
+    /// Adds an environment variable. Kinds without variables stay as they are.
     pub fn with_env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let ExtensionKind::Stdio { envs, .. } | ExtensionKind::StreamableHttp { envs, .. } = &mut self.kind
         {
@@ -206,7 +207,7 @@ impl ExtensionConfig {
         self
     }
 
-    /// With a secret, by name. Kinds without an environment of their own stay as they are.
+    /// Adds a secret, by name. Kinds without variables stay as they are.
     pub fn with_env_key(mut self, name: impl Into<String>) -> Self {
         if let ExtensionKind::Stdio { env_keys, .. } | ExtensionKind::StreamableHttp { env_keys, .. } =
             &mut self.kind
@@ -216,7 +217,7 @@ impl ExtensionConfig {
         self
     }
 
-    /// With a header. Kinds that are not reached over HTTP stay as they are.
+    /// Adds a header. Kinds that are not reached over HTTP stay as they are.
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let ExtensionKind::StreamableHttp { headers, .. } = &mut self.kind {
             headers.insert(name.into(), value.into());
@@ -224,46 +225,48 @@ impl ExtensionConfig {
         self
     }
 
-    /// With only these tools.
+    /// Restricts the extension to these tools.
     pub fn with_available_tools<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.available_tools = tools.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The name that people see.
+    /// Returns the name for display.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// One sentence about it; may be empty.
+    /// Returns the description, which may be empty.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// The time that a call of a server may be silent: the configured one, else [`DEFAULT_TIMEOUT`].
+    /// Returns the time for which a call of a server may be silent: the configured one, or
+    /// [`DEFAULT_TIMEOUT`].
     pub fn timeout(&self) -> Duration {
         self.call_limit().unwrap_or(DEFAULT_TIMEOUT)
     }
 
-    /// The time limit for a call that the user has chosen, at most [`MAX_TIMEOUT`]. [`DEFAULT_TIMEOUT`] is no choice: earlier
-    /// versions of goose write it into every entry, and it must not cut a `shell` call that asks for more time.
+    /// Returns the time limit of a call that the user has chosen, at most [`MAX_TIMEOUT`].
+    /// [`DEFAULT_TIMEOUT`] does not count as chosen: earlier versions of goose write it into every entry, and
+    /// it must not cut off a `shell` call that asks for more time.
     pub fn call_limit(&self) -> Option<Duration> {
         let limit = Duration::from_secs(self.timeout_secs?).min(MAX_TIMEOUT);
         (limit != DEFAULT_TIMEOUT).then_some(limit)
     }
 
-    /// The only tools that may be used, or `None` if all may.
+    /// Returns the only tools that may be used, or `None` if all may.
     pub fn available_tools(&self) -> Option<&[String]> {
         Some(self.available_tools.as_slice()).filter(|tools| !tools.is_empty())
     }
 
-    /// The name in the form of a key: lower case, no spaces, and `_` for what is not a letter, digit, `_` or `-`.
-    /// The key in `config.yaml` and the prefix of its tools.
+    /// Returns the key in `config.yaml`, which is also the prefix of the tools: the name in lower case,
+    /// without spaces, and with `_` for everything but letters, digits, `_` and `-`.
     pub fn key(&self) -> String {
         key_of(&self.name)
     }
 
-    /// Returns whether it is a part of goose, and not of others.
+    /// Returns whether the extension is part of goose.
     pub fn is_own(&self) -> bool {
         matches!(self.kind, ExtensionKind::Builtin | ExtensionKind::Platform)
     }
@@ -273,7 +276,7 @@ impl ExtensionConfig {
         SWITCHES.contains(&&*self.key())
     }
 
-    /// The name of its kind, as `type:` has it.
+    /// Returns the name of its kind, the value of `type:`.
     pub fn type_name(&self) -> &'static str {
         match self.kind {
             ExtensionKind::Builtin => "builtin",
@@ -286,7 +289,7 @@ impl ExtensionConfig {
         }
     }
 
-    /// The command line or the address without secrets, to be shown; `None` for an extension that has neither.
+    /// Returns the command line or address without secrets, for display; `None` for kinds that have neither.
     pub fn shown_target(&self) -> Option<String> {
         match &self.kind {
             ExtensionKind::Stdio { cmd, args, .. } => {
@@ -301,7 +304,7 @@ impl ExtensionConfig {
         }
     }
 
-    /// The variables of its own: literal ones, and the names of secret ones.
+    /// Returns the variables of the configuration: literal ones, and the names of secret ones.
     pub(crate) fn variables(&self) -> (Option<&Values>, &[String]) {
         match &self.kind {
             ExtensionKind::Stdio { envs, env_keys, .. }
@@ -311,7 +314,7 @@ impl ExtensionConfig {
     }
 }
 
-/// Quotes a word for the shell.
+/// Quotes a word as a shell would.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,?&#…".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -332,12 +335,13 @@ fn key_of(name: &str) -> String {
 ///
 /// | entry | meaning |
 /// | --- | --- |
-/// | the name of a built-in service | that service; `Settings` resolves it |
-/// | `todo`, `apps`, `chatrecall`, `summon`, `tom`, `code_execution`, `extensionmanager` | comes with agents |
-/// | `analyze` | a tool of `developer`; the entry itself starts nothing |
+/// | name of a built-in service | that service; `Settings` resolves it |
+/// | `todo`, `apps`, `chatrecall`, `summon`, `tom`, `code_execution` | comes with agents |
+/// | `extensionmanager` | comes with agents |
+/// | `analyze` | tool of `developer`; the entry starts nothing |
 /// | `skills`, `scheduler` | comes with recipes |
-/// | `orchestrator` | a different feature in goose 1.52; ignored |
-/// | anything else | unknown; only `goose doctor` names it |
+/// | `orchestrator` | different feature in goose 1.52; ignored |
+/// | anything else | unknown; only `goose doctor` reports it |
 const SWITCHES: [&str; 11] = [
     "todo",
     "apps",

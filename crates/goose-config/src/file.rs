@@ -1,4 +1,4 @@
-//! `config.yaml`: read as it is. What changes it is the [`ConfigEditor`](crate::ConfigEditor).
+//! [`ConfigFile`]: `config.yaml`, read without changing it. [`ConfigEditor`](crate::ConfigEditor) changes it.
 
 use std::{
     fmt,
@@ -13,83 +13,83 @@ use serde::de::{DeserializeOwned, DeserializeSeed};
 use crate::{
     ConfigError, Place,
     configured_extension::{ConfiguredExtension, read_entries},
-    yaml::{self, Outlined, Pick, outline},
+    yaml::{self, Pick, TopLevelKey, outline},
 };
 
-/// The largest `config.yaml` that is read.
+/// Maximum size of `config.yaml`.
 pub const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The key that merges another mapping into this one.
+/// Key that merges another mapping into this one.
 const MERGE: &str = "<<";
 
-/// The user's configuration, as it was when it was read.
+/// Configuration file, as it was when it was read.
 ///
-/// Unused keys are neither checked nor changed. A file that cannot be
-/// parsed is an error, and stays as it is.
+/// Unknown keys are neither checked nor changed. A file that cannot be parsed is an error.
 #[derive(Clone)]
 pub struct ConfigFile {
     path: PathBuf,
     text: String,
-    keys: Vec<Outlined>,
+    keys: Vec<TopLevelKey>,
     extensions: Vec<ConfiguredExtension>,
 }
 
 impl ConfigFile {
-    /// Reads a file. One that is not there is an empty configuration.
+    /// Reads a file. A missing file is an empty configuration.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         Self::from_text(path, read_capped(path, MAX_CONFIG_BYTES)?.unwrap_or_default())
     }
 
-    /// A file whose text is already there.
+    /// Parses the text of a file.
     pub(crate) fn from_text(path: &Path, text: String) -> Result<Self, ConfigError> {
         let extensions = read_entries(&text, path)?;
         Ok(Self { path: path.to_owned(), keys: outline(&text), text, extensions })
     }
 
-    /// The file that this was read from.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The entries under `extensions:`, in the order of the file. One that cannot be read says why.
+    /// Returns the entries under `extensions:`, in the order of the file. An entry that cannot be read
+    /// contains its error.
     pub fn extensions(&self) -> &[ConfiguredExtension] {
         &self.extensions
     }
 
-    /// The top-level keys, in the order of the file.
+    /// Returns the top-level keys, in the order of the file.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.keys.iter().map(|outlined| outlined.key.as_str())
+        self.keys.iter().map(|top_level_key| top_level_key.key.as_str())
     }
 
-    /// Returns whether a top-level key is there.
+    /// Returns whether the file has a top-level key.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
 
-    /// Returns the place of a top-level key.
+    /// Returns the position of a top-level key.
     pub fn place(&self, key: &str) -> Option<Place> {
-        self.find(key).map(|outlined| Place::new(&self.path, Some(outlined.position)))
+        self.find(key).map(|top_level_key| Place::new(&self.path, Some(top_level_key.position)))
     }
 
-    /// The value of a top-level key, `None` if it is missing or `null`. It is read as the type that is asked for:
-    /// `GOOSE_MODEL: 4.10` is `"4.10"` as a `String`, and 4.1 as an `f64`.
+    /// Returns the value of a top-level key; `None` if it is missing or `null`. The requested type decides
+    /// how it is read: `GOOSE_MODEL: 4.10` is `"4.10"` as a `String`, and 4.1 as an `f64`.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
-        let Some(outlined) = self.find(key) else {
+        let Some(top_level_key) = self.find(key) else {
             return if self.find(MERGE).is_some() { self.get_from_whole(key) } else { Ok(None) };
         };
-        let alone = outlined.value.as_ref().and_then(|range| self.text.get(range.clone()));
+        let alone = top_level_key.value.as_ref().and_then(|range| self.text.get(range.clone()));
         if let Some(Ok(value)) = alone.map(|text| yaml::read(text, PhantomData::<Option<T>>)) {
             return Ok(value);
         }
         self.get_from_whole(key)
     }
 
-    /// The same with the whole document read: anchors are known, and errors say where they are.
+    /// Reads the whole document for one key: anchors are resolved, and errors have their position.
     fn get_from_whole<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
         self.get_with(key, PhantomData::<Option<T>>).map(Option::flatten)
     }
 
-    /// The value of a top-level key, read with a seed.
+    /// Returns the value of a top-level key, read with a seed.
     pub(crate) fn get_with<T, S>(&self, key: &str, seed: S) -> Result<Option<T>, ConfigError>
     where
         S: for<'de> DeserializeSeed<'de, Value = T>,
@@ -104,8 +104,8 @@ impl ConfigFile {
         })
     }
 
-    fn find(&self, key: &str) -> Option<&Outlined> {
-        self.keys.iter().find(|outlined| outlined.key == key)
+    fn find(&self, key: &str) -> Option<&TopLevelKey> {
+        self.keys.iter().find(|top_level_key| top_level_key.key == key)
     }
 }
 
@@ -118,7 +118,12 @@ impl fmt::Debug for ConfigFile {
     }
 }
 
-/// The text of a file, `None` if there is no file.
+/// Returns the text of a file; `None` if it does not exist. At most `limit` bytes are accepted, and one more
+/// is read.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, is larger than the limit, or is not UTF-8.
 pub fn read_capped(path: &Path, limit: u64) -> Result<Option<String>, ConfigError> {
     let bytes = match bytes(path, limit) {
         Ok(bytes) => bytes,
@@ -135,7 +140,7 @@ pub fn read_capped(path: &Path, limit: u64) -> Result<Option<String>, ConfigErro
         .map_err(|error| not_text(path, error.as_bytes(), error.utf8_error().valid_up_to()))
 }
 
-/// At most one byte more than the limit.
+/// Reads at most one byte more than the limit.
 fn bytes(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;

@@ -1,9 +1,9 @@
-//! The system's keyring, asked through the system's own programs: `secret-tool` on Linux, `security` on macOS.
+//! The keyring of the system, through its own programs: `secret-tool` on Linux, `security` on macOS.
 //!
-//! goose has one entry there (service `goose`, user `secrets`), a JSON mapping of names and values. Texts, numbers and
-//! words are secrets; everything else in it stays as it is when goose changes the entry. A keyring can be
-//! locked, missing, or waiting for a person at a screen that is not there, so each question has a short time, and
-//! where there is no session to ask, it is not asked.
+//! goose has one entry there (service `goose`, user `secrets`): a JSON mapping of names to values. Strings,
+//! numbers and booleans are secrets; everything else in the entry is kept when goose changes it. A keyring
+//! can be locked, missing, or waiting for a prompt on a screen that is not there. So each question has a
+//! short time limit, and without a session it is not asked.
 
 use std::{
     collections::BTreeMap,
@@ -23,28 +23,30 @@ use tokio::{
 use crate::{ConfigError, Secret, Secrets, process_environment::text_variables};
 
 /// Time limit of a question to the keyring.
-const PATIENCE: Duration = Duration::from_secs(3);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// goose's entry.
+/// Service of goose's entry.
 const SERVICE: &str = "goose";
+
+/// User of goose's entry.
 const USER: &str = "secrets";
 
-/// The largest entry that is read.
+/// Maximum size of the entry.
 const MAX_ENTRY_BYTES: usize = 1024 * 1024;
 
-/// The names and values of the entry.
+/// Names and values of the entry.
 type Entry = Map<String, Value>;
 
 /// Exit code of `secret-tool` for a missing entry.
 const NOT_FOUND: i32 = 1;
 
-/// A keyring that can be asked.
+/// Keyring of the system.
 #[derive(Clone)]
 pub struct Keyring {
     tool: Tool,
     program: PathBuf,
     environment: BTreeMap<String, String>,
-    patience: Duration,
+    time_limit: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +56,8 @@ enum Tool {
 }
 
 impl Keyring {
-    /// The keyring of this system; `None` if there is no program to ask it with, or no session that it belongs to.
+    /// Returns the keyring of this system; `None` if there is no program to ask it with, or no session that
+    /// it belongs to.
     pub fn of_system(environment: &BTreeMap<String, String>) -> Option<Self> {
         let (tool, name) = if cfg!(target_os = "macos") {
             (Tool::Security, "security")
@@ -65,39 +68,40 @@ impl Keyring {
             return None;
         }
         let program = in_path(environment.get("PATH")?, name)?;
-        Some(Self { tool, program, environment: environment.clone(), patience: PATIENCE })
+        Some(Self { tool, program, environment: environment.clone(), time_limit: ANSWER_TIMEOUT })
     }
 
-    /// The keyring of this system for this process, as its environment is now. For programs; everything else is told.
+    /// Returns the keyring for the environment of this process, as it is now. For programs; everything else
+    /// gets it as an argument.
     pub fn of_this_process() -> Option<Self> {
         Self::of_system(&text_variables().collect())
     }
 
-    /// All names and values that goose has there; empty if it has none.
+    /// Returns all secrets of goose's entry; none if there is no entry.
     ///
     /// # Errors
     ///
-    /// Fails if the keyring does not answer in time, or with something else.
+    /// Fails if the keyring does not answer in time, or the entry cannot be read.
     pub fn read(&self) -> Result<BTreeMap<String, Secret>, ConfigError> {
         Ok(self.entry()?.into_iter().filter_map(|(name, value)| Some((name, secret(value)?))).collect())
     }
 
-    /// Puts a value beside the others.
+    /// Adds or replaces a value. The others stay.
     ///
     /// # Errors
     ///
-    /// Fails if the entry cannot be read as it is, or not be written. It is as it was then.
+    /// Fails if the entry cannot be read or written. It is not changed then.
     pub fn store(&self, name: &str, value: &Secret) -> Result<(), ConfigError> {
         let mut entry = self.entry_to_change()?;
         entry.insert(name.to_owned(), value.expose().into());
         self.write(&entry)
     }
 
-    /// Takes a value away; whether it was there.
+    /// Removes a value. Returns whether it existed.
     ///
     /// # Errors
     ///
-    /// As those of [`store`](Self::store).
+    /// Fails as [`store`](Self::store) does.
     pub fn remove(&self, name: &str) -> Result<bool, ConfigError> {
         let mut entry = self.entry()?;
         if entry.remove(name).is_none() {
@@ -107,7 +111,7 @@ impl Keyring {
         Ok(true)
     }
 
-    /// Replaces the entry, and looks whether it is there: not every program says so when it fails.
+    /// Replaces the entry, and reads it back: not every program reports a failure.
     fn write(&self, entry: &Entry) -> Result<(), ConfigError> {
         let json = serde_json::to_string(entry).map_err(|error| ConfigError::Keyring(error.to_string()))?;
         let (arguments, input) = self.storing(&json);
@@ -123,23 +127,23 @@ impl Keyring {
         match answer.output.trim() {
             "" if is_absent(&answer) => Ok(Entry::new()),
             "" => Err(refused("did not answer", &answer.problem)),
-            // What serde says could repeat what is in the entry.
+            // serde's message could contain values of the entry.
             json => serde_json::from_str(json).map_err(|_| {
                 ConfigError::Keyring(format!(
-                    "has an entry {SERVICE}/{USER} that is no JSON mapping; goose leaves it as it is"
+                    "has an entry {SERVICE}/{USER} that is not a JSON mapping; goose leaves it as it is"
                 ))
             }),
         }
     }
 
-    /// The entry, where it is certain that this is all of it: one that is locked looks like none to a question for its
-    /// value, and would be replaced.
+    /// Returns the entry if it is certain to be complete: `lookup` reports a locked entry as missing, and
+    /// writing would replace it.
     fn entry_to_change(&self) -> Result<Entry, ConfigError> {
         let entry = self.entry()?;
         if entry.is_empty() && self.tool == Tool::SecretTool {
             let listed = self.ask(&["search", "service", SERVICE, "username", USER], None)?;
             if listed.code == Some(0) && !listed.output.trim().is_empty() {
-                return Err(refused("does not show goose's entry, which is there", ""));
+                return Err(refused("does not show goose's entry, although it exists", ""));
             }
         }
         Ok(entry)
@@ -152,7 +156,8 @@ impl Keyring {
         }
     }
 
-    /// The secret goes through standard input: arguments can be seen by others.
+    /// Returns the arguments and the input that store an entry. The secret is passed on standard input,
+    /// because other users can see arguments.
     fn storing(&self, json: &str) -> (Vec<&'static str>, String) {
         match self.tool {
             Tool::SecretTool => {
@@ -166,20 +171,20 @@ impl Keyring {
     }
 
     fn ask(&self, arguments: &[&str], input: Option<String>) -> Result<Answer, ConfigError> {
-        run(&self.program, arguments, &self.environment, input, self.patience)
+        run(&self.program, arguments, &self.environment, input, self.time_limit)
             .map_err(|error| ConfigError::Keyring(format!("{error} ({})", self.program.display())))
     }
 }
 
-/// Secrets in the keyring. It is asked at most once, when something is first looked up there; one that does not answer
-/// is an error for every name.
+/// Secrets in the keyring. It is asked at most once, at the first lookup. If it does not answer, every lookup
+/// is an error.
 pub struct KeyringSecrets {
     keyring: Option<Keyring>,
     known: Mutex<Option<Result<BTreeMap<String, Secret>, ConfigError>>>,
 }
 
 impl KeyringSecrets {
-    /// The secrets of a keyring, where there is one.
+    /// Returns the secrets of a keyring; without one, none.
     pub fn new(keyring: Option<Keyring>) -> Self {
         Self { keyring, known: Mutex::new(None) }
     }
@@ -205,7 +210,7 @@ fn refused(what: &str, problem: &str) -> ConfigError {
     ))
 }
 
-/// A value that can be used as a secret.
+/// Converts a value of the entry into a secret.
 fn secret(value: Value) -> Option<Secret> {
     match value {
         Value::String(text) => Some(Secret::new(text)),
@@ -214,8 +219,9 @@ fn secret(value: Value) -> Option<Secret> {
     }
 }
 
-/// Both programs fail when there is no entry: `secret-tool` without a word, `security` says so. One that was killed
-/// says nothing either, and means nothing by it.
+/// Returns whether an answer means that the entry does not exist. Both programs fail then: `secret-tool`
+/// without a message, `security` with one. A killed program prints nothing either, but that says nothing
+/// about the entry.
 fn is_absent(answer: &Answer) -> bool {
     match answer.code {
         Some(0) => true,
@@ -225,7 +231,7 @@ fn is_absent(answer: &Answer) -> bool {
     }
 }
 
-/// Without a session bus a question would only wait for one.
+/// Returns whether there is a session bus. Without one, `secret-tool` would wait until its time limit.
 fn has_session(environment: &BTreeMap<String, String>) -> bool {
     let runtime_bus =
         || environment.get("XDG_RUNTIME_DIR").is_some_and(|dir| Path::new(dir).join("bus").exists());
@@ -241,13 +247,13 @@ fn in_path(path: &str, name: &str) -> Option<PathBuf> {
         .find(|it| it.is_file())
 }
 
-/// Bytes kept of a program's error output.
+/// Maximum size of a program's error output.
 const MAX_PROBLEM_BYTES: usize = 1024;
 
-/// The program's output.
+/// Output of a program.
 #[derive(Debug)]
 struct Answer {
-    /// Its exit code; `None` if it was killed.
+    /// Exit code; `None` if the program was killed.
     code: Option<i32>,
     output: String,
     problem: String,
@@ -261,44 +267,48 @@ enum AskError {
     #[error("could not be asked")]
     Panicked,
     #[error(
-        "did not answer within {} seconds; set GOOSE_DISABLE_KEYRING=1 on a machine where it cannot be unlocked",
+        "did not answer within {} seconds; set GOOSE_DISABLE_KEYRING=1 if it cannot be unlocked",
         .0.as_secs()
     )]
     TimedOut(Duration),
 }
 
-/// Runs a program to its end, in a thread and a runtime of its own: the caller may be inside of another one. The
-/// error says what went wrong.
+/// Runs a program to its end, on a thread with its own runtime, because the caller may be inside of another
+/// one.
 fn run(
     program: &Path,
     arguments: &[&str],
     environment: &BTreeMap<String, String>,
     input: Option<String>,
-    patience: Duration,
+    time_limit: Duration,
 ) -> Result<Answer, AskError> {
     let mut command = ProcessSpec::new(program);
     command.args(arguments).env_clear().envs(environment);
     command.stdin(if input.is_some() { Stream::Piped } else { Stream::Null });
     command.stdout(Stream::Piped).stderr(Stream::Piped);
     std::thread::scope(|scope| {
-        let asked = scope.spawn(|| block_on(command, input, patience));
+        let asked = scope.spawn(|| block_on(command, input, time_limit));
         asked.join().unwrap_or(Err(AskError::Panicked))
     })
 }
 
-fn block_on(command: ProcessSpec, input: Option<String>, patience: Duration) -> Result<Answer, AskError> {
+fn block_on(command: ProcessSpec, input: Option<String>, time_limit: Duration) -> Result<Answer, AskError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(answer(command, input, patience))
+    runtime.block_on(answer(command, input, time_limit))
 }
 
-async fn answer(command: ProcessSpec, input: Option<String>, patience: Duration) -> Result<Answer, AskError> {
+async fn answer(
+    command: ProcessSpec,
+    input: Option<String>,
+    time_limit: Duration,
+) -> Result<Answer, AskError> {
     let mut process = goose_process::spawn(&command)?;
     let stdin = process.take_stdin();
     let (stdout, stderr) = (process.take_stdout(), process.take_stderr());
     let talk = async {
         let write = async {
             if let (Some(mut stdin), Some(input)) = (stdin, input) {
-                // A program that does not read its input says so by its end.
+                // A program that does not read its input fails with an exit code.
                 let _ = stdin.write_all(input.as_bytes()).await;
             }
         };
@@ -306,19 +316,19 @@ async fn answer(command: ProcessSpec, input: Option<String>, patience: Duration)
             tokio::join!(write, read(stdout, MAX_ENTRY_BYTES), read(stderr, MAX_PROBLEM_BYTES));
         (output, problem, process.wait().await)
     };
-    let answered = timeout(patience, talk).await;
+    let answered = timeout(time_limit, talk).await;
     let Ok((output, problem, status)) = answered else {
         process.kill_tree();
-        return Err(AskError::TimedOut(patience));
+        return Err(AskError::TimedOut(time_limit));
     };
     Ok(Answer { code: status?.code(), output, problem: problem.trim().to_owned() })
 }
 
-/// The text of a stream, up to a cap.
+/// Reads a stream up to a limit.
 async fn read(stream: Option<impl AsyncRead + Unpin>, limit: usize) -> String {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
-        // What was read until it broke is what there is.
+        // If the stream breaks, the text so far is used.
         let _ = stream.take(limit as u64).read_to_end(&mut bytes).await;
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -4,7 +4,7 @@
 //!
 //! | file | purpose |
 //! | --- | --- |
-//! | `settings.rs`, `settings_source.rs` | the layers: defaults < user < project < environment < command line |
+//! | `settings.rs`, `settings_source.rs` | layers: defaults < user < project < environment < command line |
 //! | `profile.rs`, `settings_profile.rs` | the models, extensions and limits of an exchange |
 //! | `project.rs` | files of a project, which are used only after the user trusts them |
 //! | `file.rs`, `configured_extension.rs` | `config.yaml` and its entries, with lines in every error |

@@ -1,10 +1,10 @@
-//! [`Mode`]: the calls that goose makes without asking.
+//! [`Mode`]: the permission mode.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// The calls that goose makes without asking. Later modes are stricter.
+/// Permission mode: the calls that goose makes without asking. Later modes are stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", try_from = "String")]
 pub enum Mode {
@@ -15,7 +15,7 @@ pub enum Mode {
     SmartApprove,
     /// Asks about every call unless a rule allows it.
     Approve,
-    /// No tools at all.
+    /// Runs no tools.
     Chat,
 }
 
@@ -23,7 +23,7 @@ impl Mode {
     /// All modes, from the most permissive to the strictest.
     pub const ALL: [Self; 4] = [Self::Auto, Self::SmartApprove, Self::Approve, Self::Chat];
 
-    /// The mode's name in `GOOSE_MODE` and on the command line.
+    /// Returns the name in `GOOSE_MODE` and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",

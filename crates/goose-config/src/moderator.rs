@@ -1,18 +1,18 @@
-//! [`Moderator`]: how room is made in a full context.
+//! [`Moderator`]: the compaction strategy of a profile.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The way in which a profile wants room to be made.
+/// Strategy for a full context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moderator {
-    /// Not at all: a full context is an error.
+    /// No compaction: a full context is an error.
     Passive,
-    /// The oldest messages are left out.
+    /// Removes the oldest messages.
     Truncate,
-    /// The oldest messages are summarized by a model.
+    /// Summarizes the oldest messages with a model.
     #[default]
     Summarize,
 }

@@ -1,4 +1,4 @@
-//! The folders of goose's files.
+//! [`Paths`]: the folders of goose's files.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -6,39 +6,39 @@ use serde::Serialize;
 
 use crate::{ConfigError, process_environment};
 
-/// goose's folders. They need not exist.
+/// Folders of goose, which need not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Paths {
-    /// `config.yaml`, `secrets.yaml`, recipes: what people write.
+    /// Files that the user writes: `config.yaml`, `secrets.yaml`, recipes.
     pub config: PathBuf,
-    /// Sessions: what must not be lost.
+    /// Files that must not be lost: sessions, logins.
     pub data: PathBuf,
     /// Logs and history.
     pub state: PathBuf,
-    /// Files that can be made again; a part of the state folder.
+    /// Files that can be created again. Part of the state folder.
     pub cache: PathBuf,
 }
 
 impl Paths {
-    /// From the environment of this process. For programs; everything else is told.
+    /// Reads the environment of this process. For programs; everything else gets the folders as arguments.
     pub fn from_env() -> Result<Self, ConfigError> {
         Self::from_variables(process_environment::variable)
     }
 
-    /// All folders below one, as `GOOSE_PATH_ROOT` asks for it.
+    /// Returns all folders below one, as `GOOSE_PATH_ROOT` does.
     pub fn under(root: impl Into<PathBuf>) -> Self {
         let root = root.into();
         let state = root.join("state");
         Self { config: root.join("config"), data: root.join("data"), cache: state.join("cache"), state }
     }
 
-    /// From environment variables that `get` looks up:
+    /// Returns the folders for environment variables that `get` looks up:
     ///
-    /// 1. `GOOSE_PATH_ROOT`, which moves all folders: `config`, `data` and `state` in it
-    /// 2. `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `XDG_STATE_HOME`, where they are absolute paths: `goose` in each
+    /// 1. `GOOSE_PATH_ROOT`: `config`, `data` and `state` in it
+    /// 2. `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `XDG_STATE_HOME`, if they are absolute paths: `goose` in each
     /// 3. `HOME`: `~/.config/goose`, `~/.local/share/goose`, `~/.local/state/goose`
     ///
-    /// A variable that is empty counts as not set.
+    /// An empty variable counts as not set.
     pub fn from_variables(get: impl Fn(&str) -> Option<OsString>) -> Result<Self, ConfigError> {
         let path = |name: &str| get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let folder = |name: &str, xdg: &str, home: &str| {
@@ -57,22 +57,22 @@ impl Paths {
         })
     }
 
-    /// The user's configuration.
+    /// Returns the path of the user's configuration.
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.yaml")
     }
 
-    /// The folder of services that the user describes.
+    /// Returns the folder with the user's descriptions of providers.
     pub fn custom_providers(&self) -> PathBuf {
         self.config.join("custom_providers")
     }
 
-    /// The folder of logins to servers.
+    /// Returns the folder with logins at servers.
     pub fn logins(&self) -> PathBuf {
         self.data.join("oauth")
     }
 
-    /// The user's secrets, where there is no keyring.
+    /// Returns the path of the user's secrets outside of the keyring.
     pub fn secrets_file(&self) -> PathBuf {
         self.config.join("secrets.yaml")
     }

@@ -1,5 +1,4 @@
-//! [`Profile`]: the models, extensions and limits of an exchange. [`Settings::profile`](crate::Settings::profile)
-//! makes one from the configuration.
+//! [`Profile`]: the models, extensions and limits of an exchange.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -14,72 +13,74 @@ use crate::{ConfigError, ExtensionConfig, Moderator};
 /// Extensions that are enabled unless the configuration switches them off.
 pub const DEFAULT_EXTENSIONS: [&str; 2] = ["developer", "memory"];
 
-/// The settings of an exchange. Made by [`Settings::profile`](crate::Settings::profile), or by hand.
+/// Settings of an exchange. [`Settings::profile`](crate::Settings::profile) creates one from the
+/// configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Profile {
-    /// The profile's name, where it has one.
+    /// Name of the profile, if it has one.
     pub name: Option<String>,
-    /// The model that works.
+    /// Model that does the work.
     pub processor: Option<ModelRef>,
-    /// The fast model, for names, summaries and routing. The processor does it where there is none.
+    /// Fast model for names, summaries and routing. Without one, the processor does it.
     pub accelerator: Option<ModelRef>,
-    /// The compaction strategy.
+    /// Compaction strategy.
     pub moderator: Moderator,
-    /// The extensions, in their order.
+    /// Extensions, in order.
     pub extensions: Vec<ProfileExtension>,
-    /// Set if the dependencies of a mode are added to the extensions. A profile that lists its extensions has these only.
+    /// True if the dependencies of a mode are added to the extensions. A profile that lists its extensions
+    /// gets no others.
     #[serde(skip)]
     pub adds_dependencies: bool,
-    /// The sampling temperature.
+    /// Sampling temperature.
     pub temperature: Option<f32>,
-    /// The effort of thinking: `none`, `low`, `medium`, `high`; by default the service's own.
+    /// Reasoning effort: `none`, `low`, `medium`, `high`. Without it, the provider's default.
     pub effort: Option<Effort>,
-    /// Maximum number of tokens of an answer.
+    /// Maximum number of tokens in an answer.
     pub max_tokens: Option<u64>,
-    /// The model's context limit in tokens, if it is not known or should be less.
+    /// Context limit of the model in tokens, if it is unknown or should be lower.
     pub context_limit: Option<u64>,
-    /// The part of the context from which on room is made.
+    /// Share of the context at which compaction starts.
     pub compact_threshold: Option<f64>,
     /// Maximum number of requests to the model for one reply.
     pub max_turns: Option<u32>,
-    /// Maximum number of times that the same call may be repeated in a row.
+    /// Maximum number of repetitions of the same call in a row.
     pub max_tool_repetitions: Option<u32>,
-    /// The permission mode: `auto`, `approve`, `smart_approve`, `chat`.
+    /// Permission mode: `auto`, `approve`, `smart_approve`, `chat`.
     pub mode: Option<String>,
     /// Additional instructions for the model.
     pub instructions: Option<String>,
 }
 
-/// An extension of a profile, with what stands behind its requirements.
+/// Extension of a profile, with the providers of its requirements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProfileExtension {
-    /// The extension.
+    /// Name of the extension.
     pub name: String,
-    /// For each name that it requires, the extension that provides it.
+    /// Extension that provides each requirement, by the name of the requirement.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub requires: BTreeMap<String, String>,
 }
 
 impl ProfileExtension {
-    /// An extension that requires nothing.
+    /// Creates an extension without requirements.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), requires: BTreeMap::new() }
     }
 }
 
-/// Something that a profile names and that is not there.
+/// Name in a profile that the configuration does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Missing {
-    /// One of its extensions.
+    /// An extension of the profile.
     Extension(String),
-    /// A requirement of one of its extensions.
+    /// A requirement of an extension of the profile.
     Requirement {
-        /// The extension that requires it.
+        /// Extension that requires it.
         extension: String,
-        /// The name of the requirement.
+        /// Name of the requirement.
         requirement: String,
-        /// The extension that should provide it.
+        /// Extension that should provide it.
         provider: String,
     },
 }
@@ -99,8 +100,8 @@ impl fmt::Display for Missing {
 }
 
 impl Profile {
-    /// Returns the names that are missing in `available`, in the order of the profile. A requirement is met by an
-    /// extension of the profile that is available.
+    /// Returns the names that are not in `available`, in the order of the profile. A requirement is met by an
+    /// available extension of the profile.
     pub fn missing<S: AsRef<str>>(&self, available: &[S]) -> Vec<Missing> {
         let is_available = |name: &str| available.iter().any(|there| there.as_ref() == name);
         let is_here = |name: &str| is_available(name) && self.extensions.iter().any(|it| it.name == name);
@@ -122,8 +123,8 @@ impl Profile {
         missing
     }
 
-    /// Returns those of these extensions whose requirements are among them. An extension that is left out can
-    /// leave others without a requirement, so they are left out, too.
+    /// Returns the extensions whose requirements are among these extensions. Without one extension, others
+    /// may lack a requirement, so they are left out, too.
     pub(crate) fn with_requirements_met<'a>(&self, mut names: Vec<&'a str>) -> Vec<&'a str> {
         loop {
             let is_met = |name: &&str| {
@@ -140,7 +141,7 @@ impl Profile {
     }
 }
 
-/// The extensions of a profile, as far as the configuration has them.
+/// Extensions of a profile, as far as the configuration has them.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ProfileExtensions {
@@ -182,7 +183,7 @@ fn incomplete(profile: &Profile, missing: &[Missing]) -> ConfigError {
     }
 }
 
-/// A name, or a mapping with `name` and `requires`.
+/// Reads a name, or a mapping with `name` and `requires`.
 impl<'de> Deserialize<'de> for ProfileExtension {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(NameOrMapping)

@@ -1,5 +1,5 @@
-//! [`ProjectFile`]: a file that a project brings: its configuration, a recipe, an agent. It counts only
-//! where the user trusts it ([`TrustStore`]).
+//! [`ProjectFile`]: a file of a project, such as its configuration, a recipe or an agent. It is used only if
+//! the user trusts it ([`TrustStore`]).
 
 use std::{
     collections::BTreeMap,
@@ -18,19 +18,25 @@ use crate::{
     yaml,
 };
 
+<<<<<<< HEAD
 /// The configuration, from the project's folder.
 pub const PROJECT_CONFIG: &str = ".goose/config.yaml";
+=======
+/// Path of the configuration from the project's folder.
+const PROJECT_CONFIG: &str = ".goose/config.yaml";
+>>>>>>> c2a4706 (config: say in plain technical English what the code does)
 
-/// Markers of the root of a repository.
+/// Entry that marks the root of a repository.
 const GIT: &str = ".git";
 
-/// The most folders that are looked at on the way up.
+/// Maximum number of folders between the working folder and the root.
 const MAX_LEVELS: usize = 64;
 
-/// The most files of one folder.
+/// Maximum number of files in one folder.
 const MAX_FILES: usize = 1_000;
 
-/// A file of a project, read once: what is judged is what is used. Each file is trusted by itself, with its own hash.
+/// File of a project. It is read once, so that the checked text is the used one. Each file is trusted on its
+/// own, by its hash.
 #[derive(Clone)]
 pub struct ProjectFile {
     path: PathBuf,
@@ -38,13 +44,13 @@ pub struct ProjectFile {
 }
 
 impl ProjectFile {
-    /// The project's configuration: in the working folder, or in the nearest folder above it, up to the root of the
-    /// repository. Outside of a repository only the folder itself is looked at.
+    /// Finds the project's configuration: in the working folder, or in the nearest folder above it, up to the
+    /// root of the repository. Outside of a repository only the working folder is searched.
     pub fn find(working_dir: &Path) -> Result<Option<Self>, ConfigError> {
         Self::find_named(working_dir, PROJECT_CONFIG)
     }
 
-    /// A file by its path from the project's folder, looked for in the same way.
+    /// Finds a file by its path from the project's folder, as [`find`](Self::find) does.
     pub fn find_named(working_dir: &Path, name: &str) -> Result<Option<Self>, ConfigError> {
         match nearest(working_dir, name, Path::is_file) {
             Some(folder) => Self::read(&resolved(folder)?.join(name)),
@@ -52,12 +58,14 @@ impl ProjectFile {
         }
     }
 
-    /// The files of a folder by its path from the project's folder, looked for in the same way; in the order of their names.
+    /// Finds the files of a folder by its path from the project's folder, as [`find`](Self::find) does,
+    /// sorted by name.
     pub fn find_in(working_dir: &Path, folder_name: &str) -> Result<Vec<Self>, ConfigError> {
         Self::find_all(working_dir, folder_name, |entry| entry)
     }
 
-    /// The files of one name in the folders of a folder, such as `SKILL.md` of all skills, looked for in the same way.
+    /// Finds the files with one name in the subfolders of a folder, such as `SKILL.md` of all skills, as
+    /// [`find`](Self::find) does.
     pub fn find_nested(
         working_dir: &Path,
         folder_name: &str,
@@ -81,7 +89,7 @@ impl ProjectFile {
         paths.iter().filter_map(|path| Self::read(path).transpose()).collect()
     }
 
-    /// A file in the same folder.
+    /// Reads a file in the same folder, if it exists.
     pub fn beside(&self, name: &str) -> Result<Option<Self>, ConfigError> {
         Self::read(&self.path.with_file_name(name))
     }
@@ -91,41 +99,43 @@ impl ProjectFile {
         Ok(text.map(|text| Self { path: path.to_owned(), text }))
     }
 
-    /// The file, in the resolved folder of the project.
+    /// Returns the path, in the resolved folder of the project.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its contents, to be shown before the person agrees to them: these are used, even if the file changes meanwhile.
+    /// Returns the text, to be shown before the user trusts it. This text is used, even if the file changes
+    /// meanwhile.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The SHA-256 of the text, in hexadecimal.
+    /// Returns the SHA-256 of the text in hexadecimal.
     pub fn hash(&self) -> String {
         sha256(&self.text)
     }
 
-    /// Its contents.
+    /// Parses the file as a configuration.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be parsed.
+    /// Fails if the text cannot be parsed.
     pub fn parse(self) -> Result<ConfigFile, ConfigError> {
         ConfigFile::from_text(&self.path, self.text)
     }
 }
 
-/// The nearest folder, from the working folder up to the root of the repository, that has something of this name.
+/// Returns the nearest folder, from the working folder up to the root of the repository, that has an entry of
+/// this name.
 fn nearest<'a>(working_dir: &'a Path, name: &str, is_wanted: fn(&Path) -> bool) -> Option<&'a Path> {
     project_levels(working_dir, is_ours).into_iter().find(|folder| is_wanted(&folder.join(name)))
 }
 
-/// The folders of a project: from the working folder up to the root of the repository, and without a repository the working
-/// folder alone.
+/// Returns the folders of a project: from the working folder up to the root of the repository; without a
+/// repository, only the working folder.
 ///
-/// The way up ends below a folder that is not ours, and a `.git` that is not ours makes no repository: in `/tmp`, any user
-/// could put one above the folders of others.
+/// Stops below a folder for which `is_ours` is false, and ignores a `.git` for which it is false: in `/tmp`,
+/// any user could create one above the folders of others.
 pub fn project_levels(working_dir: &Path, is_ours: impl Fn(&Path) -> bool) -> Vec<&Path> {
     let is_way_up = |(level, folder): &(usize, &Path)| *level == 0 || is_ours(folder);
     let levels = working_dir.ancestors().take(MAX_LEVELS).enumerate().take_while(is_way_up);
@@ -139,7 +149,8 @@ pub fn project_levels(working_dir: &Path, is_ours: impl Fn(&Path) -> bool) -> Ve
     levels
 }
 
-/// Returns true if a file or folder belongs to the user of this process, or to root.
+/// Returns true if a file or folder belongs to the user of this process or to root. Other users can change
+/// what belongs to them, so goose does not look there for files of a project.
 pub fn is_ours(path: &Path) -> bool {
     let owner = fs::metadata(path).map(|it| it.uid());
     owner.is_ok_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw())
@@ -153,34 +164,35 @@ fn unreadable(path: &Path, error: &std::io::Error) -> ConfigError {
     ConfigError::Unreadable { path: path.to_owned(), reason: error.to_string() }
 }
 
-/// The largest list that is read.
+/// Maximum size of the list.
 const MAX_TRUST_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The most files that are trusted at a time.
+/// Maximum number of trusted files.
 const MAX_TRUSTED: usize = 10_000;
 
-/// Header of the list.
-const HEAD: &str = "# The project files that goose may use, and the SHA-256 of what was agreed to.\n";
+/// First line of the list.
+const HEAD: &str =
+    "# The project files that goose may use, and the SHA-256 of the text that the user agreed to.\n";
 
-/// True if a project's file may be used.
+/// Trust of the user in a file of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
-    /// The person has agreed to exactly this content.
+    /// The user has agreed to exactly this text.
     Trusted,
-    /// The person has agreed to it, but it has changed since.
+    /// The user has agreed to the file, but its text has changed since.
     Changed,
-    /// The person was never asked, or has taken it back.
+    /// The user was never asked, or has withdrawn the consent.
     Unknown,
 }
 
-/// The list of trusted files. It is read each time, so that processes can share it.
+/// List of trusted files. It is read for each check, so that processes can share it.
 #[derive(Debug, Clone)]
 pub struct TrustStore {
     path: PathBuf,
 }
 
-/// The list, as it is written.
+/// Written form of the list.
 #[derive(Default, Serialize, Deserialize)]
 struct Page {
     #[serde(default)]
@@ -188,21 +200,21 @@ struct Page {
 }
 
 impl TrustStore {
-    /// The list in goose's state folder.
+    /// Returns the list in goose's state folder.
     pub fn new(paths: &Paths) -> Self {
         Self { path: paths.state.join("trusted.yaml") }
     }
 
-    /// The file with the list.
+    /// Returns the path of the list.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns whether a file may be used as it is now.
+    /// Returns whether a file may be used with its current text.
     ///
     /// # Errors
     ///
-    /// Fails if the list cannot be read. Nothing is trusted then.
+    /// Fails if the list cannot be read. No file is trusted then.
     pub fn check(&self, file: &ProjectFile) -> Result<Trust, ConfigError> {
         let text = read_capped(&self.path, MAX_TRUST_BYTES)?.unwrap_or_default();
         Ok(match self.parse(&text)?.trusted.get(file.path()) {
@@ -212,14 +224,14 @@ impl TrustStore {
         })
     }
 
-    /// Remembers that the person has agreed to a file as it is now.
+    /// Remembers that the user has agreed to the current text of a file.
     pub fn trust(&self, file: &ProjectFile) -> Result<(), ConfigError> {
         self.update(|trusted| {
             trusted.insert(file.path().to_owned(), file.hash());
         })
     }
 
-    /// Forgets a file. Whether it was there.
+    /// Removes a file from the list. Returns whether it was on it.
     pub fn forget(&self, path: &Path) -> Result<bool, ConfigError> {
         let mut was_there = false;
         self.update(|trusted| was_there = trusted.remove(path).is_some())?;

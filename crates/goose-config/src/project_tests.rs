@@ -1,11 +1,11 @@
-//! Tests of the way up from the working folder.
+//! Folders of a project.
 
 use std::fs;
 
 use super::*;
 
 #[test]
-fn the_way_up_ends_below_what_belongs_to_others() {
+fn project_levels_stop_below_folders_of_other_users() {
     let home = tempfile::tempdir().unwrap();
     let (root, deep) = (home.path().join("project"), home.path().join("project/src/deep"));
     fs::create_dir_all(&deep).unwrap();

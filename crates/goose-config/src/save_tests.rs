@@ -1,5 +1,5 @@
-//! A save that is ended at each of its steps (row 37). The process that saves is a copy of this test program, which
-//! ends itself there without any cleaning up.
+//! A save that ends at each of its steps. The saving process is a copy of this test program, which aborts
+//! itself there.
 
 use std::{
     env, fs,
@@ -9,8 +9,10 @@ use std::{
 
 use super::*;
 
-/// Tells the copy which file to change, and the step at which to end.
+/// Variable with the file that the copy changes.
 const FILE: &str = "GOOSE_TEST_SAVE_FILE";
+
+/// Variable with the step at which the copy aborts.
 const STEP: &str = "GOOSE_TEST_SAVE_STEP";
 
 const STEPS: [SaveStep; 6] = [
@@ -33,8 +35,8 @@ fn new() -> String {
 }
 
 #[test]
-#[ignore = "is run by the test below, in a process of its own"]
-fn a_process_that_saves() {
+#[ignore = "runs in a child process of the test below"]
+fn saving_process() {
     let (Ok(file), Ok(step)) = (env::var(FILE), env::var(STEP)) else { return };
     let end_at = |step_now: SaveStep| {
         if format!("{step_now:?}") == step {
@@ -46,33 +48,33 @@ fn a_process_that_saves() {
 }
 
 #[test]
-fn a_save_that_is_ended_anywhere_leaves_the_old_file_or_the_new_one() {
+fn killed_save_leaves_the_old_file_or_the_new_one() {
     for step in STEPS {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.yaml");
         fs::write(&path, old()).unwrap();
         let status = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "editor::tests::a_process_that_saves", "--ignored"])
+            .args(["--exact", "editor::tests::saving_process", "--ignored"])
             .env(FILE, &path)
             .env(STEP, format!("{step:?}"))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()
             .unwrap();
-        assert!(status.code().is_none(), "it was not ended at {step:?}: {status}");
+        assert!(status.code().is_none(), "not aborted at {step:?}: {status}");
         let expected = if step == SaveStep::Renamed { new() } else { old() };
         assert_eq!(fs::read_to_string(&path).unwrap(), expected, "{step:?}");
 
         let changed = update(&path, LIMIT, Audience::AsBefore, |_| Ok("after: 1\n".to_owned()));
-        assert_eq!(changed, Ok(true), "the lock was left behind at {step:?}");
+        assert_eq!(changed, Ok(true), "the lock stayed after {step:?}");
         let names: Vec<_> =
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(names, ["config.yaml"], "something was left behind at {step:?}");
+        assert_eq!(names, ["config.yaml"], "a temporary file stayed after {step:?}");
     }
 }
 
 #[test]
-fn a_change_is_made_again_on_what_somebody_else_wrote_meanwhile() {
+fn change_is_repeated_on_text_that_another_program_wrote() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.yaml");
     fs::write(&path, "a").unwrap();
@@ -116,7 +118,7 @@ fn a_change_is_made_again_on_what_somebody_else_wrote_meanwhile() {
 }
 
 #[test]
-fn a_link_that_leads_nowhere_is_not_replaced() {
+fn dangling_link_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.yaml");
     std::os::unix::fs::symlink("gone/config.yaml", &path).unwrap();

@@ -1,4 +1,4 @@
-//! Secrets by name: from the environment, `secrets.yaml`, `config.yaml` and the keyring, in that order.
+//! [`Secrets`] by name, from the environment, files, or several sources in order.
 
 use std::{
     collections::BTreeMap,
@@ -14,17 +14,17 @@ use crate::{
     yaml::{self, Pick},
 };
 
-/// A value that never prints. Its only way out is [`expose`](Self::expose).
+/// Value that is never printed. Only [`expose`](Self::expose) returns it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a value.
+    /// Creates a secret.
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into())
     }
 
-    /// The value, for the one place that needs it: a child's environment, a request's header.
+    /// Returns the value, for the place that needs it: a child's environment, a request's header.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -36,23 +36,28 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The sources of secrets.
+/// Source of secrets.
 pub trait Secrets: Send + Sync {
-    /// The secret of that name, `None` if there is none. An error if the place cannot be read.
+    /// Returns the secret with this name; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the source cannot be read.
     fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError>;
 
-    /// Returns true if the next lookup may take seconds, because another program has to be asked.
+    /// Returns true if the next lookup may take seconds, because another program is asked.
     fn may_wait(&self) -> bool {
         false
     }
 }
 
-/// Secrets in environment variables. A variable that is empty counts as not set.
+/// Secrets in environment variables. An empty variable counts as not set.
 #[derive(Debug, Clone, Default)]
 pub struct EnvSecrets(BTreeMap<String, Secret>);
 
 impl EnvSecrets {
-    /// The variables of this process, as they are now. For programs; everything else is told.
+    /// Takes the variables of this process, as they are now. For programs; everything else gets them as
+    /// arguments.
     pub fn from_process() -> Self {
         text_variables().collect()
     }
@@ -71,36 +76,37 @@ impl Secrets for EnvSecrets {
     }
 }
 
-/// Several places, asked one after another; the first that knows the name answers. A place that cannot be read
-/// ends the search, because a later one might have an older value.
+/// Several sources, asked in order; the first that knows the name answers. A source that cannot be read ends
+/// the search, because a later one might have an older value.
 ///
 /// ```
 /// # use goose_config::{EnvSecrets, FileSecrets, SecretChain};
-/// let secrets = SecretChain::default().then(EnvSecrets::from_process()).then(FileSecrets::new("secrets.yaml"));
+/// let secrets =
+///     SecretChain::default().then(EnvSecrets::from_process()).then(FileSecrets::new("secrets.yaml"));
 /// ```
 #[derive(Default)]
 pub struct SecretChain {
-    places: Vec<Box<dyn Secrets>>,
+    sources: Vec<Box<dyn Secrets>>,
 }
 
 impl SecretChain {
-    /// Asks this place after the others.
-    pub fn then(mut self, place: impl Secrets + 'static) -> Self {
-        self.places.push(Box::new(place));
+    /// Adds a source, which is asked after the others.
+    pub fn then(mut self, source: impl Secrets + 'static) -> Self {
+        self.sources.push(Box::new(source));
         self
     }
 }
 
 impl fmt::Debug for SecretChain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SecretChain({} places)", self.places.len())
+        write!(f, "SecretChain({} sources)", self.sources.len())
     }
 }
 
 impl Secrets for SecretChain {
     fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
-        for place in &self.places {
-            if let Some(secret) = place.get(name)? {
+        for source in &self.sources {
+            if let Some(secret) = source.get(name)? {
                 return Ok(Some(secret));
             }
         }
@@ -108,15 +114,15 @@ impl Secrets for SecretChain {
     }
 
     fn may_wait(&self) -> bool {
-        self.places.iter().any(|place| place.may_wait())
+        self.sources.iter().any(|source| source.may_wait())
     }
 }
 
-/// The largest `secrets.yaml` that is read.
+/// Maximum size of `secrets.yaml`.
 pub const MAX_SECRETS_BYTES: u64 = 1024 * 1024;
 
-/// Secrets in a file. It is read each time, so that a changed secret counts from the next start on, and never
-/// written. Messages about it show names and lines, never values.
+/// Secrets in a file. It is read for each lookup, so that a changed secret is used from the next start on,
+/// and is never written. Messages about it contain names and lines, never values.
 #[derive(Debug)]
 pub struct FileSecrets {
     path: PathBuf,
@@ -124,12 +130,12 @@ pub struct FileSecrets {
 }
 
 impl FileSecrets {
-    /// The secrets in a file, which need not exist.
+    /// Returns the secrets of a file, which need not exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), warned: AtomicBool::new(false) }
     }
 
-    /// Returns whether others on this machine may read the file.
+    /// Returns whether other users of this machine may read the file.
     pub fn is_readable_by_others(&self) -> bool {
         readable_by_others(&self.path)
     }
@@ -138,15 +144,15 @@ impl FileSecrets {
         if self.is_readable_by_others() && !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 path = %self.path.display(),
-                "others on this machine can read the secrets in this file; run 'chmod 600' on it"
+                "other users of this machine can read the secrets in this file; run 'chmod 600' on it"
             );
         }
     }
 
     fn malformed(&self, name: &str, error: &serde_saphyr::Error) -> ConfigError {
         let message = format!(
-            "cannot look up '{name}': expected 'NAME: value' lines, each with a text; fix this line, goose leaves the \
-             file as it is"
+            "cannot look up '{name}': expected 'NAME: value' lines, each with a text; fix this line, \
+             goose leaves the file as it is"
         );
         ConfigError::malformed(Place::new(&self.path, yaml::position(error)), message)
     }

@@ -1,6 +1,6 @@
 //! The written form of an extension: one flat mapping, in which every field may be missing or `null`.
 //!
-//! A tagged enum would read the same files, but serde would look at each value before it knows what it is for, and
+//! A tagged enum would read the same files, but serde would buffer each value before it knows the type, and
 //! `VERSION: 1.10` would become the number 1.1. Here every field has its type from the start.
 
 use std::{
@@ -17,10 +17,10 @@ use crate::{
     extension::{ExtensionConfig, ExtensionKind, OAuthConfig},
 };
 
-/// The kinds that `type:` can name. The old `sse` is understood too, but is not suggested.
+/// Values of `type:` that errors suggest. The old `sse` is read, too.
 const KNOWN_TYPES: &str = "builtin, platform, stdio, streamable_http, frontend, inline_python";
 
-/// All fields that an extension can have.
+/// All fields of an extension, in the order in which they are written.
 pub(crate) const FIELDS: [&str; 19] = [
     "enabled",
     "type",
@@ -43,11 +43,11 @@ pub(crate) const FIELDS: [&str; 19] = [
     "dependencies",
 ];
 
-/// An extension as it is written.
+/// Extension as it is written.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Wire {
-    /// Belongs to the entry in `config.yaml`, not to the extension.
+    /// State of the entry in `config.yaml`, not of the extension.
     pub(crate) enabled: Option<bool>,
     #[serde(rename = "type")]
     kind: Option<String>,
@@ -70,7 +70,7 @@ pub(crate) struct Wire {
     dependencies: Option<Vec<String>>,
 }
 
-/// A list that may be `null`.
+/// Reads a list that may be `null`.
 pub(crate) fn null_is_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
@@ -148,11 +148,11 @@ fn needed(name: &str, kind: &str, field: &str, value: Option<String>) -> Result<
     value.ok_or_else(missing)
 }
 
-/// Names with values, in the order of the names. Its `Debug` form shows the names only, because people do write
-/// secrets into their configuration.
+/// Names with values, sorted by name. `Debug` shows only the names, because users write secrets into their
+/// configuration.
 ///
-/// In YAML a value may be any scalar and is taken as it is written: `PORT: 8080` is `"8080"`, `VERSION: 1.10` is
-/// `"1.10"`, and nothing is `""`.
+/// In YAML a value may be any scalar and is used as written: `PORT: 8080` is `"8080"`, `VERSION: 1.10` is
+/// `"1.10"`, and an empty value is `""`.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "BTreeMap<String, Option<String>>")]
 pub struct Values(BTreeMap<String, String>);

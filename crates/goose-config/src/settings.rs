@@ -1,5 +1,4 @@
-//! [`Settings`]: the layered configuration. Defaults < user < project < environment < command line; [`SettingsSource`]:
-//! where the layers come from.
+//! [`Settings`]: the layered configuration. Defaults < user < project < environment < command line.
 
 use std::{
     collections::BTreeSet,
@@ -17,17 +16,19 @@ use crate::{
     Place, Secret, SecretChain, Secrets, SettingsSource, yaml,
 };
 
-/// Keys that hold mappings and lists of them. They are read from files alone: others use variables of these names.
+/// Keys with mappings or lists of them. They are read from files only, because other programs use variables
+/// with these names.
 const STRUCTURED: [&str; 6] =
     ["extensions", "models", "orchestrator", "profiles", "providers", "slash_commands"];
 
-/// Variables with this beginning are goose's.
+/// Prefix of goose's variables.
 const OWN_VARIABLES: &str = "GOOSE_";
 
-/// A snapshot of the configuration. Cheap to clone.
+/// Snapshot of the configuration. Cheap to clone.
 ///
-/// A key is looked for on the command line, in the environment (under its name or its upper-case name, unless it is a
-/// structured one such as `models`), in the project's file and in the user's file; the first that has it counts. Secrets are looked up when they are asked for, and not before.
+/// A key is looked up on the command line, in the environment (under its name or its upper-case name, unless
+/// it is a structured one such as `models`), in the project's file and in the user's file; the first that has
+/// it counts. Secrets are looked up only when they are needed.
 #[derive(Clone)]
 pub struct Settings(Arc<Layers>);
 
@@ -40,14 +41,15 @@ struct Layers {
     registry: OnceLock<Registry>,
 }
 
-/// A layer that has a key.
-enum Found<'a> {
+/// Layer that has a key.
+enum Layer<'a> {
+    /// Text on the command line or in the environment.
     Text(&'a str, Origin),
     File(&'a ConfigFile),
 }
 
 impl Settings {
-    /// Reads the files. A file that is not there is empty, but a `config_file` that was asked for has to be there.
+    /// Reads the files. A missing file is empty, except for `config_file`, which must exist.
     pub fn load(mut source: SettingsSource) -> Result<Self, ConfigError> {
         if let Some(file) = source.config_file.as_ref().filter(|file| !file.exists()) {
             return Err(ConfigError::Absent(file.clone()));
@@ -60,38 +62,38 @@ impl Settings {
         Ok(Self(Arc::new(Layers { source, project, user, extensions, secrets, registry: OnceLock::new() })))
     }
 
-    /// The value of a key, `None` if no layer has it. It is read as the type that is asked for; the error says
-    /// where the value is and what was expected.
+    /// Returns the value of a key; `None` if no layer has it. It is read as the requested type. The error has
+    /// the position of the value and what was expected.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
         match self.find(key) {
-            Some(Found::Text(text, origin)) => {
+            Some(Layer::Text(text, origin)) => {
                 yaml::read_value(text).map(Some).map_err(|error| ConfigError::Setting {
                     key: key.to_owned(),
                     origin: origin.to_string(),
                     message: yaml::message(&error),
                 })
             }
-            Some(Found::File(file)) => file.get(key),
+            Some(Layer::File(file)) => file.get(key),
             None => Ok(None),
         }
     }
 
-    /// Returns true if a switch is set: `true`, `1` and everything else that is not a clear no.
+    /// Returns true if a switch is set. Everything but `false`, `no`, `off`, `0` and an empty text sets it.
     pub fn is_on(&self, key: &str) -> bool {
         let text = self.get::<String>(key).unwrap_or_else(|error| Some(error.to_string()));
         text.is_some_and(|text| !is_no(&text))
     }
 
-    /// The value of a key from the command line alone, which is stronger than a profile.
+    /// Returns the value of a key on the command line, which takes precedence over a profile.
     pub(crate) fn get_flag<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
         if self.0.source.flags.contains_key(key) { self.get(key) } else { Ok(None) }
     }
 
-    /// Returns the origin of a key's value, `None` if no layer has it.
+    /// Returns the origin of a value; `None` if no layer has the key.
     pub fn origin(&self, key: &str) -> Option<Origin> {
         match self.find(key)? {
-            Found::Text(_, origin) => Some(origin),
-            Found::File(file) => {
+            Layer::Text(_, origin) => Some(origin),
+            Layer::File(file) => {
                 let place = file.place(key)?;
                 let is_user = std::ptr::eq(file, &*self.0.user);
                 Some(if is_user { Origin::User(place) } else { Origin::Project(place) })
@@ -99,13 +101,14 @@ impl Settings {
         }
     }
 
-    /// The value of a key as it can be shown, see [`shown_value`]: `None` if it is missing or no single value.
+    /// Returns the value of a key for display, see [`shown_value`]; `None` if it is missing or not a single
+    /// value.
     pub fn shown(&self, key: &str) -> Option<String> {
         let value = self.get::<String>(key).ok().flatten()?;
         Some(shown_value(key, &value))
     }
 
-    /// All keys that are set: those of the command line and the files, and goose's own variables.
+    /// Returns all keys that are set on the command line and in files, and the names of goose's variables.
     pub fn keys(&self) -> BTreeSet<&str> {
         let Layers { source, project, user, .. } = &*self.0;
         let own = source.environment.keys().filter(|name| name.starts_with(OWN_VARIABLES));
@@ -120,8 +123,8 @@ impl Settings {
             .collect()
     }
 
-    /// The configured extensions: those of the user's file in its order, then those that only the project has. Under
-    /// the same key, the project's counts.
+    /// Returns the configured extensions: those of the user's file in its order, then those that only the
+    /// project has. An entry of the project replaces the user's entry with the same key.
     pub fn extensions(&self) -> &[ConfiguredExtension] {
         &self.0.extensions
     }
@@ -131,33 +134,33 @@ impl Settings {
         self.0.source.builtins
     }
 
-    /// Returns the built-in service of a name.
+    /// Returns the built-in service with this name.
     pub fn builtin(&self, name: &str) -> Option<&'static Builtin> {
         self.builtins().iter().find(|builtin| builtin.name == name)
     }
 
-    /// goose's folders.
+    /// Returns the folders of goose.
     pub fn paths(&self) -> &Paths {
         &self.0.source.paths
     }
 
-    /// The user's file.
+    /// Returns the user's file.
     pub fn user_file(&self) -> &ConfigFile {
         &self.0.user
     }
 
-    /// The project's file, where there is one that is trusted.
+    /// Returns the project's file, if there is one and the user trusts it.
     pub fn project_file(&self) -> Option<&ConfigFile> {
         self.0.project.as_ref()
     }
 
-    /// All services: those that goose knows, the user's own in `custom_providers`, and the program's own models. The folder
-    /// is read when this is first asked for.
+    /// Returns all providers: the known ones, the user's in `custom_providers`, and the program's. The folder
+    /// is read at the first call.
     pub fn registry(&self) -> &Registry {
         self.0.registry.get_or_init(|| self.0.source.registry())
     }
 
-    /// Returns the user's facts about models: `GOOSE_CONTEXT_LIMIT`, and the mapping `models:`.
+    /// Returns the user's values for models: `GOOSE_CONTEXT_LIMIT`, and the mapping `models:`.
     pub fn model_overrides(&self) -> Result<ModelOverrides, ConfigError> {
         Ok(ModelOverrides {
             context_limit: self.get("GOOSE_CONTEXT_LIMIT")?,
@@ -165,23 +168,23 @@ impl Settings {
         })
     }
 
-    /// A variable of the environment that these settings were loaded with.
+    /// Returns a variable of the environment that these settings were loaded with.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.0.source.variable(name)
     }
 
-    /// The environment that these settings were loaded with.
+    /// Returns the environment that these settings were loaded with.
     pub fn environment(&self) -> impl Iterator<Item = (String, String)> {
         self.0.source.environment.iter().map(|(name, value)| (name.clone(), value.clone()))
     }
 
-    /// The secrets: those of the environment, of `secrets.yaml`, of `config.yaml`, and of the keyring, which is asked
+    /// Returns the secrets of the environment, `secrets.yaml`, `config.yaml` and the keyring, which is asked
     /// last because it can be slow.
     pub fn secrets(&self) -> Arc<SecretChain> {
         Arc::clone(&self.0.secrets)
     }
 
-    /// Looks secrets up: on a thread of its own if that may take seconds, because the runtime must not wait for a keyring.
+    /// Calls `look_up`, on another thread if it may take seconds: the runtime must not wait for a keyring.
     pub async fn look_up<T: Send + 'static>(
         &self,
         look_up: impl Fn(&Self) -> T + Send + Sync + 'static,
@@ -192,17 +195,18 @@ impl Settings {
         let (settings, look_up) = (self.clone(), Arc::new(look_up));
         let on_thread = Arc::clone(&look_up);
         let found = tokio::task::spawn_blocking(move || on_thread(&settings)).await;
-        // A lookup that panics does so again here.
+        // A lookup that panicked on the thread panics again here.
         found.unwrap_or_else(|_| look_up(self))
     }
 
-    /// Returns true if a file of the user's, `secrets.yaml` or `config.yaml`, has the secret. The keyring is not asked.
+    /// Returns true if a file of the user, `secrets.yaml` or `config.yaml`, has the secret. The keyring is
+    /// not asked.
     pub fn has_stored_secret(&self, name: &str) -> bool {
         let file = FileSecrets::new(self.paths().secrets_file());
         file.get(name).is_ok_and(|secret| secret.is_some()) || self.0.user.has(name)
     }
 
-    /// Returns whether the person does not want the keyring to be asked.
+    /// Returns whether the user has switched the keyring off.
     pub fn is_keyring_disabled(&self) -> bool {
         is_keyring_disabled(&self.0.source, &self.0.user)
     }
@@ -217,15 +221,15 @@ impl Settings {
         found.map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
-    fn find(&self, key: &str) -> Option<Found<'_>> {
+    fn find(&self, key: &str) -> Option<Layer<'_>> {
         let Layers { source, project, user, .. } = &*self.0;
         if let Some(text) = source.flags.get(key) {
-            return Some(Found::Text(text, Origin::Flag));
+            return Some(Layer::Text(text, Origin::Flag));
         }
         if let Some((name, text)) = self.in_environment(key) {
-            return Some(Found::Text(text, Origin::Environment(name.to_owned())));
+            return Some(Layer::Text(text, Origin::Environment(name.to_owned())));
         }
-        project.iter().chain([&**user]).find(|file| file.has(key)).map(Found::File)
+        project.iter().chain([&**user]).find(|file| file.has(key)).map(Layer::File)
     }
 }
 
@@ -235,12 +239,12 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// Returns true for a value that clearly means no.
+/// Returns true for a value that means no.
 fn is_no(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "" | "0" | "false" | "no" | "off")
 }
 
-/// The user's entries, with the project's in their places.
+/// Returns the user's entries, with those of the project in place of entries with the same key.
 fn merged(user: &[ConfiguredExtension], project: Option<&[ConfiguredExtension]>) -> Vec<ConfiguredExtension> {
     let project = project.unwrap_or_default();
     let replaced = |entry: &ConfiguredExtension| project.iter().find(|own| own.key == entry.key);
@@ -261,7 +265,8 @@ impl Lookup for Settings {
     }
 }
 
-/// The keyring is asked last: one that does not answer has hidden nothing that is known to be there.
+/// Translates an error. The keyring is asked last, so all other sources have been read when it does not
+/// answer.
 fn unknown(error: ConfigError) -> LookupError {
     match error {
         ConfigError::Keyring(_) => LookupError::NoAnswer(error.to_string()),
@@ -272,18 +277,18 @@ fn unknown(error: ConfigError) -> LookupError {
 /// Origin of a value, from the weakest to the strongest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// The user's file.
+    /// Position in the user's file.
     User(Place),
-    /// The project's file.
+    /// Position in the project's file.
     Project(Place),
-    /// An environment variable, by its name.
+    /// Name of an environment variable.
     Environment(String),
-    /// The command line.
+    /// Command line.
     Flag,
 }
 
 impl Origin {
-    /// The file, where it is one.
+    /// Returns the file, if the origin is one.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::User(place) | Self::Project(place) => Some(&place.path),
@@ -302,23 +307,25 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The key that switches the keyring off.
+/// Key that switches the keyring off.
 const DISABLE_KEYRING: &str = "GOOSE_DISABLE_KEYRING";
 
-/// The environment, `secrets.yaml`, `config.yaml`, the keyring. Nothing is read yet.
+/// Returns the secrets of the environment, `secrets.yaml`, `config.yaml` and the keyring. Nothing is read
+/// yet.
 fn secret_chain(source: &SettingsSource, user: &Arc<ConfigFile>) -> SecretChain {
     let variables = source.environment.iter().chain(&source.flags);
     let chain = SecretChain::default()
         .then(variables.map(|(name, value)| (name.as_str(), value.as_str())).collect::<EnvSecrets>())
         .then(FileSecrets::new(source.paths.secrets_file()))
-        .then(InConfig(Arc::clone(user)));
+        .then(ConfigSecrets(Arc::clone(user)));
     if is_keyring_disabled(source, user) {
         return chain;
     }
     chain.then(KeyringSecrets::new(Keyring::of_system(&source.environment)))
 }
 
-/// `true`, `1` and everything else that is not a clear no: naming it means that the keyring is not wanted.
+/// Returns whether the keyring is switched off. Everything that does not mean no counts, even a value that
+/// cannot be read.
 fn is_keyring_disabled(source: &SettingsSource, user: &ConfigFile) -> bool {
     let written = source.variable(DISABLE_KEYRING).map(str::to_owned);
     let in_file = || user.get::<String>(DISABLE_KEYRING).unwrap_or_else(|error| Some(error.to_string()));
@@ -326,10 +333,10 @@ fn is_keyring_disabled(source: &SettingsSource, user: &ConfigFile) -> bool {
     written.is_some_and(|text| !is_no(&text))
 }
 
-/// People do write keys into `config.yaml`.
-struct InConfig(Arc<ConfigFile>);
+/// Secrets in `config.yaml`, where users write them, too.
+struct ConfigSecrets(Arc<ConfigFile>);
 
-impl Secrets for InConfig {
+impl Secrets for ConfigSecrets {
     fn get(&self, name: &str) -> Result<Option<Secret>, ConfigError> {
         Ok(self.0.get::<String>(name)?.map(Secret::new))
     }

@@ -17,26 +17,26 @@ use crate::{
     yaml::{self, Pick},
 };
 
-/// The key that names the profile, where no flag does.
+/// Key with the name of the profile, if the command line has none.
 const PROFILE: &str = "GOOSE_PROFILE";
 
-/// The key of the mapping with profiles, and the folder with them.
+/// Key of the mapping with profiles, and name of their folder.
 const PROFILES: &str = "profiles";
 
-/// The part of an entry under `providers:` that is used.
+/// Used part of an entry under `providers:`.
 #[derive(Debug, Deserialize)]
 struct ActiveProvider {
     #[serde(default)]
     model: Option<String>,
 }
 
-/// The largest profile that is read.
+/// Maximum size of a profile.
 const MAX_PROFILE_BYTES: u64 = 1024 * 1024;
 
-/// A profile as it is written. Everything may be missing.
+/// Profile as it is written. Everything may be missing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Written {
+struct WrittenProfile {
     processor: Option<ModelRef>,
     accelerator: Option<ModelRef>,
     moderator: Option<Moderator>,
@@ -53,12 +53,13 @@ struct Written {
 }
 
 impl Settings {
-    /// A profile. A name is looked for under `profiles:` in the project's and the user's file, then as
-    /// `profiles/NAME.yaml` in the config folder; a path (anything with a `/` or ending in `.yaml`) is a file. With no
-    /// name it is the one that `GOOSE_PROFILE` names, else the default one, which the flat keys make.
+    /// Returns a profile. A name is looked up under `profiles:` in the project's and the user's file, then as
+    /// `profiles/NAME.yaml` in the config folder; a path (with a `/`, or ending in `.yaml`) is a file.
+    /// Without a name, the profile is the one that `GOOSE_PROFILE` names, or the default one, which consists
+    /// of the flat keys.
     ///
-    /// The flat keys (`GOOSE_MODEL`, …) fill in what the profile leaves open; the command line counts in any
-    /// case.
+    /// The flat keys (`GOOSE_MODEL`, …) are used for what the profile does not set. The command line takes
+    /// precedence over both.
     pub fn profile(&self, name: Option<&str>) -> Result<Profile, ConfigError> {
         let name = match name {
             Some(name) => Some(name.to_owned()),
@@ -66,7 +67,7 @@ impl Settings {
         };
         let written = match &name {
             Some(name) => self.written(name)?.ok_or_else(|| self.no_profile(name))?,
-            None => Written::default(),
+            None => WrittenProfile::default(),
         };
         Ok(Profile {
             processor: self.processor(written.processor)?,
@@ -87,16 +88,16 @@ impl Settings {
         })
     }
 
-    /// The profile that the layers name. A project may name one of the profiles that are there; a file that it names
-    /// could change after the person has agreed to the project's own.
+    /// Returns the profile that the layers name. A project may name an existing profile, but not a file: that
+    /// could change after the user has agreed to the project's configuration.
     fn named_profile(&self) -> Result<Option<String>, ConfigError> {
         let name = self.get::<String>(PROFILE)?;
         match (self.origin(PROFILE), name.as_deref()) {
             (Some(Origin::Project(place)), Some(name)) if is_path(name) => Err(ConfigError::malformed(
                 place,
                 format!(
-                    "'{PROFILE}' names the file '{name}', which a project may not; put the profile under '{PROFILES}:' \
-                     in this file and name it, or use --profile"
+                    "'{PROFILE}' names the file '{name}', which a project may not do; put the profile under \
+                     '{PROFILES}:' in this file and name it, or use --profile"
                 ),
             )),
             _ => Ok(name),
@@ -113,8 +114,7 @@ impl Settings {
         self.find_profile_extensions(profile).all(profile)
     }
 
-    /// Returns the extensions of a profile that can be used, and beside them everything that keeps the others
-    /// from being used.
+    /// Returns the extensions of a profile that can be used, and the reasons why the others cannot.
     pub fn find_profile_extensions(&self, profile: &Profile) -> ProfileExtensions {
         let (mut configs, mut available, mut unusable) = (Vec::new(), Vec::new(), Vec::new());
         for ProfileExtension { name, .. } in &profile.extensions {
@@ -132,7 +132,7 @@ impl Settings {
         ProfileExtensions { found, missing, unusable }
     }
 
-    /// The extension of a name: a configured one, else a built-in.
+    /// Returns the extension with this name: a configured one, or a built-in.
     fn extension(&self, name: &str) -> Result<Option<ExtensionConfig>, ConfigError> {
         let is_called = |config: &ExtensionConfig| config.name() == name || config.key() == name;
         let by_key = self.extensions().iter().find(|entry| entry.key == name);
@@ -150,8 +150,8 @@ impl Settings {
         }
     }
 
-    /// Returns the default extensions that have no entry, then the enabled entries. Entries that cannot be used are
-    /// left out; commands that list extensions report them.
+    /// Returns the default extensions without an entry, then the enabled entries. Entries that cannot be used
+    /// are left out; commands that list extensions report them.
     fn enabled_extensions(&self) -> Vec<ProfileExtension> {
         let can_start =
             |entry: &&ConfiguredExtension| entry.enabled && !entry.is_switch() && entry.checked().is_ok();
@@ -165,7 +165,7 @@ impl Settings {
         DEFAULT_EXTENSIONS.contains(&name) && !self.extensions().iter().any(|entry| entry.is_called(name))
     }
 
-    /// A value: of the command line, of the profile, of the other layers.
+    /// Returns a value of the command line, of the profile, or of the other layers.
     fn layered<T: DeserializeOwned>(&self, key: &str, written: Option<T>) -> Result<Option<T>, ConfigError> {
         match (self.get_flag(key)?, written) {
             (Some(flag), _) => Ok(Some(flag)),
@@ -181,7 +181,7 @@ impl Settings {
         };
         let provider_flag: Option<String> = self.get_flag(PROVIDER)?;
         let model_flag: Option<String> = self.get_flag(MODEL)?;
-        // Another service does not know the model that was chosen for this one.
+        // A model belongs to the provider that it was configured for.
         let model = match (&provider_flag, &provider) {
             (Some(flag), Some(provider)) if flag != provider => None,
             _ => model,
@@ -189,8 +189,8 @@ impl Settings {
         self.joined(provider_flag.or(provider), model_flag.or(model))
     }
 
-    /// Returns the configured provider and model. A file may have them as `GOOSE_PROVIDER` and `GOOSE_MODEL`, or as
-    /// goose 1.52 writes them: `active_provider`, which takes precedence there, and `providers.NAME.model`.
+    /// Returns the configured provider and model: `GOOSE_PROVIDER` and `GOOSE_MODEL`, or the keys that goose
+    /// 1.52 writes: `active_provider`, which takes precedence in a file, and `providers.NAME.model`.
     pub fn configured_model(&self) -> Result<(Option<String>, Option<String>), ConfigError> {
         let (provider, model) = (self.get::<String>(PROVIDER)?, self.get::<String>(MODEL)?);
         let is_in_file = |key| !matches!(self.origin(key), Some(Origin::Flag | Origin::Environment(_)));
@@ -214,7 +214,7 @@ impl Settings {
         Ok(Some((active, entry.flatten().flatten().and_then(|entry| entry.model))))
     }
 
-    /// A service without a model has its usual one.
+    /// Joins provider and model. Without a model, the provider's default is used.
     fn joined(
         &self,
         provider: Option<String>,
@@ -233,7 +233,7 @@ impl Settings {
         })
     }
 
-    fn written(&self, name: &str) -> Result<Option<Written>, ConfigError> {
+    fn written(&self, name: &str) -> Result<Option<WrittenProfile>, ConfigError> {
         if is_path(name) {
             return read_profile(Path::new(name))?.map(Some).ok_or_else(|| self.no_profile(name));
         }
@@ -267,16 +267,16 @@ fn is_path(name: &str) -> bool {
     name.contains(['/', '\\']) || name.ends_with(".yaml") || name.ends_with(".yml")
 }
 
-fn in_file(file: &ConfigFile, name: &str) -> Result<Option<Written>, ConfigError> {
+fn in_file(file: &ConfigFile, name: &str) -> Result<Option<WrittenProfile>, ConfigError> {
     if !file.has(PROFILES) {
         return Ok(None);
     }
-    let found: Option<Option<Option<Written>>> = file.get_with(PROFILES, Pick::value(name))?;
+    let found: Option<Option<Option<WrittenProfile>>> = file.get_with(PROFILES, Pick::value(name))?;
     Ok(found.flatten().flatten())
 }
 
-fn read_profile(path: &Path) -> Result<Option<Written>, ConfigError> {
+fn read_profile(path: &Path) -> Result<Option<WrittenProfile>, ConfigError> {
     let Some(text) = read_capped(path, MAX_PROFILE_BYTES)? else { return Ok(None) };
-    let written = yaml::read(&text, PhantomData::<Option<Written>>);
+    let written = yaml::read(&text, PhantomData::<Option<WrittenProfile>>);
     written.map(|written| Some(written.unwrap_or_default())).map_err(|error| yaml::malformed(path, &error))
 }

@@ -1,4 +1,4 @@
-//! [`SettingsSource`]: where the layers of [`Settings`](crate::Settings) come from.
+//! [`SettingsSource`]: the origin of the layers of [`Settings`](crate::Settings).
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
@@ -7,27 +7,27 @@ use goose_providers::{CustomProviders, ProviderFactory, Registry};
 
 use crate::{Paths, ProjectFile, process_environment::text_variables};
 
-/// Sources of settings. Programs name them; nothing else is read.
+/// Sources of settings. Programs choose them; nothing else is read.
 #[derive(Clone)]
 pub struct SettingsSource {
-    /// goose's folders.
+    /// Folders of goose.
     pub paths: Paths,
-    /// The environment variables that count.
+    /// Environment variables, without empty ones.
     pub environment: BTreeMap<String, String>,
-    /// The project's file, where the person trusts it.
+    /// File of the project, if the user trusts it.
     pub project: Option<ProjectFile>,
-    /// The file that is read in place of the user's `config.yaml`.
+    /// File to read instead of the user's `config.yaml`.
     pub config_file: Option<PathBuf>,
-    /// Values from the command line, by the name of the key.
+    /// Values of the command line, by key.
     pub flags: BTreeMap<String, String>,
-    /// Models that the program brings itself.
+    /// Providers of the program.
     pub factories: Vec<Arc<dyn ProviderFactory>>,
     /// Built-in services of the program.
     pub builtins: &'static [Builtin],
 }
 
 impl SettingsSource {
-    /// The user's file, and nothing else.
+    /// Returns a source with the user's file and nothing else.
     pub fn new(paths: Paths) -> Self {
         Self {
             paths,
@@ -40,12 +40,13 @@ impl SettingsSource {
         }
     }
 
-    /// The user's file and the variables of this process, as they are now. For programs; everything else is told.
+    /// Returns a source with the user's file and the variables of this process, as they are now. For
+    /// programs; everything else gets them as arguments.
     pub fn of_this_process(paths: Paths) -> Self {
         Self::new(paths).with_environment(text_variables())
     }
 
-    /// With these environment variables besides. One that is empty counts as not set.
+    /// Adds environment variables. Empty ones are ignored.
     pub fn with_environment<N, V>(mut self, variables: impl IntoIterator<Item = (N, V)>) -> Self
     where
         N: Into<String>,
@@ -56,19 +57,19 @@ impl SettingsSource {
         self
     }
 
-    /// With a project's file, which the person trusts.
+    /// Sets the project's file, which the user trusts.
     pub fn with_project(mut self, project: Option<ProjectFile>) -> Self {
         self.project = project;
         self
     }
 
-    /// With another file in place of the user's `config.yaml`.
+    /// Sets a file to read instead of the user's `config.yaml`.
     pub fn with_config_file(mut self, file: Option<PathBuf>) -> Self {
         self.config_file = file;
         self
     }
 
-    /// With a value from the command line, where one is given.
+    /// Sets a value of the command line, if one is given.
     pub fn with_flag(mut self, key: impl Into<String>, value: Option<impl Into<String>>) -> Self {
         if let Some(value) = value {
             self.flags.insert(key.into(), value.into());
@@ -76,33 +77,33 @@ impl SettingsSource {
         self
     }
 
-    /// With models that the program brings itself.
+    /// Adds a provider of the program, if one is given.
     pub fn with_factory(mut self, factory: impl Into<Option<Arc<dyn ProviderFactory>>>) -> Self {
         self.factories.extend(factory.into());
         self
     }
 
-    /// Registers the built-in services of the program.
+    /// Sets the built-in services of the program.
     pub fn with_builtins(mut self, builtins: &'static [Builtin]) -> Self {
         self.builtins = builtins;
         self
     }
 
-    /// The file that is, or would be, the user's.
+    /// Returns the path of the user's file, which need not exist.
     pub(crate) fn user_file(&self) -> PathBuf {
         self.config_file.clone().unwrap_or_else(|| self.paths.config_file())
     }
 
-    /// A variable of the environment.
+    /// Returns a variable of the environment.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.environment.get(name).map(String::as_str)
     }
 
-    /// Reads the user's descriptions of services.
+    /// Reads the user's descriptions of providers, and adds the program's providers.
     pub(crate) fn registry(&self) -> Registry {
         let custom = CustomProviders::load(&self.paths.custom_providers());
         for problem in &custom.problems {
-            tracing::warn!(%problem, "a custom provider is left out");
+            tracing::warn!(%problem, "a custom provider is ignored");
         }
         let registry = Registry::new(custom);
         self.factories.iter().fold(registry, |registry, factory| registry.with_factory(Arc::clone(factory)))

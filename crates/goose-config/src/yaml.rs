@@ -1,4 +1,4 @@
-//! The one way to read YAML: the same options everywhere, and errors that say what was expected, in plain words.
+//! YAML: reads all files with the same options, and with errors that users understand.
 
 use std::{borrow::Cow, fmt, marker::PhantomData, ops::Range, path::Path};
 
@@ -20,7 +20,7 @@ pub(crate) fn read<T, S>(text: &str, seed: S) -> Result<T, Error>
 where
     S: for<'de> DeserializeSeed<'de, Value = T>,
 {
-    // Snippets would put the file's values, which can be secrets, into messages.
+    // Snippets would copy values of the file, which can be secrets, into messages.
     let options = serde_saphyr::options! {
         with_snippet: false,
         non_finite_float_policy: NonFiniteFloatPolicy::AsString,
@@ -28,30 +28,30 @@ where
     with_deserializer_from_str_with_options(text, options, |deserializer| seed.deserialize(deserializer))
 }
 
-/// Reads a document of any shape.
+/// Reads a document of any shape. `path` is for errors.
 pub fn read_yaml(path: &Path, text: &str) -> Result<Value, ConfigError> {
     read(text, PhantomData::<Value>).map_err(|error| malformed(path, &error))
 }
 
-/// Returns the place of an error: line and column.
+/// Returns the line and column of an error.
 pub(crate) fn position(error: &Error) -> Option<(u64, u64)> {
     error.location().map(|location| (location.line(), location.column()))
 }
 
-/// The error of a file that is not as it should be.
+/// Converts an error into one of a file.
 pub(crate) fn malformed(path: &Path, error: &Error) -> ConfigError {
     ConfigError::malformed(Place::new(path, position(error)), message(error))
 }
 
-/// Returns the message of an error, without its place.
+/// Returns the message of an error, without its position.
 pub(crate) fn message(error: &Error) -> String {
-    error.render_with_formatter(&PlainWords)
+    error.render_with_formatter(&UserMessages)
 }
 
-/// Messages for people who edit a file, and do not know our types.
-struct PlainWords;
+/// Messages for users, who do not know serde's terms.
+struct UserMessages;
 
-impl MessageFormatter for PlainWords {
+impl MessageFormatter for UserMessages {
     fn localizer(&self) -> &dyn Localizer {
         &WithoutPosition
     }
@@ -79,7 +79,7 @@ impl MessageFormatter for PlainWords {
     }
 }
 
-/// The position is a part of [`Place`], so messages do not repeat it.
+/// Messages without a position, which [`Place`] has.
 struct WithoutPosition;
 
 impl Localizer for WithoutPosition {
@@ -88,7 +88,7 @@ impl Localizer for WithoutPosition {
     }
 }
 
-/// Reads one key of the document's mapping with a seed, and passes over the rest. An empty document has no keys.
+/// Seed that reads one key of the document's mapping and ignores the rest. An empty document has no keys.
 pub(crate) struct Pick<'k, S> {
     key: &'k str,
     seed: S,
@@ -101,7 +101,7 @@ impl<'k, S> Pick<'k, S> {
 }
 
 impl<'k, T> Pick<'k, PhantomData<Option<T>>> {
-    /// Reads the key as a `T`; `null` counts as absent.
+    /// Reads the key as a `T`; `null` counts as missing.
     pub(crate) fn value(key: &'k str) -> Self {
         Self::new(key, PhantomData)
     }
@@ -147,8 +147,8 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Pick<'_, S> {
     }
 }
 
-/// Reads a text as the type that is asked for. As text it is taken literally, whatever it looks like; as anything
-/// else it is read as YAML has it: `8080`, `true`, `[a, b]`. The error says what was expected, and not what came.
+/// Reads a text as the requested type. A `String` is the text itself; everything else is read as YAML:
+/// `8080`, `true`, `[a, b]`. The error does not contain the text, which may be a secret.
 pub(crate) fn read_value<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     let literal: StrDeserializer<'_, serde::de::value::Error> = StrDeserializer::new(text);
     if let Ok(value) = T::deserialize(literal) {
@@ -157,8 +157,8 @@ pub(crate) fn read_value<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     read(text, PhantomData::<T>)
 }
 
-/// The value of a text that a person typed for a file: a number, `true`, a list, a mapping, else text. What would lose
-/// its spelling as a number (`4.10`, `007`) is text.
+/// Converts a typed text into the value to write to a file: a number, `true`, a list, a mapping, or else
+/// text. A number that would change its spelling (`4.10`, `007`) is text.
 ///
 /// ```
 /// # use goose_config::written_value;
@@ -177,27 +177,27 @@ pub fn written_value(text: &str) -> Value {
     }
 }
 
-/// One top-level key.
+/// Top-level key.
 #[derive(Debug, Clone)]
-pub(crate) struct Outlined {
+pub(crate) struct TopLevelKey {
     pub(crate) key: String,
-    /// Line and column of the key, from 1.
+    /// Line and column, from 1.
     pub(crate) position: (u64, u64),
-    /// The place of the value, if it can be read without the rest of the document.
+    /// Range of the value, if it can be read without the rest of the document.
     pub(crate) value: Option<Range<usize>>,
 }
 
-/// The keys of a document's mapping, in its order. A document that is no mapping has none, and one that cannot be
-/// parsed has those before the error: reading it whole says what is wrong.
-pub(crate) fn outline(text: &str) -> Vec<Outlined> {
+/// Returns the keys of a document's mapping, in order. A document that is not a mapping has none. If it
+/// cannot be parsed, the keys before the error are returned; reading the whole document reports the error.
+pub(crate) fn outline(text: &str) -> Vec<TopLevelKey> {
     let options = granit_parser::options! { emit_comments: false };
-    let mut keys: Vec<Outlined> = Vec::new();
+    let mut keys: Vec<TopLevelKey> = Vec::new();
     let (mut depth, mut is_value) = (0_usize, false);
     for (event, span) in Parser::new_from_str_with_options(text, options).map_while(Result::ok) {
         if depth == 1 && event.is_node() {
             match (is_value, keys.last_mut()) {
-                (true, Some(last)) => last.value = standing_alone(text, &event, &span),
-                _ => keys.push(outlined(&event, &span)),
+                (true, Some(last)) => last.value = standalone_range(text, &event, &span),
+                _ => keys.push(top_level_key(&event, &span)),
             }
             is_value = !is_value;
         }
@@ -212,15 +212,15 @@ pub(crate) fn outline(text: &str) -> Vec<Outlined> {
     keys
 }
 
-/// A key that is no text is known by nothing.
-fn outlined(event: &Event<'_>, span: &Span) -> Outlined {
+/// Creates a key without a value. A key that is not text gets an empty name, which no lookup finds.
+fn top_level_key(event: &Event<'_>, span: &Span) -> TopLevelKey {
     let key = event.scalar().map(|(key, _)| key.to_owned()).unwrap_or_default();
-    Outlined { key, position: (span.start.line() as u64, span.start.col() as u64 + 1), value: None }
+    TopLevelKey { key, position: (span.start.line() as u64, span.start.col() as u64 + 1), value: None }
 }
 
-/// Returns the place of a scalar that means the same on its own: on one line, with no anchor and no tag, and nothing that the
-/// beginning of a document could mistake.
-fn standing_alone(text: &str, event: &Event<'_>, span: &Span) -> Option<Range<usize>> {
+/// Returns the range of a scalar that means the same as a separate document: on one line, without anchor and
+/// tag, and not starting like other YAML syntax.
+fn standalone_range(text: &str, event: &Event<'_>, span: &Span) -> Option<Range<usize>> {
     let Event::Scalar(_, style, 0, None) = event else { return None };
     let range = span.byte_range()?;
     let written = text.get(range.clone())?;

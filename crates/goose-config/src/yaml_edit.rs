@@ -1,4 +1,5 @@
-//! Edits of YAML text that keep comments and order: a path is set or removed, and everything else stays byte for byte.
+//! Edits of YAML text: one path of keys is set or removed, and everything else, including comments, stays
+//! byte for byte. The result is parsed again, so an edit either has the intended meaning or is refused.
 
 use std::{marker::PhantomData, ops::Range};
 
@@ -7,19 +8,19 @@ use serde_saphyr::granit_parser::ScalarStyle;
 
 use crate::{
     yaml,
-    yaml_tree::{self, Entry, Kind, Node, TreeError},
+    yaml_tree::{self, Node, NodeEntry, NodeKind, TreeError},
     yaml_write::{STEP, block, block_entries, flow, is_large, text, text_like},
 };
 
-/// Maximum depth of values in a document.
+/// Maximum length of a path.
 const MAX_KEYS: usize = 64;
 
-/// Why a change is not made. The text is as it was.
+/// Reason why an edit is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum EditError {
-    /// The text cannot be read: where, and what is wrong.
+    /// The text cannot be parsed. The fields are the position and the problem.
     Malformed(Option<(u64, u64)>, String),
-    /// The text can be read, but the change cannot be made without harm.
+    /// The text can be parsed, but the edit would change something else. The field says why.
     Refused(String),
 }
 
@@ -40,7 +41,8 @@ enum Obstacle {
     OtherMeaning,
 }
 
-/// Sets the value at a path of keys. Where both the old and the new value are mappings, only what differs is touched.
+/// Sets the value at a path of keys. If both the old and the new value are mappings, only the differences are
+/// written.
 pub(crate) fn set(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
     let before = values(text)?;
     if at(&before, path) == Some(value) {
@@ -56,7 +58,7 @@ pub(crate) fn set(text: &str, path: &[&str], value: &Value) -> Result<String, Ed
     }
 }
 
-/// Takes the key at a path away, where it is there.
+/// Removes the key at a path, if it exists.
 pub(crate) fn remove(text: &str, path: &[&str]) -> Result<String, EditError> {
     let mut expected = values(text)?;
     if at(&expected, path).is_none() {
@@ -94,7 +96,7 @@ fn set_whole(text: &str, path: &[&str], value: &Value, before: Value) -> Result<
     checked(after, &expected, path)
 }
 
-/// The new text, where it says what it should.
+/// Returns the new text if it has the expected meaning.
 fn checked(after: String, expected: &Value, path: &[&str]) -> Result<String, EditError> {
     match values(&after) {
         Ok(found) if normal(&found) == normal(expected) => Ok(after),
@@ -104,12 +106,12 @@ fn checked(after: String, expected: &Value, path: &[&str]) -> Result<String, Edi
 
 fn refused(path: &[&str], why: &Obstacle) -> EditError {
     EditError::Refused(format!(
-        "'{}' cannot be changed without harm to the rest ({why}); change it by hand",
+        "'{}' cannot be changed without affecting the rest ({why}); change it by hand",
         path.join(".")
     ))
 }
 
-/// All that a document says. An empty one is an empty mapping.
+/// Returns the values of a document. An empty one is an empty mapping.
 fn values(text: &str) -> Result<Value, EditError> {
     let read = yaml::read(text, PhantomData::<Option<Value>>);
     match read.map_err(|error| EditError::Malformed(yaml::position(&error), yaml::message(&error)))? {
@@ -121,7 +123,7 @@ fn values(text: &str) -> Result<Value, EditError> {
     }
 }
 
-/// The same with nothing and an empty mapping alike: a block whose last entry is taken away is nothing.
+/// Replaces empty mappings by null: a block whose last entry is removed becomes null.
 fn normal(value: &Value) -> Value {
     match value {
         Value::Object(entries) if entries.is_empty() => Value::Null,
@@ -141,7 +143,7 @@ fn at_mut<'v>(value: &'v mut Value, path: &[&str]) -> Option<&'v mut Value> {
     path.iter().try_fold(value, |value, key| value.get_mut(*key))
 }
 
-/// Puts a value at a path, and mappings on the way to it.
+/// Puts a value at a path, and creates the mappings on the way.
 fn put(root: &mut Value, path: &[&str], value: &Value) -> Result<(), Obstacle> {
     let mut place = root;
     for key in path {
@@ -157,12 +159,12 @@ fn put(root: &mut Value, path: &[&str], value: &Value) -> Result<(), Obstacle> {
     Ok(())
 }
 
-/// The mapping at a path, where there is one.
+/// Returns the mapping at a path, if there is one.
 pub(crate) fn mapping(text: &str, path: &[&str]) -> Result<Option<Map<String, Value>>, EditError> {
     Ok(at(&values(text)?, path).and_then(Value::as_object).cloned())
 }
 
-/// The text with a value at a path of keys. Mappings on the way are made where they are missing.
+/// Returns the text with a value at a path of keys. Missing mappings on the way are created.
 fn splice_set(text: &str, path: &[&str], value: &Value) -> Result<String, Obstacle> {
     let Some(root) = yaml_tree::parse(text)?.filter(|root| !root.is_unwritten()) else {
         return Ok(Splice::new(text).append(&nested(path, value)));
@@ -182,7 +184,7 @@ fn splice_set(text: &str, path: &[&str], value: &Value) -> Result<String, Obstac
     Err(Obstacle::NoKey)
 }
 
-/// The text without the key at a path; it has to be there.
+/// Returns the text without the key at a path, which must exist.
 fn splice_remove(text: &str, path: &[&str]) -> Result<String, Obstacle> {
     let root = yaml_tree::parse(text)?.ok_or(Obstacle::NoKey)?;
     let (last, before) = path.split_last().ok_or(Obstacle::NoKey)?;
@@ -195,7 +197,7 @@ fn splice_remove(text: &str, path: &[&str]) -> Result<String, Obstacle> {
     Splice::new(text).remove(node, entries, index.ok_or(Obstacle::NoKey)?)
 }
 
-/// A value inside of mappings with one key each.
+/// Wraps a value in mappings with one key each.
 fn nested(path: &[&str], value: &Value) -> Map<String, Value> {
     match path.split_first() {
         Some((key, deeper)) => Map::from_iter([((*key).to_owned(), within(deeper, value))]),
@@ -219,16 +221,16 @@ impl<'t> Splice<'t> {
         Self { text, line_end }
     }
 
-    /// Nothing is written there, or a word for nothing, or an empty mapping.
+    /// Returns whether a value is missing, null or an empty mapping.
     fn is_nothing(&self, node: &Node) -> bool {
         let is_word = || {
             let written = self.text.get(node.range.clone()).unwrap_or_default();
-            matches!(node.kind, Kind::Scalar(ScalarStyle::Plain))
+            matches!(node.kind, NodeKind::Scalar(ScalarStyle::Plain))
                 && matches!(written, "~" | "null" | "Null" | "NULL")
         };
         node.is_unwritten()
             || is_word()
-            || matches!(&node.kind, Kind::FlowMapping(entries) if entries.is_empty())
+            || matches!(&node.kind, NodeKind::FlowMapping(entries) if entries.is_empty())
     }
 
     fn append(&self, entries: &Map<String, Value>) -> String {
@@ -238,14 +240,14 @@ impl<'t> Splice<'t> {
 
     fn insert(&self, mapping: &Node, key: &str, value: &Value) -> Result<String, Obstacle> {
         match &mapping.kind {
-            Kind::BlockMapping(entries) => {
+            NodeKind::BlockMapping(entries) => {
                 let first = entries.first().ok_or_else(|| Obstacle::NoMapping(key.to_owned()))?;
                 let indent = self.indent_of(first.key_range.start)?;
                 let lines = block(key, value, indent, self.line_end);
                 let end = self.past_comments(self.line_end_after(mapping.range.end), indent);
                 Ok(self.put_line(end, &lines))
             }
-            Kind::FlowMapping(entries) => {
+            NodeKind::FlowMapping(entries) => {
                 let (at, comma) = match entries.last() {
                     Some(last) => (last.value.range.end.max(last.key_range.end), ", "),
                     None => (mapping.range.start + 1, ""),
@@ -256,10 +258,10 @@ impl<'t> Splice<'t> {
         }
     }
 
-    /// Puts a value in the place of another.
-    fn replace(&self, mapping: &Node, entry: &Entry, value: &Value) -> Result<String, Obstacle> {
+    /// Replaces a value.
+    fn replace(&self, mapping: &Node, entry: &NodeEntry, value: &Value) -> Result<String, Obstacle> {
         let old = &entry.value;
-        let is_block = matches!(mapping.kind, Kind::BlockMapping(_));
+        let is_block = matches!(mapping.kind, NodeKind::BlockMapping(_));
         if is_block && is_large(value) {
             return self.replace_by_block(entry, value);
         }
@@ -269,21 +271,21 @@ impl<'t> Splice<'t> {
                 let at = self.colon_after(entry)?;
                 Ok(self.put(at..at, &format!(" {}", flow(value))))
             }
-            (Kind::Scalar(ScalarStyle::Literal | ScalarStyle::Folded) | Kind::BlockMapping(_), _) => {
+            (NodeKind::Scalar(ScalarStyle::Literal | ScalarStyle::Folded) | NodeKind::BlockMapping(_), _) => {
                 Ok(self.put(behind_colon()?, &format!(" {}", flow(value))))
             }
-            (Kind::Sequence, _) if !self.is_flow(old) => {
+            (NodeKind::Sequence, _) if !self.is_flow(old) => {
                 Ok(self.put(behind_colon()?, &format!(" {}", flow(value))))
             }
-            (Kind::Scalar(style), Value::String(string)) => {
+            (NodeKind::Scalar(style), Value::String(string)) => {
                 Ok(self.put(old.range.clone(), &text_like(*style, string)))
             }
             _ => Ok(self.put(old.range.clone(), &flow(value))),
         }
     }
 
-    /// The new value begins on the line below its key. What follows the old one on its line, a comment, stays.
-    fn replace_by_block(&self, entry: &Entry, value: &Value) -> Result<String, Obstacle> {
+    /// Replaces a value by lines below its key. A comment behind the old value stays.
+    fn replace_by_block(&self, entry: &NodeEntry, value: &Value) -> Result<String, Obstacle> {
         let indent = self.indent_of(entry.key_range.start)?;
         let colon = self.colon_after(entry)?;
         let lines = match value {
@@ -299,10 +301,10 @@ impl<'t> Splice<'t> {
         Ok(below.put_line(below.line_end_after(colon), &lines))
     }
 
-    fn remove(&self, mapping: &Node, entries: &[Entry], index: usize) -> Result<String, Obstacle> {
+    fn remove(&self, mapping: &Node, entries: &[NodeEntry], index: usize) -> Result<String, Obstacle> {
         let entry = entries.get(index).ok_or(Obstacle::NoKey)?;
-        let end_of = |entry: &Entry| entry.value.range.end.max(entry.key_range.end);
-        if matches!(mapping.kind, Kind::BlockMapping(_)) {
+        let end_of = |entry: &NodeEntry| entry.value.range.end.max(entry.key_range.end);
+        if matches!(mapping.kind, NodeKind::BlockMapping(_)) {
             let indent = self.indent_of(entry.key_range.start)?;
             let start = self.line_start(entry.key_range.start);
             let end = self.past_comments(self.line_end_after(end_of(entry)), indent + 1);
@@ -321,8 +323,8 @@ impl<'t> Splice<'t> {
         self.text.get(node.range.clone()).is_some_and(|written| written.starts_with('['))
     }
 
-    /// The place behind the colon of an entry.
-    fn colon_after(&self, entry: &Entry) -> Result<usize, Obstacle> {
+    /// Returns the position behind the colon of an entry.
+    fn colon_after(&self, entry: &NodeEntry) -> Result<usize, Obstacle> {
         let rest = self.text.get(entry.key_range.end..).unwrap_or_default();
         let spaces = rest.len() - rest.trim_start_matches([' ', '\t']).len();
         if rest.get(spaces..).is_some_and(|rest| rest.starts_with(':')) {
@@ -331,7 +333,7 @@ impl<'t> Splice<'t> {
         Err(Obstacle::UnusualKey)
     }
 
-    /// Returns the column of something that begins its line.
+    /// Returns the column of a position that only spaces precede on its line.
     fn indent_of(&self, at: usize) -> Result<usize, Obstacle> {
         let before = self.text.get(self.line_start(at)..at).unwrap_or_default();
         let before = before.strip_prefix('\u{feff}').unwrap_or(before);
@@ -345,12 +347,13 @@ impl<'t> Splice<'t> {
         self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1)
     }
 
-    /// The begin of the line after the one that something is on, or the end of the text.
+    /// Returns the start of the next line, or the end of the text.
     fn line_end_after(&self, at: usize) -> usize {
         self.text.get(at..).and_then(|rest| rest.find('\n')).map_or(self.text.len(), |found| at + found + 1)
     }
 
-    /// Behind the comment lines that follow and are at least that far right: they belong to what is before them.
+    /// Returns the position behind the following comment lines that are indented at least this far: they
+    /// belong to the lines before them.
     fn past_comments(&self, at: usize, indent: usize) -> usize {
         let rest = self.text.get(at..).unwrap_or_default();
         let belongs = |line: &&str| {
@@ -365,7 +368,7 @@ impl<'t> Splice<'t> {
         [before.unwrap_or_default(), new, after.unwrap_or_default()].concat()
     }
 
-    /// Puts lines at the begin of a line.
+    /// Inserts lines at the start of a line.
     fn put_line(&self, at: usize, lines: &str) -> String {
         let before = self.text.get(..at).unwrap_or_default();
         let is_open = !before.is_empty() && !before.ends_with('\n') && before != "\u{feff}";

@@ -19,53 +19,53 @@ pub(crate) enum TreeError {
     NoPositions,
 }
 
-/// A node of a document. A block's own end is that of its last leaf.
+/// Node of a document. A block ends with its last leaf.
 #[derive(Debug)]
 pub(crate) struct Node {
-    pub(crate) kind: Kind,
-    /// Its place, without its anchor and tag.
+    pub(crate) kind: NodeKind,
+    /// Range in the text, without anchor and tag.
     pub(crate) range: Range<usize>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     Scalar(ScalarStyle),
-    BlockMapping(Vec<Entry>),
-    FlowMapping(Vec<Entry>),
+    BlockMapping(Vec<NodeEntry>),
+    FlowMapping(Vec<NodeEntry>),
     Sequence,
     Alias,
 }
 
-/// A key with its value.
+/// Key with its value.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    /// `None` if it is no text.
+pub(crate) struct NodeEntry {
+    /// Name of the key; `None` if it is not text.
     pub(crate) key: Option<String>,
     pub(crate) key_range: Range<usize>,
     pub(crate) value: Node,
 }
 
 impl Node {
-    /// The entries of a mapping.
-    pub(crate) fn entries(&self) -> Option<&[Entry]> {
+    /// Returns the entries of a mapping.
+    pub(crate) fn entries(&self) -> Option<&[NodeEntry]> {
         match &self.kind {
-            Kind::BlockMapping(entries) | Kind::FlowMapping(entries) => Some(entries),
+            NodeKind::BlockMapping(entries) | NodeKind::FlowMapping(entries) => Some(entries),
             _ => None,
         }
     }
 
-    /// The entry of a key.
-    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+    /// Returns the entry with this key.
+    pub(crate) fn entry(&self, key: &str) -> Option<&NodeEntry> {
         self.entries()?.iter().find(|entry| entry.key.as_deref() == Some(key))
     }
 
-    /// Returns whether nothing is written where the value would be.
+    /// Returns whether the value is missing in the text, as in `key:`.
     pub(crate) fn is_unwritten(&self) -> bool {
-        matches!(self.kind, Kind::Scalar(ScalarStyle::Plain)) && self.range.is_empty()
+        matches!(self.kind, NodeKind::Scalar(ScalarStyle::Plain)) && self.range.is_empty()
     }
 }
 
-/// The root of a document; `None` if there is none in the text. The error is what is wrong with the text.
+/// Parses a text. Returns the root of its document; `None` if there is none.
 pub(crate) fn parse(text: &str) -> Result<Option<Node>, TreeError> {
     let options = granit_parser::options! { emit_comments: false };
     let mut events = Events { parser: Parser::new_from_str_with_options(text, options), text };
@@ -107,16 +107,16 @@ where
             Event::Scalar(_, style, ..) => Ok(self.scalar(style, range)),
             Event::MappingStart(style, ..) => self.mapping(style, range),
             Event::SequenceStart(style, ..) => self.sequence(style, range),
-            Event::Alias(_) => Ok(Node { kind: Kind::Alias, range }),
+            Event::Alias(_) => Ok(Node { kind: NodeKind::Alias, range }),
             other => Err(TreeError::NotAValue(format!("{other:?}"))),
         }
     }
 
-    /// A block scalar ends with its last line, without the break.
+    /// Creates a scalar. A block scalar ends with its last line, without the line break.
     fn scalar(&self, style: ScalarStyle, range: Range<usize>) -> Node {
         let written = self.text.get(range.clone()).unwrap_or_default();
         let end = range.start + written.trim_end_matches(['\n', '\r', ' ', '\t']).len();
-        Node { kind: Kind::Scalar(style), range: range.start..end }
+        Node { kind: NodeKind::Scalar(style), range: range.start..end }
     }
 
     fn mapping(&mut self, style: StructureStyle, range: Range<usize>) -> Result<Node, TreeError> {
@@ -133,12 +133,12 @@ where
             let next = self.next()?;
             let value = self.node(next)?;
             end = end.max(value.range.end);
-            entries.push(Entry { key: text, key_range: key.range, value });
+            entries.push(NodeEntry { key: text, key_range: key.range, value });
         }
         let kind = if style == StructureStyle::Flow {
-            Kind::FlowMapping(entries)
+            NodeKind::FlowMapping(entries)
         } else {
-            Kind::BlockMapping(entries)
+            NodeKind::BlockMapping(entries)
         };
         Ok(Node { kind, range: start..end })
     }
@@ -153,6 +153,6 @@ where
             }
             end = end.max(self.node((event, range))?.range.end);
         }
-        Ok(Node { kind: Kind::Sequence, range: start..end })
+        Ok(Node { kind: NodeKind::Sequence, range: start..end })
     }
 }

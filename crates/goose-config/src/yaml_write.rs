@@ -10,7 +10,7 @@ use crate::serde_repr::FIELDS;
 /// Indentation of a mapping below its key.
 pub(crate) const STEP: usize = 2;
 
-/// Returns whether a value takes lines of its own in a block.
+/// Returns whether a value is written as a block of lines.
 pub(crate) fn is_large(value: &Value) -> bool {
     match value {
         Value::Object(entries) => !entries.is_empty(),
@@ -19,10 +19,10 @@ pub(crate) fn is_large(value: &Value) -> bool {
     }
 }
 
-/// Words that YAML takes for something else than text.
+/// Words that YAML does not read as text.
 const SPECIAL_WORDS: [&str; 11] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"];
 
-/// A text as a scalar: plain where it can be taken for nothing else.
+/// Writes a text as a scalar: plain if YAML cannot read it as anything else, or else quoted.
 pub(crate) fn text(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { quoted(text) }
 }
@@ -55,7 +55,7 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// A value on one line.
+/// Writes a value on one line.
 pub(crate) fn flow(value: &Value) -> String {
     match value {
         Value::String(string) => text(string),
@@ -72,7 +72,7 @@ pub(crate) fn flow(value: &Value) -> String {
     }
 }
 
-/// `key: value` as lines of a block, without the last line break.
+/// Writes `key: value` as lines of a block, without the last line break.
 pub(crate) fn block(key: &str, value: &Value, indent: usize, line_end: &str) -> String {
     let start = format!("{:indent$}{}:", "", text(key));
     match value {
@@ -88,7 +88,8 @@ pub(crate) fn block(key: &str, value: &Value, indent: usize, line_end: &str) -> 
     }
 }
 
-/// The entries of a mapping as lines of a block, an extension's in the order that people know, without the last line break.
+/// Writes the entries of a mapping as lines of a block, without the last line break. The fields of an
+/// extension come in their usual order.
 pub(crate) fn block_entries(entries: &Map<String, Value>, indent: usize, line_end: &str) -> String {
     let mut sorted: Vec<_> = entries.iter().collect();
     let rank = |key: &str| FIELDS.iter().position(|field| *field == key).unwrap_or(FIELDS.len());
@@ -98,7 +99,7 @@ pub(crate) fn block_entries(entries: &Map<String, Value>, indent: usize, line_en
     lines.join(line_end)
 }
 
-/// A text in the quotes that another one had.
+/// Writes a text in the quotes of the text that it replaces.
 pub(crate) fn text_like(style: ScalarStyle, string: &str) -> String {
     match style {
         ScalarStyle::SingleQuoted if !string.contains(char::is_control) => {

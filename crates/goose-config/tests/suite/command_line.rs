@@ -5,7 +5,7 @@ use goose_config::ExtensionConfig;
 use proptest::prelude::*;
 
 #[test]
-fn words_variables_and_names_are_found() -> Result<()> {
+fn command_line_is_split_into_variables_program_and_arguments() -> Result<()> {
     type Expected<'a> = (&'a str, &'a str, &'a [&'a str], &'a [(&'a str, &'a str)]);
     let cases: [(&str, Expected<'_>); 13] = [
         ("server", ("server", "server", &[], &[])),
@@ -42,7 +42,7 @@ fn words_variables_and_names_are_found() -> Result<()> {
 }
 
 #[test]
-fn a_line_that_cannot_be_run_says_why() -> Result<()> {
+fn invalid_command_line_says_why() -> Result<()> {
     for (line, expected) in [
         ("", "names no program"),
         ("A=1", "names no program"),
@@ -62,7 +62,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn quoted_words_come_back(words in proptest::collection::vec("[^']{0,8}", 0..5)) {
+    fn quoted_words_are_unchanged(words in proptest::collection::vec("[^']{0,8}", 0..5)) {
         let line = words.iter().fold(String::from("run"), |line, word| format!("{line} '{word}'"));
         let found = ExtensionConfig::from_command_line(&line);
         prop_assert_eq!(found.ok(), Some(ExtensionConfig::stdio("run", "run", words)));

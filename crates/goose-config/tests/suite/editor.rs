@@ -1,4 +1,4 @@
-//! Changing `config.yaml` and `secrets.yaml`: one place changes, everything else stays (row 37).
+//! Edits of `config.yaml` and `secrets.yaml` change one place and keep everything else.
 
 use std::{fs, path::PathBuf, sync::Arc, thread};
 
@@ -20,7 +20,7 @@ note: |
     of text
 
 folded: plain
-  goes on
+  continued
 list: [a, b,]  # flow
 flow: {a: 1, b: {c: 2}, }
 
@@ -40,12 +40,12 @@ extensions:
 
 last: 1 # no line break follows";
 
-struct Scratch {
+struct TestFile {
     _folder: TempDir,
     path: PathBuf,
 }
 
-impl Scratch {
+impl TestFile {
     fn new(text: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("config.yaml");
@@ -62,14 +62,14 @@ impl Scratch {
     }
 }
 
-/// Returns the text after a change.
+/// Returns the text after an edit.
 fn edited(text: &str, change: impl FnOnce(&ConfigEditor) -> Result<bool, ConfigError>) -> Result<String> {
-    let scratch = Scratch::new(text)?;
-    change(&scratch.editor())?;
-    scratch.text()
+    let file = TestFile::new(text)?;
+    change(&file.editor())?;
+    file.text()
 }
 
-/// The whole file with one part replaced.
+/// Returns the file with one part replaced.
 fn with(old: &str, new: &str) -> String {
     assert_eq!(FILE.matches(old).count(), 1, "{old}");
     FILE.replace(old, new)
@@ -85,7 +85,7 @@ fn values_change_in_place() -> Result<()> {
         ("empty", json!("full"), "empty:", "empty: full"),
         ("empty", json!(["a"]), "empty:", "empty:\n- a"),
         ("note", json!("short"), "note: |\n  some lines\n    of text\n", "note: short\n"),
-        ("folded", json!(0.5), "plain\n  goes on", "0.5"),
+        ("folded", json!(0.5), "plain\n  continued", "0.5"),
         ("list", json!("x y"), "[a, b,]", "\"x y\""),
         ("list", json!(["true", "c d"]), "list: [a, b,]  # flow", "list:  # flow\n- \"true\"\n- \"c d\""),
         ("flow", json!({"a": 1, "b": {"c": 3}}), "{c: 2}", "{c: 3}"),
@@ -106,22 +106,22 @@ fn pretty_eq(found: &str, expected: &str, what: &str) {
 }
 
 #[test]
-fn keys_go_with_their_lines_and_comments_stay() -> Result<()> {
+fn removed_keys_take_their_lines_and_leave_comments() -> Result<()> {
     for (key, old) in [
         ("GOOSE_PROVIDER", "GOOSE_PROVIDER: openai   # the usual one\n"),
         ("GOOSE_MODE", "\"GOOSE_MODE\": \"auto\"\n"),
         ("empty", "empty:\n"),
         ("note", "note: |\n  some lines\n    of text\n"),
-        ("folded", "folded: plain\n  goes on\n"),
+        ("folded", "folded: plain\n  continued\n"),
         ("last", "last: 1 # no line break follows"),
     ] {
         let found = edited(FILE, |editor| editor.unset(key)).context(key)?;
         pretty_eq(&found, &with(old, ""), key);
     }
-    let scratch = Scratch::new(FILE)?;
-    ensure!(!scratch.editor().unset("not there")?);
-    ensure!(!scratch.editor().set("last", &json!(1))?);
-    pretty_eq(&scratch.text()?, FILE, "nothing");
+    let file = TestFile::new(FILE)?;
+    ensure!(!file.editor().unset("not there")?);
+    ensure!(!file.editor().set("last", &json!(1))?);
+    pretty_eq(&file.text()?, FILE, "unchanged");
     Ok(())
 }
 
@@ -143,53 +143,53 @@ fn extensions_are_added_changed_switched_and_removed() -> Result<()> {
     let entry = format!("{line}  memory:\n    enabled: true\n    type: builtin\n    name: memory\n");
     pretty_eq(&added, &with(line, &entry), "added");
 
-    let gone = edited(FILE, |editor| editor.remove_extension("remote"))?;
+    let removed = edited(FILE, |editor| editor.remove_extension("remote"))?;
     pretty_eq(
-        &gone,
+        &removed,
         &with("  remote: {enabled: false, type: streamable_http, uri: 'https://example.com/mcp'}\n", ""),
-        "gone",
+        "removed",
     );
-    let scratch = Scratch::new(FILE)?;
-    let error = scratch.editor().switch_extension("nobody", Switch::On, None).err().context("it is there")?;
-    ensure!(error.to_string().contains("no extension 'nobody'"), "{error}");
+    let file = TestFile::new(FILE)?;
+    let error = file.editor().switch_extension("unknown", Switch::On, None).err().context("it exists")?;
+    ensure!(error.to_string().contains("no extension 'unknown'"), "{error}");
     Ok(())
 }
 
 #[test]
-fn comments_inside_of_an_entry_go_with_it() -> Result<()> {
+fn comments_inside_of_an_entry_are_removed_with_it() -> Result<()> {
     let text = "extensions:\n  fetch:\n    type: builtin\n    # about fetch\nlast: 1\n";
     let memory = ExtensionConfig::builtin("memory");
     let added = edited(text, |editor| editor.put_extension(&memory, Switch::On))?;
     let entry = "    # about fetch\n  memory:\n    enabled: true\n    type: builtin\n    name: memory\n";
     pretty_eq(&added, &text.replace("    # about fetch\n", entry), "added");
-    let gone = edited(&added, |editor| editor.remove_extension("fetch"))?;
-    ensure!(!gone.contains("fetch") && gone.contains("  memory:\n"), "{gone}");
+    let removed = edited(&added, |editor| editor.remove_extension("fetch"))?;
+    ensure!(!removed.contains("fetch") && removed.contains("  memory:\n"), "{removed}");
     Ok(())
 }
 
 #[test]
 fn only_the_named_extension_is_written() -> Result<()> {
     for text in ["", "# nothing\n", "extensions:\n", "extensions: {}\n", "extensions: null\n"] {
-        let scratch = Scratch::new(text)?;
-        scratch.editor().put_extension(&ExtensionConfig::builtin("memory"), Switch::On)?;
-        let file = ConfigFile::load(&scratch.path)?;
-        let keys: Vec<_> = file.extensions().iter().map(|it| (it.key.as_str(), it.enabled)).collect();
+        let file = TestFile::new(text)?;
+        file.editor().put_extension(&ExtensionConfig::builtin("memory"), Switch::On)?;
+        let config = ConfigFile::load(&file.path)?;
+        let keys: Vec<_> = config.extensions().iter().map(|it| (it.key.as_str(), it.enabled)).collect();
         assert_eq!(keys, [("memory", true)], "{text}");
-        let off = Scratch::new(text)?;
+        let off = TestFile::new(text)?;
         off.editor().switch_extension(
             "developer",
             Switch::Off,
             Some(&ExtensionConfig::builtin("developer")),
         )?;
-        let file = ConfigFile::load(&off.path)?;
-        let keys: Vec<_> = file.extensions().iter().map(|it| (it.key.as_str(), it.enabled)).collect();
+        let config = ConfigFile::load(&off.path)?;
+        let keys: Vec<_> = config.extensions().iter().map(|it| (it.key.as_str(), it.enabled)).collect();
         assert_eq!(keys, [("developer", false)], "{text}");
     }
     Ok(())
 }
 
 #[test]
-fn line_ends_marks_and_missing_ends_are_kept() -> Result<()> {
+fn line_ends_and_byte_order_mark_are_kept() -> Result<()> {
     for (text, expected) in [
         ("A: 1\r\nB: 2\r\n", "A: 1\r\nB: 2\r\nW:\r\n  x: 1\r\n"),
         ("A: 1", "A: 1\nW:\n  x: 1\n"),
@@ -208,7 +208,7 @@ fn line_ends_marks_and_missing_ends_are_kept() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_changed_safely_is_refused_and_stays() -> Result<()> {
+fn unsafe_edits_are_refused_and_change_nothing() -> Result<()> {
     for (text, key, value, expected) in [
         ("A: [1\nB: 2\n", "B", json!(3), "config.yaml:2:"),
         ("A: 1\nA: 2\n", "A", json!(3), "config.yaml:2:1: the key 'A' is here a second time"),
@@ -220,15 +220,15 @@ fn what_cannot_be_changed_safely_is_refused_and_stays() -> Result<()> {
         ("? A\n: 1\n", "A", json!([2]), "change it by hand"),
         ("just words", "A", json!(1), "expected a mapping"),
     ] {
-        let scratch = Scratch::new(text)?;
-        let error = scratch.editor().set(key, &value).err().with_context(|| format!("changed: {text}"))?;
+        let file = TestFile::new(text)?;
+        let error = file.editor().set(key, &value).err().with_context(|| format!("changed: {text}"))?;
         ensure!(error.to_string().contains(expected), "{text}: {error}");
-        assert_eq!(scratch.text()?, text);
+        assert_eq!(file.text()?, text);
     }
-    let scratch = Scratch::new("")?;
-    fs::write(&scratch.path, b"A: \xff\n")?;
-    ensure!(scratch.editor().set("A", &json!(1)).is_err());
-    assert_eq!(fs::read(&scratch.path)?, b"A: \xff\n");
+    let file = TestFile::new("")?;
+    fs::write(&file.path, b"A: \xff\n")?;
+    ensure!(file.editor().set("A", &json!(1)).is_err());
+    assert_eq!(fs::read(&file.path)?, b"A: \xff\n");
     Ok(())
 }
 
@@ -238,16 +238,16 @@ fn permissions_and_links_are_kept_and_secrets_are_private() -> Result<()> {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     let mode =
         |path: &std::path::Path| -> Result<u32> { Ok(fs::metadata(path)?.permissions().mode() & 0o777) };
-    let scratch = Scratch::new("A: 1\n")?;
-    fs::set_permissions(&scratch.path, fs::Permissions::from_mode(0o640))?;
-    let link = scratch.path.with_file_name("link.yaml");
+    let file = TestFile::new("A: 1\n")?;
+    fs::set_permissions(&file.path, fs::Permissions::from_mode(0o640))?;
+    let link = file.path.with_file_name("link.yaml");
     symlink("config.yaml", &link)?;
     ConfigEditor::new(&link).set("A", &json!(2))?;
     ensure!(link.is_symlink());
-    assert_eq!((scratch.text()?.as_str(), mode(&scratch.path)?), ("A: 2\n", 0o640));
+    assert_eq!((file.text()?.as_str(), mode(&file.path)?), ("A: 2\n", 0o640));
 
-    fs::set_permissions(&scratch.path, fs::Permissions::from_mode(0o400))?;
-    let error = scratch.editor().set("A", &json!(3)).err().context("it was changed")?;
+    fs::set_permissions(&file.path, fs::Permissions::from_mode(0o400))?;
+    let error = file.editor().set("A", &json!(3)).err().context("changed")?;
     ensure!(error.to_string().contains("write-protected"), "{error}");
 
     let home = tempfile::tempdir()?;
@@ -264,14 +264,14 @@ fn permissions_and_links_are_kept_and_secrets_are_private() -> Result<()> {
 }
 
 #[test]
-fn changes_at_the_same_time_are_all_made() -> Result<()> {
-    let scratch = Arc::new(Scratch::new("# shared\n")?);
+fn concurrent_edits_are_all_made() -> Result<()> {
+    let file = Arc::new(TestFile::new("# shared\n")?);
     let threads: Vec<_> = (0..4)
         .map(|thread_number| {
-            let scratch = Arc::clone(&scratch);
+            let file = Arc::clone(&file);
             thread::spawn(move || -> Result<(), ConfigError> {
                 for number in 0..10 {
-                    scratch.editor().set(&format!("K{thread_number}_{number}"), &json!(number))?;
+                    file.editor().set(&format!("K{thread_number}_{number}"), &json!(number))?;
                 }
                 Ok(())
             })
@@ -280,12 +280,12 @@ fn changes_at_the_same_time_are_all_made() -> Result<()> {
     for thread in threads {
         thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"))??;
     }
-    let file = ConfigFile::load(&scratch.path)?;
-    assert_eq!(file.keys().count(), 40);
+    let config = ConfigFile::load(&file.path)?;
+    assert_eq!(config.keys().count(), 40);
     Ok(())
 }
 
-/// Texts that can follow a key and its colon.
+/// Texts after a key and its colon.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
@@ -299,7 +299,7 @@ fn piece() -> impl Strategy<Value = String> {
         "[a-y]{1,5}".prop_map(|text| format!(" {{{text}: 1, zz: {{y: 2}}}}")),
         "[a-y]{1,5}".prop_map(|text| format!("\n  # inside\n  {text}: 1\n  zz:\n    - 1\n    - {{q: 2}}")),
         "[a-y]{1,5}".prop_map(|text| format!("\n- {text} # first\n- zz: 1\n  yy: 2")),
-        "[a-y]{1,5}".prop_map(|text| format!(" {text}\n  goes on")),
+        "[a-y]{1,5}".prop_map(|text| format!(" {text}\n  continued")),
     ]
 }
 
@@ -315,7 +315,7 @@ fn new_value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// All lines before and after the ones that differ.
+/// Returns whether all lines occur in the text, in this order.
 fn is_subsequence(lines: &[&str], of: &str) -> bool {
     let mut rest = of.lines();
     lines.iter().all(|line| rest.any(|other| other == *line))
@@ -324,10 +324,10 @@ fn is_subsequence(lines: &[&str], of: &str) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is set or unset, the lines of all other keys and all comments between them stay byte for byte, and the
-    /// file says what it said before but for the change.
+    /// Whatever is set or removed, the lines of all other keys and all comments between them stay byte for
+    /// byte, and the other values stay the same.
     #[test]
-    fn other_lines_stay_as_they_are(
+    fn other_lines_are_unchanged(
         pieces in prop::collection::btree_map("[A-Z][A-Z_]{0,6}", piece(), 0..6),
         chosen in any::<prop::sample::Index>(),
         is_new in any::<bool>(),
@@ -341,21 +341,22 @@ proptest! {
         let key = target.map_or("new_key", |index| keys[index].as_str());
         let line_end = |text: &str| if crlf { text.replace('\n', "\r\n") } else { text.to_owned() };
         let text = line_end(&parts.concat());
-        let scratch = Scratch::new(&text).expect("a file");
-        let before: Value = said(&scratch);
+        let file = TestFile::new(&text).expect("a file");
+        let before: Value = values(&file);
         let result = match &value {
-            Some(value) => scratch.editor().set(key, value),
-            None => scratch.editor().unset(key),
+            Some(value) => file.editor().set(key, value),
+            None => file.editor().unset(key),
         };
-        let after = scratch.text().expect("the file");
+        let after = file.text().expect("the file");
         prop_assert!(result.is_ok(), "{result:?} for {key} = {value:?} in:\n{text}");
 
         let mut expected = before;
+        let mapping = expected.as_object_mut().expect("a mapping");
         match &value {
-            Some(value) => drop(expected.as_object_mut().expect("a mapping").insert(key.to_owned(), value.clone())),
-            None => drop(expected.as_object_mut().expect("a mapping").remove(key)),
+            Some(value) => drop(mapping.insert(key.to_owned(), value.clone())),
+            None => drop(mapping.remove(key)),
         }
-        prop_assert_eq!(said(&scratch), expected, "{}", after);
+        prop_assert_eq!(values(&file), expected, "{}", after);
 
         let mut others: Vec<&str> = Vec::new();
         let texts: Vec<String> = parts.iter().map(|part| line_end(part)).collect();
@@ -375,8 +376,8 @@ proptest! {
 
 /// Reads the file through the public interface.
 #[expect(clippy::expect_used, reason = "a test fails by panicking")]
-fn said(scratch: &Scratch) -> Value {
-    let file = ConfigFile::load(&scratch.path).expect("it can be read");
-    let get = |key: &str| file.get::<Value>(key).expect("a value").unwrap_or_default();
-    Value::Object(file.keys().map(|key| (key.to_owned(), get(key))).collect())
+fn values(file: &TestFile) -> Value {
+    let config = ConfigFile::load(&file.path).expect("a readable file");
+    let get = |key: &str| config.get::<Value>(key).expect("a value").unwrap_or_default();
+    Value::Object(config.keys().map(|key| (key.to_owned(), get(key))).collect())
 }

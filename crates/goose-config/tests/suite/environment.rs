@@ -9,7 +9,7 @@ use goose_config::{
 use proptest::prelude::*;
 
 #[test]
-fn secrets_are_known_by_their_names() {
+fn secret_variables_are_recognized_by_name() {
     for name in [
         "OPENAI_API_KEY",
         "ANTHROPIC_AUTH_TOKEN",
@@ -76,7 +76,7 @@ fn secrets_are_known_by_their_names() {
 }
 
 #[test]
-fn a_child_gets_the_base_and_what_it_asks_for() -> Result<()> {
+fn child_gets_the_base_environment_and_its_own_variables() -> Result<()> {
     let base = [
         ("PATH", "/bin"),
         ("DATABASE_URL", "postgres://me:hush@host/db"),
@@ -109,17 +109,18 @@ fn a_child_gets_the_base_and_what_it_asks_for() -> Result<()> {
 }
 
 #[test]
-fn a_missing_secret_names_itself_the_extension_and_both_places() -> Result<()> {
+fn missing_secret_is_reported_with_extension_and_places_to_set_it() -> Result<()> {
     let stdio = ExtensionConfig::stdio("github", "run", [""; 0]).with_env_key("GH_TOKEN");
     let http = ExtensionConfig::streamable_http("github", "http://h")
         .with_header("Authorization", "Bearer ${GH_TOKEN}");
     let oauth: ExtensionConfig = serde_saphyr::from_str(
-        "{type: streamable_http, name: github, uri: 'http://h', oauth: {client_id: a, client_secret_key: GH_TOKEN}}",
+        "{type: streamable_http, name: github, uri: 'http://h',
+          oauth: {client_id: a, client_secret_key: GH_TOKEN}}",
     )?;
     for (config, used_for) in
         [(stdio, "env_keys"), (http, "the header 'Authorization'"), (oauth, "oauth.client_secret_key")]
     {
-        let error = config.resolve(&EnvSecrets::default()).err().context("it was found")?.to_string();
+        let error = config.resolve(&EnvSecrets::default()).err().context("found")?.to_string();
         for part in ["'GH_TOKEN'", "'github'", "environment variable", "secrets.yaml", used_for] {
             ensure!(error.contains(part), "{part}: {error}");
         }
@@ -128,7 +129,7 @@ fn a_missing_secret_names_itself_the_extension_and_both_places() -> Result<()> {
 }
 
 #[test]
-fn headers_use_the_extensions_own_variables_first() -> Result<()> {
+fn variables_of_the_extension_take_precedence_in_headers() -> Result<()> {
     let secrets =
         EnvSecrets::from_iter([("A", "outside"), ("B", "outside"), ("KEY", "k"), ("BROKEN", "a\nb")]);
     let config = ExtensionConfig::streamable_http("x", "http://h/$B")
@@ -142,7 +143,7 @@ fn headers_use_the_extensions_own_variables_first() -> Result<()> {
 
     let broken =
         ExtensionConfig::streamable_http("x", "http://h").with_header("X", "$BROKEN").resolve(&secrets);
-    let error = broken.err().context("a line break passed")?.to_string();
+    let error = broken.err().context("a line break was accepted")?.to_string();
     ensure!(error.contains("the header 'X'") && !error.contains("a\nb"), "{error}");
     Ok(())
 }
@@ -152,7 +153,7 @@ fn known(name: &str) -> Result<Option<Secret>, ConfigError> {
 }
 
 #[test]
-fn only_names_behind_a_dollar_are_replaced() {
+fn only_names_after_a_dollar_are_replaced() {
     for (text, expected) in [
         ("$A", "<A>"),
         ("${A}", "<A>"),
@@ -172,12 +173,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn text_without_a_dollar_stays(text in "[^$]{0,40}") {
+    fn text_without_a_dollar_is_unchanged(text in "[^$]{0,40}") {
         prop_assert_eq!(substitute(&text, |_| Ok(None)), Ok(text));
     }
 
     #[test]
-    fn all_that_is_asked_for_is_a_name(text in "[$ {}A-C0-9é]{0,20}") {
+    fn lookups_are_for_names_only(text in "[$ {}A-C0-9é]{0,20}") {
         let lookup = |name: &str| {
             let good = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit());
             Ok(good.then(|| Secret::new("")))

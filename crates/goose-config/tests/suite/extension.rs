@@ -1,4 +1,4 @@
-//! Reading an extension as people write it, and what `check` says about it.
+//! Reading and checking one extension.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ fn from_yaml(text: &str) -> Result<ExtensionConfig> {
     Ok(serde_saphyr::from_str(text)?)
 }
 
-fn complaint(config: &ExtensionConfig) -> Result<String> {
+fn check_error(config: &ExtensionConfig) -> Result<String> {
     Ok(config.check().err().with_context(|| format!("{config:?} passed"))?.to_string())
 }
 
@@ -18,7 +18,8 @@ fn complaint(config: &ExtensionConfig) -> Result<String> {
 fn every_type_is_read_with_all_its_fields() -> Result<()> {
     let stdio = from_yaml(
         "{enabled: true, type: stdio, name: Git Hub, description: Issues, timeout: 60, bundled: false,
-          available_tools: [list, get], cmd: npx, args: [-y, '@x/github'], envs: {HOST: example.com}, env_keys: [GH_TOKEN]}",
+          available_tools: [list, get], cmd: npx, args: [-y, '@x/github'], envs: {HOST: example.com},
+          env_keys: [GH_TOKEN]}",
     )?;
     let expected = ExtensionConfig::stdio("Git Hub", "npx", ["-y", "@x/github"])
         .with_description("Issues")
@@ -30,8 +31,9 @@ fn every_type_is_read_with_all_its_fields() -> Result<()> {
     assert_eq!((stdio.key(), stdio.timeout()), ("github".to_owned(), Duration::from_secs(60)));
 
     let http = from_yaml(
-        "{type: streamable_http, name: docs, uri: 'https://example.com/mcp', headers: {Authorization: Bearer $DOCS},
-          envs: {A: b}, env_keys: [DOCS], oauth: {client_id: goose, client_secret_key: DOCS_SECRET, scopes: [read],
+        "{type: streamable_http, name: docs, uri: 'https://example.com/mcp',
+          headers: {Authorization: Bearer $DOCS}, envs: {A: b}, env_keys: [DOCS],
+          oauth: {client_id: goose, client_secret_key: DOCS_SECRET, scopes: [read],
           issuer: 'https://login.example.com', redirect_port: 8123}}",
     )?;
     let kind = ExtensionKind::StreamableHttp {
@@ -71,11 +73,11 @@ fn every_type_is_read_with_all_its_fields() -> Result<()> {
 }
 
 #[test]
-fn missing_null_and_unknown_fields_are_no_trouble() -> Result<()> {
+fn missing_null_and_unknown_fields_are_accepted() -> Result<()> {
     let bare = from_yaml("{type: stdio, name: x, cmd: run}")?;
     let nulls = from_yaml(
-        "{type: stdio, name: x, cmd: run, args: null, envs: ~, env_keys: null, description: null, timeout: null,
-          bundled: null, available_tools: null, display_name: null, of_the_future: {a: [1]}}",
+        "{type: stdio, name: x, cmd: run, args: null, envs: ~, env_keys: null, description: null,
+          timeout: null, bundled: null, available_tools: null, display_name: null, future_field: {a: [1]}}",
     )?;
     assert_eq!(bare, nulls);
     assert_eq!(bare, ExtensionConfig::stdio("x", "run", [""; 0]));
@@ -85,7 +87,7 @@ fn missing_null_and_unknown_fields_are_no_trouble() -> Result<()> {
 }
 
 #[test]
-fn scalars_are_taken_as_they_are_written() -> Result<()> {
+fn scalars_are_read_as_written() -> Result<()> {
     let config = from_yaml(
         "{type: stdio, name: x, cmd: run, args: [-p, 8080, 1.10, yes],
           envs: {PORT: 8080, VERSION: 1.10, DEBUG: yes, MASK: 0x1F, EMPTY: '', NOTHING: , ZEROS: 007}}",
@@ -118,7 +120,7 @@ fn json_is_read_and_written_too() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_read_says_what_to_write() -> Result<()> {
+fn unreadable_extension_says_what_to_write() -> Result<()> {
     for (text, expected) in [
         (
             "{type: http, name: x}",
@@ -167,7 +169,7 @@ fn check_names_what_to_change() -> Result<()> {
         (from_yaml("{type: sse, name: x, uri: 'https://h/sse'}")?, "'type: streamable_http'"),
         (from_yaml("{type: sse, name: x, uri: 'https://h/sse'}")?, "https://h/sse"),
     ] {
-        let error = complaint(&config)?;
+        let error = check_error(&config)?;
         ensure!(error.contains(expected), "{config:?}: {error}");
     }
     good.with_header("X-Key", "$KEY").check()?;
@@ -176,7 +178,7 @@ fn check_names_what_to_change() -> Result<()> {
 }
 
 #[test]
-fn names_become_keys_and_times_stay_in_bounds() {
+fn keys_are_derived_from_names_and_timeouts_are_limited() {
     for (name, key) in
         [("Memory", "memory"), ("My Tool 2", "mytool2"), ("a-b_c", "a-b_c"), ("@x/y.z", "_x_y_z")]
     {
@@ -189,7 +191,7 @@ fn names_become_keys_and_times_stay_in_bounds() {
 }
 
 #[test]
-fn values_do_not_print() {
+fn debug_output_hides_values() {
     let config =
         ExtensionConfig::streamable_http("x", "http://h").with_env("NAME", "hush").with_header("H", "hush");
     let printed = format!("{config:?}");

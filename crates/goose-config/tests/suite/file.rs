@@ -1,4 +1,4 @@
-//! `config.yaml` as people have it.
+//! Reading `config.yaml`.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use goose_config::{
     ConfigError, ConfigFile, ConfiguredExtension, ExtensionConfig, MAX_CONFIG_BYTES, MAX_ENTRIES,
 };
 
-/// One entry for each type, with other parts' keys around them.
+/// File with an extension of each type, and keys that other parts of goose use.
 const EVERYTHING: &str = include_str!("../fixtures/config.yaml");
 
 fn load(text: impl AsRef<[u8]>) -> Result<ConfigFile, ConfigError> {
@@ -31,7 +31,7 @@ fn entry_failure(entry: &ConfiguredExtension) -> Result<(Option<(u64, u64)>, Str
 }
 
 #[test]
-fn a_users_file_is_read_in_its_order() -> Result<()> {
+fn entries_keep_the_order_of_the_file() -> Result<()> {
     let file = load(EVERYTHING)?;
     let found: Vec<_> = file.extensions().iter().map(|entry| (entry.key.as_str(), entry.enabled)).collect();
     let expected = [
@@ -55,7 +55,7 @@ fn a_users_file_is_read_in_its_order() -> Result<()> {
 }
 
 #[test]
-fn other_keys_are_read_as_what_is_asked_for() -> Result<()> {
+fn keys_are_read_as_the_requested_type() -> Result<()> {
     let file = load(EVERYTHING)?;
     assert_eq!(file.get::<String>("GOOSE_MODEL")?.as_deref(), Some("4.10"));
     assert_eq!(file.get::<f64>("GOOSE_AUTO_COMPACT_THRESHOLD")?, Some(0.8));
@@ -70,7 +70,7 @@ fn other_keys_are_read_as_what_is_asked_for() -> Result<()> {
 }
 
 #[test]
-fn no_file_and_an_empty_file_are_an_empty_configuration() -> Result<()> {
+fn missing_and_empty_files_are_an_empty_configuration() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("config.yaml");
     let absent = ConfigFile::load(&path)?;
@@ -88,7 +88,7 @@ fn no_file_and_an_empty_file_are_an_empty_configuration() -> Result<()> {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_says_where_and_stays() -> Result<()> {
+fn unreadable_file_is_reported_with_position_and_unchanged() -> Result<()> {
     for (text, position, expected) in [
         ("A: 1\nB: [1\nC: 2\n", (3, 2), "':'"),
         ("A: 1\nA: 2\n", (2, 1), "the key 'A' is here a second time"),
@@ -110,7 +110,7 @@ fn a_file_that_cannot_be_read_says_where_and_stays() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("config.yaml");
     fs::write(&path, "A: [")?;
-    let error = ConfigFile::load(&path).err().context("it was read")?.to_string();
+    let error = ConfigFile::load(&path).err().context("read")?.to_string();
     ensure!(error.contains("config.yaml:"), "{error}");
     assert_eq!(fs::read_to_string(&path)?, "A: [");
     ensure!(matches!(ConfigFile::load(folder.path()), Err(ConfigError::Unreadable { .. })));
@@ -118,7 +118,7 @@ fn a_file_that_cannot_be_read_says_where_and_stays() -> Result<()> {
 }
 
 #[test]
-fn one_bad_entry_costs_only_itself() -> Result<()> {
+fn invalid_entry_does_not_affect_the_others() -> Result<()> {
     let file = load(
         "extensions:
   first: {type: builtin}
@@ -156,7 +156,7 @@ fn one_bad_entry_costs_only_itself() -> Result<()> {
 }
 
 #[test]
-fn a_name_is_the_key_unless_it_is_given_and_only_the_first_has_it() -> Result<()> {
+fn name_defaults_to_the_key_and_duplicates_are_refused() -> Result<()> {
     let file = load(
         "extensions:
   notes: {type: builtin, name: Other Name}
@@ -175,7 +175,7 @@ fn a_name_is_the_key_unless_it_is_given_and_only_the_first_has_it() -> Result<()
 }
 
 #[test]
-fn anchors_and_merges_work() -> Result<()> {
+fn anchors_and_merges_are_resolved() -> Result<()> {
     let file = load(
         "common: &common {type: stdio, cmd: run, envs: {V: 1.10}}
 extensions:
@@ -190,7 +190,7 @@ extensions:
 }
 
 #[test]
-fn size_and_count_are_capped() -> Result<()> {
+fn size_and_number_of_entries_are_limited() -> Result<()> {
     let large = format!("A: {}\n", "x".repeat(usize::try_from(MAX_CONFIG_BYTES)?));
     ensure!(matches!(load(large), Err(ConfigError::TooLarge { limit: MAX_CONFIG_BYTES, .. })));
     let entries = |count: usize| {
@@ -202,7 +202,7 @@ fn size_and_count_are_capped() -> Result<()> {
 }
 
 #[test]
-fn a_configuration_does_not_print_its_values() -> Result<()> {
+fn debug_output_hides_values() -> Result<()> {
     let file = load("OPENAI_API_KEY: hush\nextensions:\n  a: {type: stdio, cmd: run, envs: {T: hush}}\n")?;
     ensure!(!format!("{file:?}").contains("hush"), "{file:?}");
     Ok(())

@@ -1,4 +1,4 @@
-//! The hash of what would run.
+//! Fingerprints of extensions.
 
 use std::{path::Path, time::Duration};
 
@@ -15,9 +15,9 @@ fn running(config: &ExtensionConfig, token: &str) -> Result<String> {
     Ok(config.running_fingerprint(&resolved, None))
 }
 
-/// These are on people's disks: a change makes every list of tools unknown, and needs a new `FORM`.
+/// These hashes are on users' disks: a change invalidates every cached list of tools, and needs a new `FORM`.
 #[test]
-fn hashes_stay_the_same_between_versions() -> Result<()> {
+fn hashes_are_stable_between_versions() -> Result<()> {
     let config = stdio(&["-y", "pkg"]).with_env("A", "b").with_env_key("TOKEN");
     assert_eq!(
         config.listing_fingerprint(None),
@@ -28,7 +28,7 @@ fn hashes_stay_the_same_between_versions() -> Result<()> {
 }
 
 #[test]
-fn whatever_runs_differently_has_another_hash() -> Result<()> {
+fn different_programs_have_different_hashes() -> Result<()> {
     let http = |uri: &str| ExtensionConfig::streamable_http("x", uri);
     let oauth = |id: &str| -> Result<ExtensionConfig> {
         let text = format!("{{type: streamable_http, name: x, uri: 'http://h', oauth: {{client_id: {id}}}}}");
@@ -69,7 +69,7 @@ fn whatever_runs_differently_has_another_hash() -> Result<()> {
 }
 
 #[test]
-fn what_does_not_change_the_program_does_not_change_the_hash() -> Result<()> {
+fn names_and_limits_do_not_change_the_hash() -> Result<()> {
     let config = stdio(&["a"]).with_env("A", "1").with_env_key("TOKEN");
     let renamed = ExtensionConfig { name: "other".into(), bundled: Some(true), ..config.clone() }
         .with_description("new")
@@ -85,7 +85,7 @@ fn what_does_not_change_the_program_does_not_change_the_hash() -> Result<()> {
 }
 
 #[test]
-fn secrets_and_the_folder_count_only_for_what_runs() -> Result<()> {
+fn secrets_and_folder_change_only_the_running_fingerprint() -> Result<()> {
     let config = stdio(&[]).with_env("A", "1").with_env_key("TOKEN");
     assert_ne!(running(&config, "old")?, running(&config, "new")?);
     let changed = stdio(&[]).with_env("A", "2").with_env_key("TOKEN");
@@ -103,7 +103,7 @@ fn secrets_and_the_folder_count_only_for_what_runs() -> Result<()> {
 }
 
 #[test]
-fn a_command_that_is_another_in_another_folder_has_another_hash_there() {
+fn listing_fingerprint_of_a_relative_command_depends_on_the_folder() {
     let differs = |config: ExtensionConfig| {
         let at = |folder: &str| config.listing_fingerprint(Some(Path::new(folder)));
         at("/a") != at("/b")

@@ -1,4 +1,4 @@
-//! goose's folders.
+//! The folders of goose.
 
 use std::{collections::BTreeMap, ffi::OsString, path::Path};
 
@@ -21,7 +21,7 @@ fn expected(config: &str, data: &str, state: &str) -> Paths {
 }
 
 #[test]
-fn the_root_wins_then_xdg_then_home() -> Result<()> {
+fn root_takes_precedence_over_xdg_and_home() -> Result<()> {
     let home = expected("/h/.config/goose", "/h/.local/share/goose", "/h/.local/state/goose");
     assert_eq!(paths(&[("HOME", "/h")])?, home);
     assert_eq!(paths(&[("HOME", "/h"), ("XDG_DATA_HOME", "relative"), ("GOOSE_PATH_ROOT", "")])?, home);
@@ -38,13 +38,13 @@ fn the_root_wins_then_xdg_then_home() -> Result<()> {
 }
 
 #[test]
-fn without_any_of_them_there_is_an_error() {
+fn missing_variables_are_an_error() {
     assert_eq!(paths(&[("XDG_CONFIG_HOME", "/c")]), Err(ConfigError::NoHome));
     assert_eq!(paths(&[]), Err(ConfigError::NoHome));
 }
 
 #[test]
-fn the_built_ins_look_in_the_same_config_folder() -> Result<()> {
+fn built_in_services_use_the_same_config_folder() -> Result<()> {
     let choices = [None, Some(""), Some("relative"), Some("/absolute")];
     for (root, xdg) in choices.iter().flat_map(|root| choices.iter().map(move |xdg| (*root, *xdg))) {
         let set = [("GOOSE_PATH_ROOT", root), ("XDG_CONFIG_HOME", xdg), ("HOME", Some("/h"))];

@@ -1,10 +1,10 @@
-//! Whatever a configuration holds, written and read again it is the same, in YAML and in JSON.
+//! Every configuration survives writing and reading, in YAML and in JSON.
 
 use goose_config::{ExtensionConfig, ExtensionKind, OAuthConfig, Values};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Value, json};
 
-/// Text that YAML could take for something else.
+/// Texts that YAML could read as something else.
 const AWKWARD: &[&str] = &[
     "", " ", "null", "~", "yes", "No", "true", "1.10", "0x1F", "007", "1e3", ".inf", "-", "- a", "a: b",
     "#x", " #x", "'", "\"", "\\", "a\nb", "\n", "a\n", "\t", "{a}", "[a]", "&a", "*a", "!a", "|", ">", "%",
@@ -39,7 +39,8 @@ fn oauth() -> impl Strategy<Value = OAuthConfig> {
 
 fn tool() -> impl Strategy<Value = Value> {
     (text(), text(), any::<i64>(), any::<Option<bool>>()).prop_map(|(name, word, number, flag)| {
-        json!({"name": name, "inputSchema": {"type": "object", "properties": {word.clone(): {"enum": [word, number, flag, 0.5]}}}})
+        let property = json!({"enum": [word, number, flag, 0.5]});
+        json!({"name": name, "inputSchema": {"type": "object", "properties": {word: property}}})
     })
 }
 
@@ -80,20 +81,25 @@ fn config() -> impl Strategy<Value = ExtensionConfig> {
     )
 }
 
+fn failure(error: impl ToString) -> TestCaseError {
+    TestCaseError::fail(error.to_string())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn yaml_gives_back_what_was_written(config in config()) {
-        let written = serde_saphyr::to_string(&config).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    fn yaml_round_trip(config in config()) {
+        let written = serde_saphyr::to_string(&config).map_err(failure)?;
         let read: Result<ExtensionConfig, _> = serde_saphyr::from_str(&written);
-        prop_assert_eq!(read.map_err(|error| TestCaseError::fail(format!("{written}\n{error}")))?, config, "{}", written);
+        let read = read.map_err(|error| failure(format!("{written}\n{error}")))?;
+        prop_assert_eq!(read, config, "{}", written);
     }
 
     #[test]
-    fn json_gives_back_what_was_written(config in config()) {
-        let written = serde_json::to_string(&config).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    fn json_round_trip(config in config()) {
+        let written = serde_json::to_string(&config).map_err(failure)?;
         let read: Result<ExtensionConfig, _> = serde_json::from_str(&written);
-        prop_assert_eq!(read.map_err(|error| TestCaseError::fail(format!("{written}\n{error}")))?, config);
+        prop_assert_eq!(read.map_err(|error| failure(format!("{written}\n{error}")))?, config);
     }
 }

@@ -1,4 +1,4 @@
-//! Lookup of secrets, and that they are not shown.
+//! Secrets are looked up by name and never shown.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn file_with(text: &str) -> Result<(tempfile::TempDir, FileSecrets)> {
 }
 
 #[test]
-fn the_environment_wins_over_the_file() -> Result<()> {
+fn environment_takes_precedence_over_the_file() -> Result<()> {
     let (_folder, file) = file_with("A: from the file\nB: from the file\n")?;
     let secrets =
         SecretChain::default().then(EnvSecrets::from_iter([("A", "from outside"), ("B", "")])).then(file);
@@ -24,7 +24,7 @@ fn the_environment_wins_over_the_file() -> Result<()> {
 }
 
 #[test]
-fn a_file_is_read_as_written_and_each_time() -> Result<()> {
+fn file_is_read_for_each_lookup() -> Result<()> {
     let (folder, file) =
         file_with("NUMBER: 0123\nVERSION: 1.10\nTEXT: 'a: b'\nNOTHING:\nOTHER: {of: [another, kind]}\n")?;
     let get = |name: &str| anyhow::Ok(file.get(name)?.map(|secret| secret.expose().to_owned()));
@@ -40,7 +40,7 @@ fn a_file_is_read_as_written_and_each_time() -> Result<()> {
 }
 
 #[test]
-fn a_bad_file_is_named_with_its_line_and_without_its_secrets() -> Result<()> {
+fn invalid_file_is_reported_with_line_and_without_secrets() -> Result<()> {
     for (text, name, position) in [
         ("A: hush\nB: [hush\n", "A", Some((2, 4))),
         ("A: hush\nB: {hush: hush}\n", "B", Some((2, 4))),
@@ -59,7 +59,7 @@ fn a_bad_file_is_named_with_its_line_and_without_its_secrets() -> Result<()> {
 }
 
 #[test]
-fn a_huge_file_is_not_read() -> Result<()> {
+fn oversized_file_is_not_read() -> Result<()> {
     let (folder, file) = file_with("A: b\n")?;
     let path = folder.path().join("secrets.yaml");
     fs::File::options().write(true).open(&path)?.set_len(MAX_SECRETS_BYTES + 1)?;
@@ -69,7 +69,7 @@ fn a_huge_file_is_not_read() -> Result<()> {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_others_can_read_is_used_and_known() -> Result<()> {
+fn file_that_other_users_can_read_is_detected() -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
 
     let (folder, file) = file_with("A: b\n")?;
@@ -83,7 +83,7 @@ fn a_file_that_others_can_read_is_used_and_known() -> Result<()> {
 }
 
 #[test]
-fn a_secret_does_not_print() {
+fn debug_output_hides_secrets() {
     let chain = SecretChain::default().then(EnvSecrets::from_iter([("A", "hush")]));
     assert_eq!(format!("{:?}", Secret::new("hush")), "Secret(…)");
     assert!(!format!("{chain:?} {:?}", EnvSecrets::from_iter([("A", "hush")])).contains("hush"));

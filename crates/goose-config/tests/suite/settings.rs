@@ -1,4 +1,4 @@
-//! The layers of a configuration, through [`Settings`].
+//! Layers, profiles and secrets, through [`Settings`].
 
 use std::{fs, path::PathBuf};
 
@@ -10,12 +10,12 @@ use goose_config::{
 use goose_providers::{Lookup as _, ModelRef};
 use tempfile::TempDir;
 
-/// A home with a user's file, and a project in it.
-struct Home {
+/// TestHome folder with a user's file, and a project in it.
+struct TestHome {
     folder: TempDir,
 }
 
-impl Home {
+impl TestHome {
     fn new(config: &str) -> Result<Self> {
         let home = Self { folder: tempfile::tempdir()? };
         home.write("config/config.yaml", config)?;
@@ -50,8 +50,8 @@ fn model(text: &str) -> Result<ModelRef> {
 }
 
 #[test]
-fn the_stronger_layer_counts_and_says_so() -> Result<()> {
-    let home = Home::new("A: user\nB: user\nC: user\nD: user\nextra: 1\n")?;
+fn stronger_layer_is_used_and_reported() -> Result<()> {
+    let home = TestHome::new("A: user\nB: user\nC: user\nD: user\nextra: 1\n")?;
     let project = home.project("B: project\nC: project\nD: project\n")?;
     let source = home
         .source()
@@ -75,8 +75,8 @@ fn the_stronger_layer_counts_and_says_so() -> Result<()> {
 }
 
 #[test]
-fn values_of_the_environment_are_read_as_what_is_asked_for() -> Result<()> {
-    let home = Home::new("")?;
+fn environment_values_are_read_as_the_requested_type() -> Result<()> {
+    let home = TestHome::new("")?;
     let settings = Settings::load(home.source().with_environment([
         ("NUMBER", "12"),
         ("FLOAT", "0.5"),
@@ -103,23 +103,23 @@ fn values_of_the_environment_are_read_as_what_is_asked_for() -> Result<()> {
 }
 
 #[test]
-fn values_of_files_have_their_line_in_errors() -> Result<()> {
-    let home = Home::new("A: 1\n\nN: &n seven\nM: *n\nP: 'quoted # text'\nQ: ---\nnothing:\n")?;
+fn errors_of_file_values_have_their_line() -> Result<()> {
+    let home = TestHome::new("A: 1\n\nN: &n seven\nM: *n\nP: 'quoted # text'\nQ: ---\nnothing:\n")?;
     let settings = home.settings()?;
     assert_eq!(settings.get::<String>("P")?.as_deref(), Some("quoted # text"));
     assert_eq!(settings.get::<String>("M")?.as_deref(), Some("seven"));
     assert_eq!(settings.get::<String>("Q")?.as_deref(), Some("---"));
     assert_eq!(settings.get::<String>("nothing")?, None);
     for (key, place) in [("N", ":3:7: 'N': expected"), ("P", ":5:4: 'P': expected")] {
-        let error = settings.get::<u32>(key).err().context("it is a number")?.to_string();
+        let error = settings.get::<u32>(key).err().context("read as a number")?.to_string();
         ensure!(error.contains(place), "{error}");
     }
     Ok(())
 }
 
 #[test]
-fn another_file_takes_the_place_of_the_users_and_has_to_be_there() -> Result<()> {
-    let home = Home::new("A: user\nB: user\n")?;
+fn config_file_replaces_the_users_and_must_exist() -> Result<()> {
+    let home = TestHome::new("A: user\nB: user\n")?;
     let other = home.write("other.yaml", "A: other\n")?;
     let settings = Settings::load(home.source().with_config_file(Some(other)))?;
     assert_eq!(
@@ -127,14 +127,14 @@ fn another_file_takes_the_place_of_the_users_and_has_to_be_there() -> Result<()>
         (Some("other"), None)
     );
     let absent = home.folder.path().join("absent.yaml");
-    let error = Settings::load(home.source().with_config_file(Some(absent))).err().context("it is there")?;
+    let error = Settings::load(home.source().with_config_file(Some(absent))).err().context("loaded")?;
     ensure!(matches!(error, ConfigError::Absent(_)), "{error}");
     Ok(())
 }
 
 #[test]
-fn a_projects_extensions_join_the_users() -> Result<()> {
-    let home = Home::new(
+fn project_extensions_are_merged_with_the_users() -> Result<()> {
+    let home = TestHome::new(
         "extensions:\n  a: {type: builtin}\n  b: {type: stdio, cmd: users}\n  c: {type: builtin}\n",
     )?;
     let project = home.project(
@@ -152,12 +152,12 @@ fn a_projects_extensions_join_the_users() -> Result<()> {
 }
 
 #[test]
-fn a_projects_file_is_found_up_to_the_root_of_the_repository() -> Result<()> {
-    let home = Home::new("")?;
+fn project_file_is_found_up_to_the_root_of_the_repository() -> Result<()> {
+    let home = TestHome::new("")?;
     home.write("repo/.goose/config.yaml", "A: repo\n")?;
     let deep = home.write("repo/a/b/file", "")?;
     let deep = deep.parent().context("no folder")?;
-    assert!(ProjectFile::find(deep)?.is_none(), "there is no repository");
+    assert!(ProjectFile::find(deep)?.is_none(), "not a repository");
     fs::create_dir_all(home.folder.path().join("repo/.git"))?;
     let found = ProjectFile::find(deep)?.context("not found")?;
     assert_eq!(found.path(), home.folder.path().canonicalize()?.join("repo/.goose/config.yaml"));
@@ -165,15 +165,15 @@ fn a_projects_file_is_found_up_to_the_root_of_the_repository() -> Result<()> {
     let found = ProjectFile::find(deep)?.context("not found")?.parse()?;
     assert_eq!(found.get::<String>("A")?.as_deref(), Some("nearer"));
     fs::create_dir_all(deep.join(".git"))?;
-    assert!(ProjectFile::find(deep)?.is_none(), "it belongs to another repository");
+    assert!(ProjectFile::find(deep)?.is_none(), "the file is in another repository");
     Ok(())
 }
 
 #[test]
-fn secrets_are_looked_up_in_their_order() -> Result<()> {
-    let home = Home::new("IN_CONFIG: config\nIN_FILE: config\nIN_ENV: config\n")?;
+fn secrets_are_looked_up_in_order() -> Result<()> {
+    let home = TestHome::new("IN_CONFIG: config\nIN_FILE: config\nIN_ENV: config\n")?;
     let settings = Settings::load(home.source().with_environment([("IN_ENV", "environment")]))?;
-    // Written after loading: it is read only when it is asked for.
+    // Written after loading: the file is read at the lookup.
     home.write("config/secrets.yaml", "IN_FILE: file\nIN_ENV: file\n")?;
     for (name, value) in [("IN_CONFIG", "config"), ("IN_FILE", "file"), ("IN_ENV", "environment")] {
         let secret = settings.secrets().get(name)?.context(name)?;
@@ -187,9 +187,10 @@ fn secrets_are_looked_up_in_their_order() -> Result<()> {
 }
 
 #[test]
-fn the_seeds_profile_is_read_as_it_is_and_names_what_is_missing() -> Result<()> {
-    let home =
-        Home::new("extensions:\n  calendar: {type: stdio, cmd: cal}\n  contacts: {type: stdio, cmd: con}\n")?;
+fn seed_profile_is_read_and_missing_names_are_reported() -> Result<()> {
+    let home = TestHome::new(
+        "extensions:\n  calendar: {type: stdio, cmd: cal}\n  contacts: {type: stdio, cmd: con}\n",
+    )?;
     let seed = include_str!("../fixtures/profile.yaml");
     home.write("config/profiles/seed.yaml", seed)?;
     let settings = home.settings()?;
@@ -209,7 +210,7 @@ fn the_seeds_profile_is_read_as_it_is_and_names_what_is_missing() -> Result<()> 
         .map(ToString::to_string)
         .collect();
     assert_eq!(missing, ["'assistant', which 'scheduling' requires"]);
-    let error = settings.profile_extensions(&profile).err().context("all is there")?.to_string();
+    let error = settings.profile_extensions(&profile).err().context("nothing is missing")?.to_string();
     for part in ["profile 'seed'", "the extension 'scheduling'", "'assistant', which 'scheduling' requires"] {
         ensure!(error.contains(part), "{error}");
     }
@@ -219,7 +220,7 @@ fn the_seeds_profile_is_read_as_it_is_and_names_what_is_missing() -> Result<()> 
 
 #[test]
 fn usable_extensions_of_a_profile_are_found_beside_the_others() -> Result<()> {
-    let home = Home::new(
+    let home = TestHome::new(
         "extensions:
   calendar: {type: stdio, cmd: cal}
   contacts: {type: stdio, cmd: con, enabled: false}
@@ -244,9 +245,16 @@ profiles:
 }
 
 #[test]
-fn profiles_are_found_in_their_places() -> Result<()> {
-    let home = Home::new(
-        "GOOSE_PROVIDER: openai\nGOOSE_MODEL: small\nGOOSE_TEMPERATURE: 0.5\nGOOSE_PROFILE: usual\nprofiles:\n  usual: {processor: 'anthropic:big', max_turns: 7}\n  here: {moderator: truncate}\n",
+fn profiles_are_found_in_all_places() -> Result<()> {
+    let home = TestHome::new(
+        "GOOSE_PROVIDER: openai
+GOOSE_MODEL: small
+GOOSE_TEMPERATURE: 0.5
+GOOSE_PROFILE: usual
+profiles:
+  usual: {processor: 'anthropic:big', max_turns: 7}
+  here: {moderator: truncate}
+",
     )?;
     home.write("config/profiles/usual.yaml", "max_turns: 1\n")?;
     let file = home.write("mine.yml", "mode: chat\nextensions: []\n")?;
@@ -263,16 +271,18 @@ fn profiles_are_found_in_their_places() -> Result<()> {
     let mine = settings.profile(file.to_str())?;
     assert_eq!((mine.mode.as_deref(), mine.extensions.len()), (Some("chat"), 0));
 
-    for (name, expected) in [("nobody", "profiles/nobody.yaml"), ("./nobody.yaml", "there is no such file")] {
-        let error = settings.profile(Some(name)).err().context("it is there")?.to_string();
+    for (name, expected) in
+        [("unknown", "profiles/unknown.yaml"), ("./unknown.yaml", "there is no such file")]
+    {
+        let error = settings.profile(Some(name)).err().context("found")?.to_string();
         ensure!(error.contains(expected), "{error}");
     }
     Ok(())
 }
 
 #[test]
-fn the_command_line_is_stronger_than_a_profile() -> Result<()> {
-    let home = Home::new("profiles:\n  big: {processor: 'anthropic:big', mode: auto}\n")?;
+fn command_line_takes_precedence_over_a_profile() -> Result<()> {
+    let home = TestHome::new("profiles:\n  big: {processor: 'anthropic:big', mode: auto}\n")?;
     let flags = |provider: Option<&str>, name: Option<&str>| -> Result<Profile> {
         let source = home.source().with_flag("GOOSE_PROVIDER", provider).with_flag("GOOSE_MODEL", name);
         let source = source.with_environment([("GOOSE_MODEL", "from-environment")]);
@@ -288,37 +298,38 @@ fn the_command_line_is_stronger_than_a_profile() -> Result<()> {
 }
 
 #[test]
-fn a_bad_profile_says_where() -> Result<()> {
-    let home = Home::new("profiles:\n  good: {}\n  bad: {max_turns: many}\n  worse: {moderator: strict}\n")?;
+fn invalid_profile_is_reported_with_position() -> Result<()> {
+    let home =
+        TestHome::new("profiles:\n  good: {}\n  bad: {max_turns: many}\n  worse: {moderator: strict}\n")?;
     let settings = home.settings()?;
     settings.profile(Some("good"))?;
     for (name, expected) in [("bad", "config.yaml:3:20: 'profiles': expected"), ("worse", "config.yaml:4:")] {
-        let error = settings.profile(Some(name)).err().context("it is good")?.to_string();
+        let error = settings.profile(Some(name)).err().context("read")?.to_string();
         ensure!(error.contains(expected), "{error}");
     }
     Ok(())
 }
 
-/// The names of the extensions that a profile without a list of its own has.
+/// Returns the extensions of a profile that does not list any.
 fn enabled(config: &str) -> Result<Vec<String>> {
-    let profile = Home::new(config)?.settings()?.profile(None)?;
+    let profile = TestHome::new(config)?.settings()?.profile(None)?;
     Ok(profile.extensions.into_iter().map(|extension| extension.name).collect())
 }
 
 #[test]
-fn developer_and_memory_are_there_unless_switched_off() -> Result<()> {
-    let profile = Home::new("")?.settings()?.profile(None)?;
+fn developer_and_memory_are_enabled_by_default() -> Result<()> {
+    let profile = TestHome::new("")?.settings()?.profile(None)?;
     assert_eq!((profile.processor, profile.moderator), (None, Moderator::Summarize));
     assert_eq!(enabled("")?, ["developer", "memory"]);
     assert_eq!(enabled("extensions: {tutorial: {type: builtin}}\n")?, ["developer", "memory", "tutorial"]);
     assert_eq!(enabled("extensions: {memory: {type: builtin, enabled: false}}\n")?, ["developer"]);
     let own = "extensions: {mine: {type: stdio, cmd: x, name: Developer}}\n";
-    assert_eq!(enabled(own)?, ["memory", "mine"], "an entry of that name replaces the built-in");
+    assert_eq!(enabled(own)?, ["memory", "mine"], "an entry with that name replaces the built-in");
     Ok(())
 }
 
 #[test]
-fn platform_entries_of_other_versions_start_nothing() -> Result<()> {
+fn platform_entries_of_goose_1_start_nothing() -> Result<()> {
     let config = "extensions:
   developer: {enabled: true, type: platform, name: developer}
   analyze: {enabled: true, type: platform, name: analyze}
@@ -327,16 +338,22 @@ fn platform_entries_of_other_versions_start_nothing() -> Result<()> {
   novelty: {enabled: true, type: platform, name: novelty}
 ";
     assert_eq!(enabled(config)?, ["memory", "developer"]);
-    let settings = Home::new(config)?.settings()?;
+    let settings = TestHome::new(config)?.settings()?;
     let unknown = settings.extensions().iter().filter(|entry| entry.is_unknown_platform());
     assert_eq!(unknown.map(|entry| entry.key.as_str()).collect::<Vec<_>>(), ["novelty"]);
     Ok(())
 }
 
 #[test]
-fn the_active_provider_of_another_version_is_used() -> Result<()> {
-    let config = "GOOSE_PROVIDER: ollama\nGOOSE_MODEL: old\nactive_provider: openai\nproviders:\n  openai: {model: gpt-4o}\n";
-    let home = Home::new(config)?;
+fn active_provider_of_goose_1_is_used() -> Result<()> {
+    let config = "\
+GOOSE_PROVIDER: ollama
+GOOSE_MODEL: old
+active_provider: openai
+providers:
+  openai: {model: gpt-4o}
+";
+    let home = TestHome::new(config)?;
     assert_eq!(home.settings()?.profile(None)?.processor, Some(model("openai:gpt-4o")?));
     let environment = [("GOOSE_PROVIDER", "anthropic"), ("GOOSE_MODEL", "claude")];
     let settings = Settings::load(home.source().with_environment(environment))?;
@@ -351,8 +368,8 @@ fn the_active_provider_of_another_version_is_used() -> Result<()> {
 }
 
 #[test]
-fn a_key_in_secrets_yaml_counts_as_stored() -> Result<()> {
-    let home = Home::new("")?;
+fn secret_in_secrets_yaml_counts_as_stored() -> Result<()> {
+    let home = TestHome::new("")?;
     assert!(!home.settings()?.has_stored_secret("OPENAI_API_KEY"));
     ConfigEditor::secrets(home.settings()?.paths()).set_secret("OPENAI_API_KEY", &Secret::new("k"))?;
     assert!(home.settings()?.has_stored_secret("OPENAI_API_KEY"));
@@ -360,8 +377,8 @@ fn a_key_in_secrets_yaml_counts_as_stored() -> Result<()> {
 }
 
 #[test]
-fn settings_do_not_print_their_values() -> Result<()> {
-    let home = Home::new("OPENAI_API_KEY: hush\nGOOSE_MODEL: m\n")?;
+fn debug_output_hides_values() -> Result<()> {
+    let home = TestHome::new("OPENAI_API_KEY: hush\nGOOSE_MODEL: m\n")?;
     let settings = Settings::load(home.source().with_environment([("X_TOKEN", "hush")]))?;
     ensure!(!format!("{settings:?} {:?}", home.source()).contains("hush"));
     assert_eq!(settings.shown("OPENAI_API_KEY").as_deref(), Some("(hidden)"));
@@ -369,17 +386,17 @@ fn settings_do_not_print_their_values() -> Result<()> {
     Ok(())
 }
 
-/// `MODELS` is a common name for a folder.
+/// Other programs use variables such as `MODELS` for a folder.
 #[test]
-fn mappings_are_not_taken_from_the_environment() -> Result<()> {
-    let home = Home::new("models:\n  m: {context_limit: 1000}\n")?;
+fn mappings_are_not_read_from_the_environment() -> Result<()> {
+    let home = TestHome::new("models:\n  m: {context_limit: 1000}\n")?;
     let others = ["MODELS", "PROFILES", "EXTENSIONS", "SLASH_COMMANDS"].map(|name| (name, "/data"));
     let settings = Settings::load(home.source().with_environment(others))?;
     assert_eq!(settings.model_overrides()?.models.len(), 1);
     ensure!(matches!(settings.origin("models"), Some(Origin::User(_))));
     assert_eq!(settings.get::<serde_json::Value>("slash_commands")?, None);
     settings.profile(None)?;
-    // The name as it is comes before its upper-case form.
+    // The exact name takes precedence over its upper-case form.
     let proxies = home.source().with_environment([("http_proxy", "own"), ("HTTP_PROXY", "OTHER")]);
     assert_eq!(Settings::load(proxies)?.get::<String>("http_proxy")?.as_deref(), Some("own"));
     Ok(())
@@ -390,18 +407,19 @@ fn refusal(settings: &Settings, of: &str) -> Result<String> {
     Ok(made.err().context("a provider was made")?.to_string())
 }
 
-/// A host that cannot be read is not the default host: key and messages would go to somebody else.
+/// An unreadable host must not count as the default host: the key and the messages would go to another
+/// server.
 #[test]
-fn what_is_set_and_cannot_be_read_is_never_as_if_it_were_not_set() -> Result<()> {
-    let home = Home::new("OPENAI_HOST: [oops]\nOPENAI_API_KEY: hush\n")?;
+fn unreadable_values_do_not_count_as_unset() -> Result<()> {
+    let home = TestHome::new("OPENAI_HOST: [oops]\nOPENAI_API_KEY: hush\n")?;
     let error = refusal(&home.settings()?, "openai:gpt-5")?;
     ensure!(error.contains("config.yaml:1:14: 'OPENAI_HOST': expected"), "{error}");
 
-    let home = Home::new("A: 1\nOPENAI_API_KEY: {a: b}\n")?;
+    let home = TestHome::new("A: 1\nOPENAI_API_KEY: {a: b}\n")?;
     let error = refusal(&home.settings()?, "openai:gpt-5")?;
     ensure!(error.contains("config.yaml:2:17: 'OPENAI_API_KEY': expected"), "{error}");
 
-    let home = Home::new("")?;
+    let home = TestHome::new("")?;
     home.write("config/secrets.yaml", "A: b\nOPENAI_API_KEY: [x\n")?;
     let error = refusal(&home.settings()?, "openai:gpt-5")?;
     ensure!(error.contains("secrets.yaml:") && error.contains("OPENAI"), "{error}");
@@ -409,21 +427,21 @@ fn what_is_set_and_cannot_be_read_is_never_as_if_it_were_not_set() -> Result<()>
 }
 
 #[test]
-fn a_shown_value_hides_the_password_of_an_address() -> Result<()> {
-    let home = Home::new("GOOSE_X_URL: http://u:hunter2@h\nGOOSE_Y_URL: http://h\nMY_TOKEN: t\n")?;
+fn shown_value_hides_the_password_of_an_address() -> Result<()> {
+    let home = TestHome::new("GOOSE_X_URL: http://u:hunter2@h\nGOOSE_Y_URL: http://h\nMY_TOKEN: t\n")?;
     let settings = home.settings()?;
     let shown = ["GOOSE_X_URL", "GOOSE_Y_URL", "MY_TOKEN"].map(|key| settings.shown(key));
     assert_eq!(shown.map(Option::unwrap_or_default), ["(hidden)", "http://h", "(hidden)"]);
     Ok(())
 }
 
-/// Row 10: what is agreed to is the project's file, and not another one that can change behind it.
+/// The user agrees to the project's file; another file could change afterwards.
 #[test]
-fn a_project_names_no_file_as_its_profile() -> Result<()> {
-    let home = Home::new("profiles:\n  small: {max_turns: 3}\n")?;
+fn project_must_not_name_a_file_as_its_profile() -> Result<()> {
+    let home = TestHome::new("profiles:\n  small: {max_turns: 3}\n")?;
     let project = home.project("A: 1\nGOOSE_PROFILE: .goose/p.yaml\n")?;
     let settings = Settings::load(home.source().with_project(project))?;
-    let error = settings.profile(None).err().context("it was read")?.to_string();
+    let error = settings.profile(None).err().context("read")?.to_string();
     ensure!(error.contains("config.yaml:2:1") && error.contains("'.goose/p.yaml'"), "{error}");
     let project = home.project("GOOSE_PROFILE: small\n")?;
     let settings = Settings::load(home.source().with_project(project))?;

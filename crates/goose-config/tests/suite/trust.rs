@@ -1,4 +1,4 @@
-//! Trust in a project's file.
+//! Trust in the files of a project.
 
 use std::{
     fs,
@@ -11,12 +11,12 @@ use tempfile::TempDir;
 
 const SERVER: &str = "extensions:\n  build: {type: stdio, cmd: make-server, args: [--port, 1]}\n";
 
-struct Project {
+struct TestProject {
     home: TempDir,
     store: TrustStore,
 }
 
-impl Project {
+impl TestProject {
     fn new() -> Result<Self> {
         let home = tempfile::tempdir()?;
         let store = TrustStore::new(&Paths::under(home.path().join("goose")));
@@ -41,10 +41,10 @@ impl Project {
     }
 }
 
-/// Row 10: a server's command, arguments, environment or URL changed in a project file.
+/// Changes of the command, arguments, environment or address of a server, and of comments.
 #[test]
-fn a_changed_file_needs_new_consent() -> Result<()> {
-    let project = Project::new()?;
+fn changed_file_needs_new_consent() -> Result<()> {
+    let project = TestProject::new()?;
     assert_eq!(project.trust("project")?, Trust::Unknown);
     project.store.trust(&project.file("project")?)?;
     assert_eq!(project.trust("project")?, Trust::Trusted);
@@ -70,14 +70,14 @@ fn a_changed_file_needs_new_consent() -> Result<()> {
 }
 
 #[test]
-fn consent_is_for_one_folder_and_for_what_was_read() -> Result<()> {
-    let project = Project::new()?;
+fn consent_is_for_one_folder_and_the_text_that_was_read() -> Result<()> {
+    let project = TestProject::new()?;
     project.write("copy", SERVER)?;
     let read = project.file("project")?;
     project.write("project", "extensions: {}\n")?;
     project.store.trust(&read)?;
     assert_eq!(project.store.check(&read)?, Trust::Trusted);
-    assert_eq!(project.trust("project")?, Trust::Changed, "what is there now was never shown");
+    assert_eq!(project.trust("project")?, Trust::Changed, "the current text was never shown");
     assert_eq!(project.trust("copy")?, Trust::Unknown);
     let config = read.parse()?;
     assert_eq!(config.extensions().len(), 1);
@@ -86,20 +86,20 @@ fn consent_is_for_one_folder_and_for_what_was_read() -> Result<()> {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_is_known_by_its_real_path() -> Result<()> {
-    let project = Project::new()?;
+fn folder_is_identified_by_its_resolved_path() -> Result<()> {
+    let project = TestProject::new()?;
     std::os::unix::fs::symlink("project", project.home.path().join("link"))?;
     project.store.trust(&project.file("link")?)?;
     assert_eq!(project.trust("project")?, Trust::Trusted);
     fs::remove_file(project.home.path().join("link"))?;
     project.write("link", SERVER)?;
-    assert_eq!(project.trust("link")?, Trust::Unknown, "another folder has taken the name");
+    assert_eq!(project.trust("link")?, Trust::Unknown, "another folder has the same name");
     Ok(())
 }
 
 #[test]
-fn a_list_that_cannot_be_read_trusts_nothing_and_stays() -> Result<()> {
-    let project = Project::new()?;
+fn unreadable_list_trusts_nothing_and_is_unchanged() -> Result<()> {
+    let project = TestProject::new()?;
     project.store.trust(&project.file("project")?)?;
     fs::write(project.store.path(), "trusted: [\n")?;
     let file = project.file("project")?;
@@ -109,10 +109,10 @@ fn a_list_that_cannot_be_read_trusts_nothing_and_stays() -> Result<()> {
     Ok(())
 }
 
-/// Whatever a project brings is trusted file by file.
+/// Consent for one file does not cover others of the same project.
 #[test]
-fn each_file_of_a_project_is_trusted_by_itself() -> Result<()> {
-    let project = Project::new()?;
+fn each_file_of_a_project_is_trusted_separately() -> Result<()> {
+    let project = TestProject::new()?;
     let folder = project.home.path().join("project");
     let recipes = folder.join(".goose/recipes");
     fs::create_dir_all(recipes.join("nested"))?;

@@ -78,7 +78,7 @@ fn a_secret_is_stored_beside_the_others_and_is_no_argument() -> Result<()> {
 fn an_entry_that_is_not_ours_is_not_overwritten() -> Result<()> {
     let machine = Machine::new("case $1 in lookup) echo 'no json';; store) cat > entry;; esac")?;
     let error = machine.keyring()?.store("A", &Secret::new("x")).err().context("it was stored")?.to_string();
-    ensure!(error.contains("no JSON mapping") && !error.contains("no json"), "{error}");
+    ensure!(error.contains("not a JSON mapping") && !error.contains("no json"), "{error}");
     ensure!(!machine.asked().contains("store"), "{}", machine.asked());
     Ok(())
 }

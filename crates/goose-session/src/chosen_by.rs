@@ -1,13 +1,13 @@
-//! [`ChosenBy`]: why an agent is the agent of its session.
+//! [`ChosenBy`]: how the agent of a session was chosen.
 
-/// The reason why an agent is the agent of its session.
+/// Way in which the agent of a session was chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ChosenBy {
-    /// The session began with it.
+    /// The session started with the agent.
     #[default]
     Default,
-    /// The user named it. It stays until they name another one.
+    /// The user named the agent. It stays until the user names another one.
     User,
-    /// A request was routed to it.
+    /// A request was routed to the agent.
     Routing,
 }

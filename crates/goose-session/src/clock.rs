@@ -1,11 +1,12 @@
-//! The time of day, from a clock that may be set to anything.
+//! The current time, from a system clock that may be set to anything. A public module, so that callers write
+//! `clock::now`.
 
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 
-/// The time now. A clock beyond the year 9999, or far before our era, counts as the last or first moment that can be
-/// written: jiff's own `now` panics there.
+/// Returns the current time. A clock outside of the years -9999 to 9999 is clamped to the first or last
+/// timestamp that can be written; jiff's `now` panics there.
 pub fn now() -> Timestamp {
     clamped(SystemTime::now())
 }
@@ -24,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_beyond_the_calendar_is_clamped() {
+    fn clock_outside_of_the_calendar_is_clamped() {
         let far = Duration::from_secs(300_000_000_000);
         let (after, before) =
             (clamped(SystemTime::UNIX_EPOCH + far), clamped(SystemTime::UNIX_EPOCH - far * 2));

@@ -1,10 +1,11 @@
 //! [`Conversation`]: the messages that a model is shown, folded from a session's steps.
 //!
-//! A running reply and a resumed session use the same fold. Whatever the steps are, and wherever they end, [`Conversation::messages`] is valid for every provider:
+//! A running reply and a resumed session use the same fold. Whatever the steps are, and wherever they end,
+//! [`Conversation::messages`] is valid for every provider:
 //!
 //! - the first message is the user's, and the roles alternate;
 //! - each tool call has exactly one result, in the message after it, and its id occurs once;
-//! - no message says nothing.
+//! - no message is blank.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -14,36 +15,36 @@ use goose_extension::{
 
 use crate::Step;
 
-/// The result for a call that has none.
+/// Result of a call that was interrupted.
 const UNFINISHED: &str = "Not finished: the work was interrupted before this call had a result. \
                           It may have been carried out in part; look before you repeat it.";
 
-/// The text for a place where the user would have to speak and did not.
+/// Message of the user that is inserted where a provider requires one and the user sent none.
 pub const GO_ON: &str = "Go on.";
 
-/// The messages of a session, as they are now.
+/// Messages of a session.
 #[derive(Debug, Default)]
 pub struct Conversation {
     messages: Vec<Arc<Message>>,
-    /// The model's last message, while it waits for results.
-    open: Option<Open>,
-    /// The ids of all calls.
+    /// Last message of the model, while its calls have no results.
+    open: Option<OpenMessage>,
+    /// Ids of all calls.
     ids: HashSet<String>,
     history: ExchangeHistory,
 }
 
-/// A message whose calls do not all have their results.
+/// Message with calls that have no result yet.
 #[derive(Debug)]
-struct Open {
+struct OpenMessage {
     message: Arc<Message>,
     calls: Vec<OpenCall>,
 }
 
 #[derive(Debug)]
 struct OpenCall {
-    /// The id in the step.
+    /// Id in the step.
     stored: String,
-    /// The id in the message; another one where the stored one was taken.
+    /// Id in the message. It differs from `stored` if that was taken.
     id: String,
     output: Option<ToolOutput>,
 }
@@ -59,8 +60,8 @@ impl Conversation {
     /// Applies the next step.
     pub fn apply(&mut self, step: Step) {
         match step {
-            Step::Message { message } => self.say(message),
-            Step::ToolResult { id, output } => self.answer(&id, output),
+            Step::Message { message } => self.add_message(message),
+            Step::ToolResult { id, output } => self.add_result(&id, output),
             Step::Compacted { messages } => self.replace(messages),
             Step::Interrupted { .. } | Step::ReplyEnded { .. } => self.close(),
             Step::Cost { .. }
@@ -75,35 +76,35 @@ impl Conversation {
         }
     }
 
-    /// Returns the messages that a provider may be sent, oldest first. Without the model's last message while calls in it
-    /// have no result, see [`open_calls`](Self::open_calls).
+    /// Returns the messages to send to a provider, oldest first. The last message of the model is left out
+    /// while its calls have no results, see [`open_calls`](Self::open_calls).
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
-    /// Returns the calls that have no result yet, in order.
+    /// Returns the ids of the calls without a result, in order.
     pub fn open_calls(&self) -> impl Iterator<Item = &str> {
         let calls = self.open.iter().flat_map(|open| &open.calls);
         calls.filter(|call| call.output.is_none()).map(|call| call.id.as_str())
     }
 
-    /// The model's last message, while it waits for results.
+    /// Returns the last message of the model, while its calls have no results.
     pub fn waiting(&self) -> Option<&Arc<Message>> {
         self.open.as_ref().map(|open| &open.message)
     }
 
-    /// Returns the newest message, complete or not.
+    /// Returns the newest message, even if its calls have no results.
     pub fn last(&self) -> Option<&Arc<Message>> {
         self.waiting().or(self.messages.last())
     }
 
-    /// Returns the view that tools get. It follows the conversation.
+    /// Returns the view for tools. It follows the conversation.
     pub fn view(&self) -> ExchangeView {
         self.history.view()
     }
 
-    /// Returns the message with call ids that no earlier call has. Applied before the message is stored, so that the log,
-    /// events and the model use the same ids.
+    /// Returns the message with call ids that no earlier call has. Call it before the message is stored, so
+    /// that the log, events and the model use the same ids.
     pub fn with_own_ids(&self, mut message: Message) -> Message {
         let mut new = HashSet::new();
         for part in &mut message.content {
@@ -115,18 +116,18 @@ impl Conversation {
         message
     }
 
-    fn say(&mut self, message: Message) {
+    fn add_message(&mut self, message: Message) {
         match message.role {
-            Role::Assistant => self.model_says(message),
-            _ => self.user_says(message),
+            Role::Assistant => self.add_model_message(message),
+            _ => self.add_user_message(message),
         }
     }
 
-    fn user_says(&mut self, message: Message) {
+    fn add_user_message(&mut self, message: Message) {
         let mut content = Vec::with_capacity(message.content.len());
         for part in message.content {
             match part {
-                MessageContent::ToolResult { id, output } => self.answer(&id, output),
+                MessageContent::ToolResult { id, output } => self.add_result(&id, output),
                 MessageContent::Block(_) if !is_blank(&part) => content.push(part),
                 _ => {}
             }
@@ -137,7 +138,7 @@ impl Conversation {
         }
     }
 
-    fn model_says(&mut self, mut message: Message) {
+    fn add_model_message(&mut self, mut message: Message) {
         self.close();
         message.content.retain(|part| !matches!(part, MessageContent::ToolResult { .. }) && !is_blank(part));
         if message.content.iter().all(|part| matches!(part, MessageContent::Reasoning(_))) {
@@ -157,11 +158,11 @@ impl Conversation {
         self.ids.extend(ids.iter().cloned());
         let calls = stored.into_iter().zip(ids);
         let calls = calls.map(|(stored, id)| OpenCall { stored, id, output: None }).collect();
-        self.open = Some(Open { message, calls });
+        self.open = Some(OpenMessage { message, calls });
     }
 
     /// Records the result of a call. A result without a call, or a second one, is ignored.
-    fn answer(&mut self, id: &str, output: ToolOutput) {
+    fn add_result(&mut self, id: &str, output: ToolOutput) {
         let Some(open) = &mut self.open else { return };
         let mut waiting = open.calls.iter_mut().filter(|call| call.output.is_none());
         if let Some(call) = waiting.find(|call| call.id == id || call.stored == id) {
@@ -172,9 +173,9 @@ impl Conversation {
         }
     }
 
-    /// Gives every call without a result one that says so.
+    /// Adds a result to every call without one, and completes the message.
     fn close(&mut self) {
-        let Some(Open { message, calls }) = self.open.take() else { return };
+        let Some(OpenMessage { message, calls }) = self.open.take() else { return };
         let results = calls.into_iter().map(|call| {
             let output = call.output.unwrap_or_else(|| ToolOutput::error(UNFINISHED));
             MessageContent::tool_result(call.id, output)
@@ -185,7 +186,8 @@ impl Conversation {
         self.messages.push(results);
     }
 
-    /// Adds content of the user, to the last message if that is the user's too.
+    /// Adds content of the user: to the last message if that is the user's, too, because roles must
+    /// alternate.
     fn push_user(&mut self, content: Vec<MessageContent>) {
         match self.messages.last_mut().filter(|last| last.role != Role::Assistant) {
             Some(last) => {
@@ -205,15 +207,15 @@ impl Conversation {
         self.messages.clear();
         let used = std::mem::take(&mut self.ids);
         self.history.replace([]);
-        messages.into_iter().for_each(|message| self.say(message));
+        messages.into_iter().for_each(|message| self.add_message(message));
         self.close();
-        // The log has the calls from before: a new one must not be taken for one of them.
+        // The log still has the earlier calls: a new call must not get the id of one of them.
         self.ids.extend(used);
     }
 }
 
-/// Returns a text for the model that goose itself puts in the user's place. MCP's mark for "not for the user" tells it from
-/// what the user said.
+/// Returns a text for the model that goose itself adds to the user's messages. MCP's audience annotation
+/// distinguishes it from what the user wrote.
 pub fn synthetic(text: impl Into<String>) -> MessageContent {
     let mut block = ContentBlock::text(text);
     if let ContentBlock::Text(text) = &mut block {
@@ -222,7 +224,7 @@ pub fn synthetic(text: impl Into<String>) -> MessageContent {
     MessageContent::Block(block)
 }
 
-/// Returns a [`synthetic`] text that also has the names it lists, under a key of its metadata.
+/// Returns a [`synthetic`] text with the names that it lists in its metadata, under `key`.
 pub fn synthetic_list(text: impl Into<String>, key: &str, names: &[String]) -> MessageContent {
     let mut content = synthetic(text);
     if let MessageContent::Block(ContentBlock::Text(text)) = &mut content {
@@ -236,7 +238,7 @@ pub fn synthetic_message(text: impl Into<String>) -> Message {
     Message::new(Role::User, [synthetic(text)])
 }
 
-/// Returns the id, or the first one made of it that is not taken.
+/// Returns the id, or the first id derived from it that is not taken.
 fn unique(id: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let mut candidate = id.to_owned();
     let mut number = 1_u64;
@@ -247,12 +249,12 @@ fn unique(id: &str, is_taken: impl Fn(&str) -> bool) -> String {
     candidate
 }
 
-/// Returns true for a text of spaces only, which some services refuse.
+/// Returns true for a text of white space, which some providers refuse.
 fn is_blank(part: &MessageContent) -> bool {
     part.as_text().is_some_and(|text| text.trim().is_empty())
 }
 
-/// Returns true if a message has nothing that a model could be told.
+/// Returns true if a message has only blank texts. Providers refuse such a message.
 pub fn says_nothing(message: &Message) -> bool {
     message.content.iter().all(is_blank)
 }

@@ -1,4 +1,4 @@
-//! Whatever is stored, and wherever it ends, the model gets a valid conversation.
+//! The model gets a valid conversation, whatever is stored and wherever it ends.
 
 use goose_extension::Reasoning;
 use proptest::prelude::*;
@@ -11,19 +11,19 @@ fn call(id: &str) -> MessageContent {
     MessageContent::ToolCall { id: id.into(), name: "tool".into(), arguments: json!({}), opaque: None }
 }
 
-fn said(message: Message) -> Step {
+fn message_step(message: Message) -> Step {
     Step::Message { message }
 }
 
-fn asked(ids: &[&str]) -> Step {
-    said(Message::new(Role::Assistant, ids.iter().map(|id| call(id))))
+fn call_step(ids: &[&str]) -> Step {
+    message_step(Message::new(Role::Assistant, ids.iter().map(|id| call(id))))
 }
 
-fn result(id: &str, text: &str) -> Step {
+fn result_step(id: &str, text: &str) -> Step {
     Step::ToolResult { id: id.into(), output: ToolOutput::text(text) }
 }
 
-/// The conversation as text, one line a message.
+/// Returns the conversation as text, one line for each message.
 fn lines(conversation: &Conversation) -> Vec<String> {
     conversation.messages().iter().map(|message| line(message)).collect()
 }
@@ -43,7 +43,7 @@ fn line(message: &Message) -> String {
     format!("{:?}: {}", message.role, parts.join(", "))
 }
 
-/// Says what is wrong with a conversation, if anything is.
+/// Checks the rules of providers, and returns the first violation.
 fn check(messages: &[Arc<Message>]) -> Result<(), String> {
     let mut ids = HashSet::new();
     let mut waiting: Vec<String> = Vec::new();
@@ -61,7 +61,7 @@ fn check(messages: &[Arc<Message>]) -> Result<(), String> {
             })
             .collect();
         if results != waiting {
-            return Err(format!("message {index} answers {results:?}, asked was {waiting:?}"));
+            return Err(format!("message {index} has results for {results:?}, expected {waiting:?}"));
         }
         waiting = message.call_ids().map(str::to_owned).collect();
         if let Some(id) = waiting.iter().find(|id| id.is_empty() || !ids.insert((*id).clone())) {
@@ -72,15 +72,20 @@ fn check(messages: &[Arc<Message>]) -> Result<(), String> {
 }
 
 #[test]
-fn results_stand_in_the_order_of_the_calls() {
-    let steps = [said("go".into()), asked(&["a", "b"]), result("b", "two"), result("a", "one")];
+fn results_have_the_order_of_the_calls() {
+    let steps =
+        [message_step("go".into()), call_step(&["a", "b"]), result_step("b", "two"), result_step("a", "one")];
     let conversation = Conversation::from_steps(steps);
     assert_eq!(lines(&conversation), ["User: go", "Assistant: call a, call b", "User: a = one, b = two"]);
 }
 
 #[test]
-fn while_results_are_missing_the_calls_are_not_sent_but_tools_see_them() {
-    let conversation = Conversation::from_steps([said("go".into()), asked(&["a", "b"]), result("a", "one")]);
+fn calls_without_results_are_visible_to_tools_only() {
+    let conversation = Conversation::from_steps([
+        message_step("go".into()),
+        call_step(&["a", "b"]),
+        result_step("a", "one"),
+    ]);
     assert_eq!(lines(&conversation), ["User: go"]);
     assert_eq!(conversation.open_calls().collect::<Vec<_>>(), ["b"]);
     let seen = conversation.view().processor.messages.last().unwrap();
@@ -101,7 +106,12 @@ fn for_the_user_only(id: &str) -> [Step; 4] {
 #[test]
 fn log_mode_and_nested_steps_do_not_change_the_conversation() {
     let mut conversation = Conversation::default();
-    for step in [said("go".into()), asked(&["a"]), result("a", "one"), said(Message::assistant("done"))] {
+    for step in [
+        message_step("go".into()),
+        call_step(&["a"]),
+        result_step("a", "one"),
+        message_step(Message::assistant("done")),
+    ] {
         conversation.apply(step);
         let before = (lines(&conversation), conversation.open_calls().count());
         for_the_user_only("a").into_iter().for_each(|step| conversation.apply(step));
@@ -111,13 +121,13 @@ fn log_mode_and_nested_steps_do_not_change_the_conversation() {
 }
 
 #[test]
-fn calls_without_result_are_closed_by_what_comes_next() {
+fn next_step_closes_calls_without_results() {
     for next in [
-        said("never mind".into()),
+        message_step("never mind".into()),
         Step::Interrupted { reason: "killed".into() },
         Step::ReplyEnded { outcome: "done".into() },
     ] {
-        let steps = [said("go".into()), asked(&["a", "b"]), result("a", "one"), next];
+        let steps = [message_step("go".into()), call_step(&["a", "b"]), result_step("a", "one"), next];
         let conversation = Conversation::from_steps(steps);
         assert_eq!(check(conversation.messages()), Ok(()));
         assert!(line(&conversation.messages()[2]).starts_with("User: a = one, b = Not finished"));
@@ -125,14 +135,14 @@ fn calls_without_result_are_closed_by_what_comes_next() {
 }
 
 #[test]
-fn the_same_id_again_is_another_call() {
+fn repeated_ids_are_made_unique() {
     let steps = [
-        said("go".into()),
-        asked(&["a", "a"]),
-        result("a", "one"),
-        result("a", "two"),
-        asked(&["a"]),
-        result("a", "three"),
+        message_step("go".into()),
+        call_step(&["a", "a"]),
+        result_step("a", "one"),
+        result_step("a", "two"),
+        call_step(&["a"]),
+        result_step("a", "three"),
     ];
     let conversation = Conversation::from_steps(steps);
     assert_eq!(
@@ -147,33 +157,33 @@ fn the_same_id_again_is_another_call() {
 }
 
 #[test]
-fn what_the_user_says_twice_is_one_message() {
-    let conversation = Conversation::from_steps([said("one".into()), said("two".into())]);
+fn consecutive_user_messages_are_merged() {
+    let conversation = Conversation::from_steps([message_step("one".into()), message_step("two".into())]);
     assert_eq!(lines(&conversation), ["User: one, two"]);
     assert_eq!(conversation.view().processor.messages.snapshot(), conversation.messages());
 }
 
 #[test]
-fn a_model_that_only_thinks_has_said_nothing() {
+fn message_with_reasoning_only_is_left_out() {
     let thought = MessageContent::Reasoning(Reasoning { text: "hm".into(), opaque: None });
     let thought = Message::new(Role::Assistant, [thought, MessageContent::text(" ")]);
-    let conversation = Conversation::from_steps([said("go".into()), said(thought)]);
+    let conversation = Conversation::from_steps([message_step("go".into()), message_step(thought)]);
     assert_eq!(lines(&conversation), ["User: go"]);
 }
 
 #[test]
-fn compaction_takes_the_place_of_everything_before() {
+fn compaction_replaces_the_earlier_messages() {
     let kept = vec![
         Message::user("so far: nothing"),
         Message::new(Role::Assistant, [call("a")]),
         Message::new(Role::User, [MessageContent::tool_result("a", ToolOutput::text("one"))]),
     ];
     let steps = [
-        said("go".into()),
-        asked(&["a"]),
-        result("a", "one"),
+        message_step("go".into()),
+        call_step(&["a"]),
+        result_step("a", "one"),
         Step::Compacted { messages: kept },
-        said(Message::assistant("done")),
+        message_step(Message::assistant("done")),
     ];
     let conversation = Conversation::from_steps(steps);
     assert_eq!(
@@ -183,10 +193,16 @@ fn compaction_takes_the_place_of_everything_before() {
 }
 
 #[test]
-fn a_call_after_compaction_has_no_id_from_before() {
+fn ids_from_before_compaction_are_not_reused() {
     let compacted = Step::Compacted { messages: vec![Message::user("so far: one call")] };
-    let steps =
-        [said("go".into()), asked(&["a"]), result("a", "one"), compacted, asked(&["a"]), result("a", "two")];
+    let steps = [
+        message_step("go".into()),
+        call_step(&["a"]),
+        result_step("a", "one"),
+        compacted,
+        call_step(&["a"]),
+        result_step("a", "two"),
+    ];
     let conversation = Conversation::from_steps(steps);
     assert_eq!(lines(&conversation), ["User: so far: one call", "Assistant: call a_2", "User: a_2 = two"]);
 }
@@ -211,8 +227,8 @@ fn any_message() -> impl Strategy<Value = Message> {
 
 fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => any_message().prop_map(said),
-        4 => any_id().prop_map(|id| result(&id, "result")),
+        6 => any_message().prop_map(message_step),
+        4 => any_id().prop_map(|id| result_step(&id, "result")),
         1 => prop::collection::vec(any_message(), 0..4).prop_map(|messages| Step::Compacted { messages }),
         1 => Just(Step::Interrupted { reason: "cancelled".into() }),
         1 => Just(Step::ReplyEnded { outcome: "done".into() }),
@@ -221,7 +237,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Invariant 4: whatever was stored, and wherever it stops, each call has exactly one result.
+    /// Each call has exactly one result, whatever was stored and wherever it stops.
     #[test]
     fn every_prefix_of_any_steps_is_valid(steps in prop::collection::vec(any_step(), 0..24)) {
         let mut conversation = Conversation::default();
@@ -236,13 +252,13 @@ proptest! {
         prop_assert_eq!(check(conversation.messages()), Ok(()));
     }
 
-    /// Ids that were made unique before they were stored are kept.
+    /// Ids that were made unique before they were stored do not change again.
     #[test]
     fn ids_are_made_unique_once(steps in prop::collection::vec(any_step(), 0..16), message in any_message()) {
         let mut conversation = Conversation::from_steps(steps);
         let stored = conversation.with_own_ids(Message::new(Role::Assistant, message.content));
         let ids: Vec<String> = stored.call_ids().map(str::to_owned).collect();
-        conversation.apply(said(stored));
+        conversation.apply(message_step(stored));
         if let Some(open) = &conversation.open {
             prop_assert_eq!(open.message.call_ids().map(str::to_owned).collect::<Vec<_>>(), ids);
         }

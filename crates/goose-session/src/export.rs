@@ -1,15 +1,15 @@
-//! Exports of a session: JSON with everything, Markdown to read.
+//! Exports of a session: JSON with everything, Markdown for reading.
 //!
-//! The JSON form, which [`import::json`](crate::import::json) takes back:
+//! The JSON form, which [`import::json`](crate::import::json) reads:
 //!
 //! ```text
 //! {
 //!   "format": "goose-session",
 //!   "version": 1,
 //!   "session": { "id": "20261115_3", "given_name": …, "title": …, "working_dir": …, "created_at": …, … },
-//!   "steps":   [ { "seq": 1, "at": "2026-11-15T08:00:00Z", "step": { "step": "message", "message": … } }, … ],
+//!   "steps":   [ { "seq": 1, "at": "2026-11-15T08:00:00Z", "step": { "step": "message", … } }, … ],
 //!   "skipped": [ { "seq": 7, "reason": … } ],
-//!   "tasks":   [ the same for the session of each task of a request that was split ]
+//!   "tasks":   [ the same for each task of a request that was split ]
 //! }
 //! ```
 
@@ -24,19 +24,19 @@ use crate::{
     TaskFinished,
 };
 
-/// The name of the format.
+/// Name of the format.
 pub(crate) const FORMAT: &str = "goose-session";
 
-/// The version of the format. Raised if an older goose cannot read the new one.
+/// Version of the format. Raised when an older goose cannot read the new one.
 pub(crate) const VERSION: u32 = 1;
 
-/// The part of a tool's arguments or result that is shown.
+/// Maximum size of the arguments or the result of a tool in Markdown.
 const MAX_SHOWN_BYTES: usize = 20_000;
 
-/// Marks a call that a tool has made.
+/// Mark of a call that a tool has made.
 const NESTED: &str = " (nested)";
 
-/// The JSON form. An import reads each step on its own.
+/// JSON form of a session. `S` is the type of a step: an import reads each step separately.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Document<S> {
     pub(crate) format: String,
@@ -45,7 +45,7 @@ pub(crate) struct Document<S> {
     pub(crate) steps: Vec<S>,
     #[serde(default)]
     pub(crate) skipped: Vec<SkippedStep>,
-    /// The sessions of tasks, for readers; they are not imported.
+    /// Sessions of tasks, for readers. They are not imported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tasks: Vec<Value>,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Document<S> {
 ///
 /// # Errors
 ///
-/// [`StoreError::NoSuchSession`], and errors of the store.
+/// Fails with [`StoreError::NoSuchSession`], and with errors of the store.
 pub async fn json(store: &SessionStore, id: &SessionId) -> Result<String, StoreError> {
     let (session, steps) = store.summary_and_steps(id).await?;
     let other = |error: serde_json::Error| StoreError::Other(error.to_string());
@@ -70,7 +70,7 @@ fn document(session: SessionSummary, steps: Steps, tasks: Vec<Value>) -> Documen
     Document { format: FORMAT.to_owned(), version: VERSION, session, steps, skipped, tasks }
 }
 
-/// The sessions of the tasks that a session has started. Those that are not there any more are left out.
+/// Returns the sessions of the tasks that a session has started. Removed ones are left out.
 async fn task_sessions(
     store: &SessionStore,
     parent: &SessionId,
@@ -83,7 +83,7 @@ async fn task_sessions(
     let ids: BTreeSet<&SessionId> = started.collect();
     let mut found = Vec::new();
     for id in ids {
-        // In an imported session the id may be another session's.
+        // In an imported session, the id may belong to an unrelated session.
         found.extend(
             store.summary_and_steps(id).await.ok().filter(|(task, _)| task.parent.as_ref() == Some(parent)),
         );
@@ -95,7 +95,7 @@ async fn task_sessions(
 ///
 /// # Errors
 ///
-/// [`StoreError::NoSuchSession`], and errors of the store.
+/// Fails with [`StoreError::NoSuchSession`], and with errors of the store.
 pub async fn markdown(store: &SessionStore, id: &SessionId) -> Result<String, StoreError> {
     let (session, steps) = store.summary_and_steps(id).await?;
     let mut pages = vec![markdown_page(&session, &steps)];
@@ -228,13 +228,13 @@ impl Page {
         }
     }
 
-    /// Adds a remark about the conversation.
+    /// Adds a note about the conversation.
     fn note(&mut self, text: &str) {
         let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
         self.block(&lines.join("\n"));
     }
 
-    /// Adds text that is not Markdown.
+    /// Adds text that is not Markdown, in a fence that does not occur in it.
     fn fenced(&mut self, language: &str, text: &str) {
         let shown = &text[..text.floor_char_boundary(MAX_SHOWN_BYTES)];
         let fence = "`".repeat(longest_run(shown).max(2) + 1);

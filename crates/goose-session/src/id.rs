@@ -5,21 +5,23 @@ use std::{fmt, str::FromStr};
 use jiff::{Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 
-/// The longest id.
+/// Maximum length of an id.
 const MAX_BYTES: usize = 64;
 
-/// The highest number that new ids are counted up from: an imported id may have any number.
+/// Highest number that new ids continue from: an imported id may have any number.
 const MAX_NUMBER: i64 = 1_000_000_000;
 
-/// A session's id: letters, digits, `_`, `-` and `.`. New ones are the day (UTC) and a number that counts up from 1.
+/// Id of a session: letters, digits, `_`, `-` and `.`. New ids consist of the day (UTC) and a number that
+/// counts from 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct SessionId(String);
 
-/// The error for a text that cannot be a session id.
+/// Error for a text that cannot be a session id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is not a session id: ids have up to {MAX_BYTES} letters, digits, '_', '-' and '.', such as 20261115_3"
+    "'{0}' is not a session id: ids have up to {MAX_BYTES} letters, digits, '_', '-' and '.', \
+     such as 20261115_3"
 )]
 pub struct BadSessionId(String);
 
@@ -78,14 +80,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_days_and_numbers() {
+    fn new_ids_consist_of_day_and_number() {
         let id = SessionId::numbered(&day(Timestamp::UNIX_EPOCH), 3);
         assert_eq!(id.to_string(), "19700101_3");
         assert_eq!(id.day_and_number(), Some(("19700101", 3)));
     }
 
     #[test]
-    fn ids_of_other_forms_are_kept_but_not_counted() -> Result<(), BadSessionId> {
+    fn ids_of_other_forms_are_valid_but_have_no_number() -> Result<(), BadSessionId> {
         for text in [
             "a",
             "20261115",

@@ -6,9 +6,9 @@
 //!      └── list, find, latest, search, fork, rename, remove; export, import
 //! ```
 //!
-//! A step is committed before [`Session::append`] returns, so it survives the end of the process at any point.
-//! The log is never rewritten: what the model sees of it is a [`Conversation`], folded from the steps. This
-//! crate runs neither models nor tools.
+//! A step is committed before [`Session::append`] returns, so it survives the end of the process. The log is
+//! never rewritten: what the model sees of it is a [`Conversation`], folded from the steps. This crate runs
+//! neither models nor tools.
 //!
 //! | file | purpose |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! [`Step`]: one entry of a session's log, and what is read from the log. Steps are only ever appended.
+//! [`Step`]: an entry of a session's log. Steps are only appended, never changed.
 
 use goose_config::Mode;
 use goose_extension::{Message, RichRenderable, StoredOutput, ToolOutput};
@@ -9,130 +9,132 @@ use serde_json::Value;
 
 use crate::{ChosenBy, PlannedTask, SessionId, TaskFinished};
 
-/// Something that happened in a session. Its JSON form is what the store holds.
+/// Entry of a session's log. The store holds its JSON form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Step {
-    /// The user or the model said something, complete.
+    /// Complete message of the user or the model.
     Message {
-        /// The message.
+        /// Message.
         message: Message,
     },
-    /// A tool has answered one call. Stored at once, even if other calls of the same message are still running.
+    /// Result of one tool call. It is stored at once, even if other calls of the same message are still
+    /// running.
     ToolResult {
-        /// The call.
+        /// Id of the call.
         id: String,
-        /// The result.
+        /// Result.
         #[serde(with = "StoredOutput")]
         output: ToolOutput,
     },
-    /// A request to a model has cost something.
+    /// Cost of one request to a model.
     Cost {
-        /// The provider.
+        /// Name of the provider.
         provider: String,
-        /// The model.
+        /// Name of the model.
         model: String,
-        /// The tokens.
+        /// Tokens.
         usage: Usage,
-        /// The price in US dollars, if it is known.
+        /// Price in US dollars, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dollars: Option<f64>,
     },
-    /// From here on the model sees these messages in place of all that came before. The steps themselves stay.
+    /// Replaces all earlier messages for the model. The steps themselves stay.
     Compacted {
-        /// The conversation as the model sees it.
+        /// Conversation that the model sees from here on.
         messages: Vec<Message>,
     },
-    /// A reply ended before it was done: cancelled, or goose was ended, which is noticed when the session is opened.
+    /// A reply ended early: it was cancelled, or the goose process ended, which is detected when the session
+    /// is opened again.
     Interrupted {
-        /// The reason.
+        /// Reason.
         reason: String,
     },
-    /// A reply is over.
+    /// A reply ended.
     ReplyEnded {
-        /// The outcome, in a word.
+        /// Outcome, in one word.
         outcome: String,
     },
-    /// An entry that a tool or goose has written for the user. The model does not see it.
+    /// Entry of a tool or of goose for the user. The model does not see it.
     Log {
-        /// The entry.
+        /// Entry.
         content: RichRenderable,
-        /// The tool call that wrote it.
+        /// Id of the tool call that wrote it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
     },
-    /// From here on the session runs in another permission mode, with another agent, or both.
+    /// Change of the permission mode, of the agent, or both.
     ModeChanged {
-        /// The new permission mode, if it changed.
+        /// New permission mode, if it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         permission: Option<Mode>,
-        /// The new agent with its mode, such as `goose-agent/assistant`, if it changed.
+        /// New agent with its mode, such as `goose-agent/assistant`, if it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
         /// True if goose chose the agent for a request, false if the user did.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         routed: bool,
     },
-    /// An extension was enabled or disabled for the rest of the session. Its configuration is not stored: it may hold secrets,
-    /// and what a log says must not start programs.
+    /// An extension was enabled or disabled for the rest of the session. Its configuration is not stored: it
+    /// may contain secrets, and a log must not start programs.
     ExtensionSwitched {
-        /// The extension.
+        /// Name of the extension.
         name: String,
         /// True if it was enabled.
         enabled: bool,
     },
-    /// A running tool has called another tool. The model sees the result of the outer call only.
+    /// A running tool called another tool. The model sees only the result of the outer call.
     NestedCall {
-        /// The id of the call that is running.
+        /// Id of the outer call.
         parent: String,
-        /// The id of this call.
+        /// Id of this call.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// Its arguments.
+        /// Arguments of the call.
         arguments: Value,
     },
-    /// A nested call has its result.
+    /// Result of a nested call.
     NestedResult {
-        /// The id of the call that is running.
+        /// Id of the outer call.
         parent: String,
-        /// The id of the nested call.
+        /// Id of the nested call.
         id: String,
-        /// The result.
+        /// Result.
         #[serde(with = "StoredOutput")]
         output: ToolOutput,
     },
-    /// The request was split into tasks. Without any, an earlier plan is dropped.
+    /// The request was split into tasks. An empty list drops an earlier plan.
     TaskPlan {
-        /// The tasks, each after those that it needs.
+        /// Tasks, each after the tasks that it needs.
         tasks: Vec<PlannedTask>,
     },
-    /// A task was given to a delegate.
+    /// A delegate started a task.
     TaskStarted {
-        /// The task.
+        /// Id of the task.
         task: String,
-        /// The delegate's session.
+        /// Session of the delegate.
         session: SessionId,
-        /// Count of attempts, from 1.
+        /// Number of the attempt, from 1.
         attempt: u32,
     },
-    /// A task is over.
+    /// A task ended.
     TaskFinished(TaskFinished),
 }
 
 impl Step {
-    /// The step of a session whose agent changed.
+    /// Returns the step for a new agent.
     pub fn agent_changed(agent: String, chosen_by: ChosenBy) -> Self {
         Self::ModeChanged { permission: None, agent: Some(agent), routed: chosen_by != ChosenBy::User }
     }
 
-    /// The step of a session whose permission mode changed.
+    /// Returns the step for a new permission mode.
     pub fn permission_changed(mode: Mode) -> Self {
         Self::ModeChanged { permission: Some(mode), agent: None, routed: false }
     }
 
-    /// Returns the name of its kind, as in its JSON form.
+    /// Returns the name of the kind, as in the JSON form.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Message { .. } => "message",
@@ -153,43 +155,44 @@ impl Step {
     }
 }
 
-/// A step with its place in the log.
+/// Step with its number and time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredStep {
-    /// Its number; the first is 1.
+    /// Number, from 1.
     pub seq: u64,
-    /// The time at which it was stored.
+    /// Time at which it was stored.
     pub at: Timestamp,
-    /// The step.
+    /// Step.
     pub step: Step,
 }
 
-/// A step that is in the log and cannot be read. It stays there as it is.
+/// Step that cannot be read. It stays in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedStep {
-    /// Its number.
+    /// Number of the step.
     pub seq: u64,
-    /// The problem.
+    /// Problem.
     pub reason: String,
 }
 
-/// The log of a session.
+/// Log of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Steps {
-    /// The steps that can be read, in order.
+    /// Readable steps, in order.
     pub steps: Vec<StoredStep>,
-    /// The steps that cannot; worth telling the user.
+    /// Steps that cannot be read. The user should be told.
     pub skipped: Vec<SkippedStep>,
 }
 
 impl Steps {
-    /// Returns true if the last reply neither ended nor was marked as interrupted: goose was ended in the middle of it.
+    /// Returns true if the last reply neither ended nor was marked as interrupted, because the goose process
+    /// ended during it.
     pub fn is_unfinished(&self) -> bool {
         let last = self.steps.iter().rev().find_map(|stored| match stored.step {
             Step::ReplyEnded { .. } | Step::Interrupted { .. } => Some(false),
             Step::Message { .. } | Step::ToolResult { .. } => Some(true),
-            // These also come between two replies.
+            // Other steps also occur between two replies.
             _ => None,
         });
         last.unwrap_or(false)

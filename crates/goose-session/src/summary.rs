@@ -1,4 +1,4 @@
-//! [`SessionSummary`]: a session without its steps; and the options to create and list sessions.
+//! [`SessionSummary`]: a session without its steps; and options to create and list sessions.
 
 use std::path::PathBuf;
 
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::SessionId;
 
-/// The reason a session exists. Only the user's own sessions are listed, searched and resumed unless others are asked for.
+/// Kind of a session. Only the user's own sessions are listed, searched and resumed by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", from = "String")]
 #[non_exhaustive]
 pub enum SessionKind {
-    /// A conversation with the user.
+    /// Conversation with the user.
     #[default]
     User,
-    /// A task that another session has delegated.
+    /// Task that another session has delegated.
     Delegate,
-    /// A kind that this version does not know. It is kept as it is.
+    /// Kind that this version does not know. It is kept.
     #[serde(untagged)]
     Other(String),
 }
 
 impl SessionKind {
-    /// The name in the store and in exports.
+    /// Returns the name in the store and in exports.
     pub fn as_str(&self) -> &str {
         match self {
             Self::User => "user",
@@ -44,24 +44,24 @@ impl From<String> for SessionKind {
     }
 }
 
-/// A session to be created.
+/// Options of a new session.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct NewSession {
-    /// The folder it works in.
+    /// Working folder.
     pub working_dir: PathBuf,
-    /// The name that the user gave it. Without one, it is called by its first words.
+    /// Name given by the user. Without one, the first words are used.
     pub name: Option<String>,
-    /// The reason it exists.
+    /// Kind of the session.
     pub kind: SessionKind,
-    /// The session that started it.
+    /// Session that started it.
     pub parent: Option<SessionId>,
-    /// The agent with its mode, such as `goose-agent/assistant`.
+    /// Agent with its mode, such as `goose-agent/assistant`.
     pub agent: Option<String>,
 }
 
 impl NewSession {
-    /// Returns a session that works in this folder.
+    /// Returns options for a session in this folder.
     pub fn in_folder(working_dir: impl Into<PathBuf>) -> Self {
         Self { working_dir: working_dir.into(), ..Self::default() }
     }
@@ -80,7 +80,7 @@ impl NewSession {
         self
     }
 
-    /// Makes it a delegate's session, started by `parent`. It is removed together with its parent.
+    /// Makes it the session of a delegate, started by `parent`. It is removed together with its parent.
     #[must_use]
     pub fn delegated_by(mut self, parent: SessionId) -> Self {
         self.parent = Some(parent);
@@ -95,15 +95,15 @@ impl NewSession {
     }
 }
 
-/// The sessions to list. The newest come first.
+/// Options for a list of sessions. The newest come first.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ListOptions {
-    /// The maximum number.
+    /// Maximum number of sessions.
     pub limit: Option<u32>,
-    /// Only those that work in this folder.
+    /// Only sessions in this folder.
     pub working_dir: Option<PathBuf>,
-    /// Also sessions that are not the user's own, such as delegates'.
+    /// True to include sessions that are not the user's own, such as delegates'.
     pub all_kinds: bool,
 }
 
@@ -113,7 +113,7 @@ impl ListOptions {
         Self { limit: Some(limit), ..Self::default() }
     }
 
-    /// Restricts the list to sessions that work in this folder.
+    /// Restricts the list to sessions in this folder.
     #[must_use]
     pub fn in_folder(mut self, working_dir: impl Into<PathBuf>) -> Self {
         self.working_dir = Some(working_dir.into());
@@ -128,48 +128,48 @@ impl ListOptions {
     }
 }
 
-/// A session without its steps.
+/// Session without its steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SessionSummary {
-    /// Its id.
+    /// Id of the session.
     pub id: SessionId,
-    /// The name that the user gave it.
+    /// Name given by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_name: Option<String>,
-    /// The first words that were said in it.
+    /// First words of the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The folder it works in.
+    /// Working folder.
     pub working_dir: PathBuf,
-    /// The time of its creation.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// The time of its newest step.
+    /// Time of the newest step.
     pub updated_at: Timestamp,
-    /// The number of steps, which is also the number of the newest.
+    /// Number of steps, which is also the number of the newest step.
     pub steps: u64,
-    /// The number of messages among them.
+    /// Number of messages among the steps.
     pub messages: u64,
-    /// The tokens that were used.
+    /// Tokens that were used.
     pub usage: Usage,
-    /// Their cost in US dollars, as far as prices are known.
+    /// Cost in US dollars, as far as prices are known.
     pub dollars: f64,
-    /// Its origin, if it was not started as a new session: `fork:ID@STEP`, `import:ID` or `legacy:ID`.
+    /// Origin of a copied or imported session: `fork:ID@STEP`, `import:ID` or `legacy:ID`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// The reason it exists.
+    /// Kind of the session.
     #[serde(default)]
     pub kind: SessionKind,
-    /// The session that started it.
+    /// Session that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
-    /// The agent with its mode, such as `goose-agent/assistant`.
+    /// Agent with its mode, such as `goose-agent/assistant`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
 
 impl SessionSummary {
-    /// Returns the given name, the first words, or the id.
+    /// Returns the given name, or else the first words, or else the id.
     pub fn name(&self) -> &str {
         let name = self.given_name.as_deref().or(self.title.as_deref());
         name.filter(|name| !name.is_empty()).unwrap_or(self.id.as_str())

@@ -1,25 +1,25 @@
-//! The tasks of a request, as the log and events have them.
+//! Tasks of a request, in the log and in events.
 
 use goose_providers::Usage;
 use serde::{Deserialize, Serialize};
 
 use crate::Facts;
 
-/// A task of a request that was split.
+/// Task of a request that was split.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedTask {
-    /// Its id in the request: `1`, `2`, …
+    /// Id within the request: `1`, `2`, …
     pub id: String,
-    /// The agent that does it.
+    /// Name of the agent that does it.
     pub agent: String,
-    /// The slug of the agent's mode.
+    /// Slug of the agent's mode.
     pub mode: String,
-    /// The words of the request that it consists of.
+    /// Part of the request that describes it.
     pub text: String,
-    /// The ids of the tasks whose results it needs.
+    /// Ids of the tasks whose results it needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
-    /// The ids of the tasks that it waits for because they name the same files. It does not get their results.
+    /// Ids of the tasks that it waits for because they name the same files. It does not get their results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
 }
@@ -31,42 +31,42 @@ impl PlannedTask {
     }
 }
 
-/// The end of a task.
+/// End of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskFinished {
-    /// The task.
+    /// Id of the task.
     pub task: String,
-    /// The way it ended.
+    /// Outcome of the task.
     pub end: TaskEnd,
-    /// The result, or the reason why there is none.
+    /// Result, or the reason why there is none.
     pub result: String,
-    /// The tokens that it used, of all attempts.
+    /// Tokens of all attempts.
     pub usage: Usage,
-    /// Their price in US dollars, if it is known.
+    /// Price of the tokens in US dollars, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dollars: Option<f64>,
-    /// The facts of its work, of all attempts.
+    /// Facts of all attempts.
     #[serde(default, skip_serializing_if = "Facts::is_empty")]
     pub facts: Facts,
 }
 
-/// The way a task ended.
+/// Outcome of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TaskEnd {
-    /// It is done.
+    /// The task is done.
     Done,
-    /// It failed twice.
+    /// The task failed twice.
     Failed,
-    /// The user cancelled it.
+    /// The user cancelled the task.
     Cancelled,
-    /// It was not run, because a task that it needs was not done or a limit was reached.
+    /// The task was not run, because a task that it needs was not done or a limit was reached.
     NotRun,
 }
 
 impl TaskEnd {
-    /// Returns the word for it.
+    /// Returns the outcome in words.
     pub fn word(self) -> &'static str {
         match self {
             Self::Done => "done",

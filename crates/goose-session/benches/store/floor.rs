@@ -1,4 +1,4 @@
-//! The floor: an insert through the same library into a file with the same settings, and nothing else.
+//! The floor of an append: a bare insert with the same library and settings.
 
 use std::{path::Path, time::Instant};
 
@@ -26,7 +26,7 @@ impl Floor {
         Ok(Self { connection, next: 1 })
     }
 
-    /// One insert; how many microseconds it took.
+    /// Inserts a row. Returns the time in microseconds.
     pub(crate) async fn insert(&mut self, body: &str) -> anyhow::Result<f64> {
         let begin = Instant::now();
         let query =

@@ -1,4 +1,4 @@
-//! A large store: it is opened and listed.
+//! Opening a large store and listing its sessions.
 
 use std::time::Instant;
 

@@ -1,17 +1,17 @@
-//! Measures the cost of the session store. `cargo bench -p goose --bench store` prints each figure with its bar and exits with 1
-//! where a bar is missed.
+//! Measures the session store. `cargo bench -p goose-session --bench store` prints each figure with its
+//! limit, and exits with 1 if a limit is missed.
 //!
-//! - `append`: one step of 400 bytes, committed, against the floor: a bare `INSERT` of the same bytes through sqlx into a
-//!   file with the same settings, in turn. The median of each, and their ratio: below 2.5. An append also keeps the
-//!   session's counters, in the same transaction. Below 100 µs.
-//! - `flat`: the median of appends from step 10 on against that from step 20,000 on, in turn. At least 0.75.
-//! - `open`: a new process opens a store that exists and makes a session in it. Below 2 ms.
-//! - `large`: a store of 200 MB is opened and all of its 500 sessions are listed. Below 50 ms.
-//! - `search`: 10,000 sessions with 200,000 messages, some of whose words are in all of them. Each search, with and without
-//!   limits of time, answers in less than 50 ms; the first, when nothing is indexed yet, in less than 500 ms.
-//! - `sync`: shown: the end of a reply with 40 steps, which is mostly the disk's; and of it, the index of a step.
+//! - `append`: committing one step of 400 bytes, compared with a bare `INSERT` of the same bytes through sqlx
+//!   into a file with the same settings, alternately. The ratio of the medians is below 2.5, although an
+//!   append also updates the counters of the session in the same transaction; the median is below 100 µs.
+//! - `flat`: the median of appends after step 10 divided by that after step 20,000: at least 0.75.
+//! - `open`: a new process opens an existing store and creates a session: below 2 ms.
+//! - `large`: a store of 200 MB is opened and all of its 500 sessions are listed: below 50 ms.
+//! - `search`: 10,000 sessions with 200,000 messages, all of which contain some frequent words. Each search,
+//!   with and without a time span, takes less than 50 ms; the first one, before anything is indexed, 500 ms.
+//! - `sync`: the end of a reply with 40 steps, and of that the indexing of one step. Both have no limit.
 //!
-//! Names as arguments choose what is measured, `--quick` takes few rounds.
+//! Arguments choose the measurements by name; `--quick` runs fewer rounds.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark prepares files and runs programs by itself")]
 
@@ -31,7 +31,7 @@ use goose_extension::{Message, ToolOutput};
 use goose_session::{NewSession, Session, SessionStore, Step};
 use report::{Bar, Report, median};
 
-/// The length of a long session.
+/// Number of steps of a long session.
 const MANY_STEPS: usize = 20_000;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -66,7 +66,7 @@ async fn main() -> anyhow::Result<()> {
     std::process::exit(i32::from(!report.bars_are_met()));
 }
 
-/// The folder of stores, removed on drop.
+/// Temporary folder for stores.
 pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -89,7 +89,7 @@ pub(crate) async fn session(file: &Path) -> anyhow::Result<Session> {
     Ok(session)
 }
 
-/// Microseconds.
+/// Returns the elapsed microseconds.
 pub(crate) fn micros(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e6
 }

@@ -1,6 +1,7 @@
-//! A new process opens the store: this program, started again. It ends without closing it, as programs do.
+//! Opening a store in a new process: this program, started again. It ends without closing the store, as
+//! programs do.
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints what it found")]
+#![expect(clippy::print_stdout, reason = "the child reports to its parent on standard output")]
 
 use std::{path::Path, process::Command, time::Instant};
 
@@ -12,10 +13,10 @@ use crate::{
     session, step,
 };
 
-/// The argument with which this program is the one that opens; the file follows.
+/// Argument that makes this program the child; the file follows.
 pub(crate) const CHILD: &str = "be-opener";
 
-/// Number of steps that others have left in the log.
+/// Number of steps that other processes have left in the log.
 const STEPS_IN_LOG: usize = 100;
 
 pub(crate) async fn be_child(file: &Path) -> anyhow::Result<()> {
@@ -39,11 +40,11 @@ pub(crate) async fn measure(report: &mut Report, rounds: usize) -> anyhow::Resul
         opened.push(open);
         appended.push(append);
     }
-    report.judge("open: a store that exists, and a session in it", median(opened), "ms", Bar::Below(2.0));
+    report.judge("open: an existing store, and a session in it", median(opened), "ms", Bar::Below(2.0));
     report.note("open: and its first step", median(appended), "ms");
     let new = (0..rounds.min(10))
         .map(|round| open_once(&folder.file(&format!("{round}.db"))).map(|(open, _)| open));
-    report.note("open: a store that has to be made", median(new.collect::<Result<_, _>>()?), "ms");
+    report.note("open: a new store", median(new.collect::<Result<_, _>>()?), "ms");
     Ok(())
 }
 
@@ -51,6 +52,6 @@ fn open_once(file: &Path) -> anyhow::Result<(f64, f64)> {
     let output = Command::new(std::env::current_exe()?).arg(CHILD).arg(file).output()?;
     let text = String::from_utf8(output.stdout)?;
     let (open, append) =
-        text.trim().split_once(' ').ok_or_else(|| anyhow::anyhow!("it has failed: {text}"))?;
+        text.trim().split_once(' ').ok_or_else(|| anyhow::anyhow!("the child failed: {text}"))?;
     Ok((open.parse()?, append.parse()?))
 }

@@ -1,4 +1,4 @@
-//! Searches over many sessions, the way `chatrecall` makes them.
+//! Searches over many sessions, as `chatrecall` makes them.
 
 use std::time::{Duration, Instant};
 
@@ -16,13 +16,13 @@ const SESSIONS: usize = 10_000;
 const MESSAGES: usize = 20;
 const WORDS: usize = 60;
 
-/// Words that each message has.
+/// Words in each message.
 const FREQUENT: [&str; 5] = ["error", "test", "function", "the", "session"];
 
-/// The number of different other words. The lower half is in thousands of messages each, the rest is rarer.
+/// Number of different other words. The lower half occurs in thousands of messages each, the rest is rarer.
 const VOCABULARY: u64 = 40_000;
 
-/// Spreads the sessions over days, ten on each.
+/// Spreads the sessions over days, ten per day.
 const SPREAD: &str = "UPDATE steps SET at = at - 86400000 * (CAST(substr(session_id, 10) AS INTEGER) / 10); \
      UPDATE sessions SET updated_at = updated_at - 86400000 * (CAST(substr(id, 10) AS INTEGER) / 10)";
 
@@ -97,7 +97,7 @@ async fn fill(store: &SessionStore) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A word of the vocabulary: letters, so that words begin alike as real ones do.
+/// Returns a word of the vocabulary. It consists of letters, so that words share prefixes as real ones do.
 fn word(number: u64) -> String {
     let mut left = number.wrapping_mul(2_654_435_761) % 308_915_776;
     let mut word = String::new();
@@ -108,7 +108,7 @@ fn word(number: u64) -> String {
     word
 }
 
-/// The same numbers on each run.
+/// Generator of the same numbers in each run.
 struct Random(u64);
 
 impl Random {
@@ -117,7 +117,8 @@ impl Random {
         self.0 >> 33
     }
 
-    /// Few words come often and many seldom: the product of uniform numbers.
+    /// Returns a text in which few words are frequent and many are rare: their numbers are products of
+    /// uniform ones.
     fn text(&mut self) -> String {
         let mut words: Vec<String> = FREQUENT.iter().map(|&word| word.to_owned()).collect();
         for _ in 0..WORDS {

@@ -1,5 +1,5 @@
-//! The functions by which SQLite writes, in front of the system's own: they count, and fail when told to.
-#![expect(unsafe_code, reason = "these are called by C")]
+//! The functions that SQLite writes with, in place of the C library's: they count writes, and fail on demand.
+#![expect(unsafe_code, reason = "C calls these functions")]
 
 use std::{
     ffi::{c_int, c_void},
@@ -13,7 +13,7 @@ use rustix::{
     process::{Signal, getpid, kill_process},
 };
 
-/// Nothing happens.
+/// No fault.
 const NONE: u8 = 0;
 const KILL: u8 = 1;
 const TORN: u8 = 2;
@@ -23,7 +23,7 @@ static KIND: AtomicU8 = AtomicU8::new(NONE);
 static AT: AtomicU64 = AtomicU64::new(0);
 static WRITES: AtomicU64 = AtomicU64::new(0);
 
-/// `kill:7`.
+/// Sets the fault, such as `kill:7`.
 pub(crate) fn arm(fault: &str) -> anyhow::Result<()> {
     let (kind, at) = fault.split_once(':').context("a fault is KIND:N")?;
     AT.store(at.parse()?, SeqCst);
@@ -31,7 +31,7 @@ pub(crate) fn arm(fault: &str) -> anyhow::Result<()> {
         "kill" => KILL,
         "torn" => TORN,
         "full" => FULL,
-        _ => anyhow::bail!("there is no fault called {kind}"),
+        _ => anyhow::bail!("unknown fault: {kind}"),
     };
     KIND.store(kind, SeqCst);
     Ok(())
@@ -41,27 +41,27 @@ pub(crate) fn disarm() {
     KIND.store(NONE, SeqCst);
 }
 
-/// The number of writes so far.
+/// Returns the number of writes so far.
 pub(crate) fn writes() -> u64 {
     WRITES.load(SeqCst)
 }
 
-/// The treatment of a write.
-enum Fate {
-    Happens,
-    IsTorn,
-    HasNoRoom,
+/// Treatment of a write.
+enum Treatment {
+    Write,
+    Tear,
+    Refuse,
 }
 
-/// Counts a write; does not return where the process is to end before it.
-fn fate() -> Fate {
+/// Counts a write and returns its treatment. Does not return if the process is to be killed before it.
+fn next_treatment() -> Treatment {
     let number = WRITES.fetch_add(1, SeqCst) + 1;
     let at = AT.load(SeqCst);
     match KIND.load(SeqCst) {
         KILL if number == at => die(),
-        TORN if number == at => Fate::IsTorn,
-        FULL if number >= at => Fate::HasNoRoom,
-        _ => Fate::Happens,
+        TORN if number == at => Treatment::Tear,
+        FULL if number >= at => Treatment::Refuse,
+        _ => Treatment::Write,
     }
 }
 
@@ -75,34 +75,34 @@ unsafe extern "C" {
 }
 
 fn fail(errno: Errno) {
-    // SAFETY: the C library gives a pointer to this thread's own number.
+    // SAFETY: the C library returns a valid pointer to the errno of this thread.
     unsafe { *__errno_location() = errno.raw_os_error() };
 }
 
-/// SQLite writes with this alone.
+/// Replacement of `pwrite64`, the only function that SQLite writes data with.
 ///
 /// # Safety
 ///
-/// As for the system's function.
+/// As for the C library's function.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pwrite64(fd: c_int, bytes: *const c_void, count: usize, offset: i64) -> isize {
-    // SAFETY: the caller says that the bytes are there and the file is open.
+    // SAFETY: the caller guarantees that the bytes are valid and the file is open.
     let (bytes, file) =
         unsafe { (std::slice::from_raw_parts(bytes.cast::<u8>(), count), BorrowedFd::borrow_raw(fd)) };
     let write = |bytes: &[u8]| rustix::io::pwrite(file, bytes, offset as u64);
-    match fate() {
-        Fate::Happens => write(bytes).map_or_else(
+    match next_treatment() {
+        Treatment::Write => write(bytes).map_or_else(
             |errno| {
                 fail(errno);
                 -1
             },
             |written| written as isize,
         ),
-        Fate::IsTorn => {
+        Treatment::Tear => {
             let _ = write(&bytes[..count / 2]);
             die()
         }
-        Fate::HasNoRoom => {
+        Treatment::Refuse => {
             fail(Errno::NOSPC);
             -1
         }
@@ -111,15 +111,15 @@ unsafe extern "C" fn pwrite64(fd: c_int, bytes: *const c_void, count: usize, off
 
 /// # Safety
 ///
-/// As for the system's function.
+/// As for the C library's function.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ftruncate64(fd: c_int, length: i64) -> c_int {
-    // SAFETY: the caller says that the file is open.
+    // SAFETY: the caller guarantees that the file is open.
     let file = unsafe { BorrowedFd::borrow_raw(fd) };
-    let fate = fate();
-    // Where there is no room, a file can still become shorter.
+    let treatment = next_treatment();
+    // A file can be truncated even on a full disk.
     let done = rustix::fs::ftruncate(file, length as u64);
-    if let Fate::IsTorn = fate {
+    if let Treatment::Tear = treatment {
         die();
     }
     done.map_or_else(
@@ -133,12 +133,12 @@ unsafe extern "C" fn ftruncate64(fd: c_int, length: i64) -> c_int {
 
 /// # Safety
 ///
-/// As for the system's function.
+/// As for the C library's function.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fsync(fd: c_int) -> c_int {
-    // SAFETY: the caller says that the file is open.
+    // SAFETY: the caller guarantees that the file is open.
     let file = unsafe { BorrowedFd::borrow_raw(fd) };
-    if let Fate::IsTorn = fate() {
+    if let Treatment::Tear = next_treatment() {
         die();
     }
     rustix::fs::fsync(file).map_or(-1, |()| 0)

@@ -1,7 +1,7 @@
-//! Without a layer between SQLite and the system, no faults can be injected.
+//! Stub for systems without fault injection.
 
 pub(crate) fn arm(fault: &str) -> anyhow::Result<()> {
-    anyhow::bail!("there is no way to {fault} on this system")
+    anyhow::bail!("fault injection is not supported on this system: {fault}")
 }
 
 pub(crate) fn disarm() {}

@@ -1,4 +1,5 @@
-//! The sessions of goose 1.x: `sessions.db`, and before that one `.jsonl` file for each session. The files are only read.
+//! Sessions of goose 1.x: `sessions.db`, and before that one `.jsonl` file for each session. The files are
+//! only read.
 
 use std::path::{Path, PathBuf};
 
@@ -17,77 +18,77 @@ use crate::{
     store::{ImportedSession, StepRow},
 };
 
-/// The database's name.
+/// Name of the database.
 const DATABASE: &str = "sessions.db";
 
-/// The largest `.jsonl` file that is read.
+/// Maximum size of a `.jsonl` file.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Kinds of sessions that are not the user's.
+/// Types of sessions that are not the user's own.
 const OTHERS: [&str; 2] = ["hidden", "sub_agent"];
 
 const SESSIONS: &str = "SELECT * FROM sessions ORDER BY created_at, id";
 
 const MESSAGES: &str = "SELECT * FROM messages WHERE session_id = $1 ORDER BY created_timestamp, id";
 
-/// The name for a tool whose call could not be parsed.
+/// Name of a tool whose call cannot be parsed.
 const UNKNOWN_TOOL: &str = "unknown";
 
-/// The result of an import.
+/// Result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imported {
-    /// The sessions that were added.
+    /// Sessions that were added.
     pub sessions: Vec<SessionId>,
-    /// The number of sessions that had been imported before.
+    /// Number of sessions that had been imported before.
     pub already_here: usize,
-    /// The sessions or files that could not be read.
+    /// Sessions and files that could not be read.
     pub failed: Vec<NotImported>,
 }
 
-/// A session or file that could not be read.
+/// Session or file that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotImported {
-    /// The session or file.
+    /// Id of the session, or path of the file.
     pub what: String,
-    /// The reason.
+    /// Reason.
     pub reason: String,
 }
 
-/// A session of goose 1.x.
+/// Session of goose 1.x.
 #[derive(Debug)]
 struct OldSession {
     id: String,
     new: NewSession,
     created_at: Timestamp,
     messages: Vec<OldMessage>,
-    /// All that it has cost.
+    /// Cost of the whole session, as one step.
     cost: Option<Step>,
 }
 
-/// A message of goose 1.x.
+/// Message of goose 1.x.
 #[derive(Debug)]
 struct OldMessage {
     at: Timestamp,
     role: Role,
     content: Value,
-    /// Flags that say who sees it.
+    /// Flags for the visibility to the user and to the model.
     metadata: Value,
 }
 
-/// Imports all sessions of a `sessions.db`, of a `.jsonl` file, or of a folder that has such files. Sessions without
-/// messages are left out; what was imported before is not imported again.
+/// Imports all sessions of a `sessions.db`, of a `.jsonl` file, or of a folder with such files. Sessions
+/// without messages are left out, and no session is imported twice.
 ///
 /// # Errors
 ///
-/// [`StoreError::NotImportable`] if nothing can be read at all, and errors of the store.
+/// Fails with [`StoreError::NotImportable`] if nothing can be read, and with errors of the store.
 pub async fn legacy(store: &SessionStore, path: &Path) -> Result<Imported, StoreError> {
     let mut imported = Imported::default();
     let files = files(path).map_err(|error| StoreError::not_importable(path.display().to_string(), error))?;
     for file in files {
         if file.extension().is_some_and(|extension| extension == "jsonl") {
             match read_lines(&file) {
-                Ok(session) => keep(store, session, &mut imported).await?,
+                Ok(session) => insert(store, session, &mut imported).await?,
                 Err(error) => imported
                     .failed
                     .push(NotImported { what: file.display().to_string(), reason: error.to_string() }),
@@ -99,7 +100,7 @@ pub async fn legacy(store: &SessionStore, path: &Path) -> Result<Imported, Store
     Ok(imported)
 }
 
-/// Returns the files to read, the database first: a session that is in both comes from there.
+/// Returns the files to read. The database comes first, so that a session that is in both is read from there.
 fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         path.metadata()?;
@@ -125,14 +126,18 @@ async fn import_database(
     for found in database.sessions().await.map_err(failed)? {
         let id = found.id.clone();
         match database.with_messages(found).await {
-            Ok(session) => keep(store, session, imported).await?,
+            Ok(session) => insert(store, session, imported).await?,
             Err(error) => imported.failed.push(NotImported { what: id, reason: error.to_string() }),
         }
     }
     Ok(())
 }
 
-async fn keep(store: &SessionStore, session: OldSession, imported: &mut Imported) -> Result<(), StoreError> {
+async fn insert(
+    store: &SessionStore,
+    session: OldSession,
+    imported: &mut Imported,
+) -> Result<(), StoreError> {
     let origin = format!("legacy:{}", session.id);
     if store.has_origin(&origin).await? {
         imported.already_here += 1;
@@ -160,26 +165,26 @@ async fn keep(store: &SessionStore, session: OldSession, imported: &mut Imported
     Ok(())
 }
 
-/// Returns the log that the messages would have made.
+/// Returns the log that the messages would have produced.
 fn steps(session: &OldSession) -> Vec<(Timestamp, Step)> {
     let mut steps = Vec::new();
     let mut seen_by_model = Vec::new();
-    let mut is_the_same = true;
+    let mut is_uncompacted = true;
     let flag = |message: &OldMessage, name: &str| message.metadata[name].as_bool();
     for message in session.messages.iter().filter(|message| flag(message, "turnContext") != Some(true)) {
-        let for_person = flag(message, "userVisible").unwrap_or(true);
+        let for_user = flag(message, "userVisible").unwrap_or(true);
         let for_model = flag(message, "agentVisible").unwrap_or(true);
-        is_the_same &= for_person == for_model;
+        is_uncompacted &= for_user == for_model;
         let parts = parts(&message.content);
         if for_model && !parts.is_empty() {
             seen_by_model.push(whole_message(message, &parts));
         }
-        if for_person {
+        if for_user {
             steps.extend(message_steps(message, parts).map(|step| (message.at, step)));
         }
     }
     let Some(end) = steps.last().map(|(at, _)| *at) else { return steps };
-    if !is_the_same {
+    if !is_uncompacted {
         steps.push((end, Step::Compacted { messages: seen_by_model }));
     }
     steps.extend(session.cost.clone().map(|cost| (end, cost)));
@@ -195,7 +200,7 @@ fn whole_message(message: &OldMessage, parts: &[Part]) -> Message {
     Message::new(message.role.clone(), content)
 }
 
-/// Returns the results of a message as steps, then the rest as a message.
+/// Returns the results in a message as steps, then the rest as a message.
 fn message_steps(message: &OldMessage, parts: Vec<Part>) -> impl Iterator<Item = Step> {
     let mut said = Vec::new();
     let mut results = Vec::new();
@@ -210,7 +215,7 @@ fn message_steps(message: &OldMessage, parts: Vec<Part>) -> impl Iterator<Item =
     results.into_iter().chain(message)
 }
 
-/// `sessions.db`, through a connection that cannot write. Its columns were added over time, so all but the first few are
+/// Read-only connection to `sessions.db`. Its columns were added over time, so all but the first few are
 /// optional.
 struct OldDatabase(SqliteConnection);
 
@@ -239,7 +244,7 @@ impl OldDatabase {
 
 fn row_session(row: &SqliteRow) -> Result<OldSession, sqlx::Error> {
     let is_named = number(row, "user_set_name").is_some_and(|set| set != 0);
-    // Names that a model gave are better than first words.
+    // A name from a model is better than the first words.
     let name = text(row, "name").or_else(|| text(row, "description"));
     let name = name.filter(|name| is_named || name != "CLI Session");
     Ok(OldSession {
@@ -265,7 +270,7 @@ fn row_message(row: &SqliteRow) -> Result<OldMessage, sqlx::Error> {
     })
 }
 
-/// Returns all that was spent, as one step.
+/// Returns the cost of a session as one step.
 fn cost(row: &SqliteRow) -> Option<Step> {
     let tokens = |name: &str| number(row, name).and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
     let usage = Usage {
@@ -294,7 +299,7 @@ fn number(row: &SqliteRow, column: &str) -> Option<i64> {
     row.try_get_unchecked::<Option<i64>, _>(column).ok()?
 }
 
-/// Parses `2026-11-15 08:49:47`, which is UTC.
+/// Parses a UTC time such as `2026-11-15 08:49:47`.
 fn moment(text: &str) -> Option<Timestamp> {
     let at: DateTime = text.parse().ok()?;
     Some(at.to_zoned(TimeZone::UTC).ok()?.timestamp())
@@ -311,8 +316,8 @@ enum LinesError {
     NoMessages,
 }
 
-/// Reads a `.jsonl` file: one line about the session, then one line for each message. Other lines, such as an incomplete
-/// last one, are left out.
+/// Reads a `.jsonl` file: one line about the session, then one line for each message. Other lines, such as an
+/// incomplete last one, are ignored.
 fn read_lines(file: &Path) -> Result<OldSession, LinesError> {
     let size = file.metadata()?.len();
     if size > MAX_FILE_BYTES {
@@ -342,14 +347,14 @@ fn line_message(mut line: Value) -> Option<OldMessage> {
     })
 }
 
-/// A part of a message. Results of tools become steps of their own.
+/// Part of a message. Results of tools become separate steps.
 #[derive(Debug, Clone, PartialEq)]
 enum Part {
     Said(MessageContent),
     Result { id: String, output: ToolOutput },
 }
 
-/// Returns the parts of a message's content. Kinds that have no equivalent are left out.
+/// Returns the parts of a message. Types without an equivalent are left out.
 fn parts(content: &Value) -> Vec<Part> {
     content.as_array().map(|parts| parts.iter().filter_map(part).collect()).unwrap_or_default()
 }
@@ -374,7 +379,7 @@ fn part(part: &Value) -> Option<Part> {
 fn call(part: &Value) -> Option<MessageContent> {
     let called = &part["toolCall"]["value"];
     let name = called["name"].as_str().unwrap_or(UNKNOWN_TOOL);
-    // Newer versions keep the extension beside the name.
+    // Newer versions store the extension beside the name.
     let name = match part["_meta"]["goose_extension"].as_str() {
         Some(extension) if !name.contains("__") => format!("{extension}__{name}"),
         _ => name.to_owned(),
@@ -394,7 +399,7 @@ fn output(result: &Value) -> ToolOutput {
     if let Some(error) = result["error"].as_str() {
         return ToolOutput::error(error);
     }
-    // Older versions have the content alone.
+    // Older versions store only the content.
     if let Some(blocks) = value.as_array() {
         return ToolOutput::content(blocks.iter().filter_map(block));
     }

@@ -13,13 +13,13 @@ use crate::{
     store::{ImportedSession, StepRow},
 };
 
-/// Stores a session from the text of a JSON export and returns its id: its own, or a new one where that is taken. Steps
-/// that this version does not understand are left out.
+/// Stores a session from the text of a JSON export. Returns its id: the exported one, or a new one if that is
+/// taken. Steps that this version does not understand are left out.
 ///
 /// # Errors
 ///
-/// [`StoreError::NotImportable`] if the text is not an export or none of its steps can be read, and if the store cannot
-/// be written.
+/// Fails with [`StoreError::NotImportable`] if the text is not an export or none of its steps can be read,
+/// and with errors of the store.
 pub async fn json(store: &SessionStore, text: &str) -> Result<SessionId, StoreError> {
     let failed = |reason: String| StoreError::not_importable("the export", reason);
     let document: Document<Value> = serde_json::from_str(text).map_err(|error| failed(error.to_string()))?;

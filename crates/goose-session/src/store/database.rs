@@ -1,8 +1,8 @@
-//! [`Database`]: the connections of a store. Each is opened when it is first needed, and kept.
+//! [`Database`]: the connections of a store. Each is opened when it is first needed, and reused.
 //!
-//! One [`Lease`] at a time may write; readers neither wait for it nor hold it up. A caller that never does two things at
-//! once uses one connection. A lease that is dropped half-way, because of an error or because its future was dropped,
-//! takes its connection with it: the database then undoes what was not committed.
+//! One [`Lease`] at a time may write; readers and the writer do not wait for each other. A caller that does
+//! one thing after another uses one connection. A lease that is dropped early, because of an error or because
+//! its future was dropped, closes its connection: the database then rolls back the transaction.
 
 use std::{path::Path, sync::Arc};
 
@@ -15,13 +15,13 @@ use super::{
     dialect::{Connection, Dialect, Row, Sql, Statement},
 };
 
-/// The number of leases that read at the same time.
+/// Maximum number of concurrent readers.
 const MAX_READERS: u32 = 4;
 
-/// The number of connections that are kept for later: one to write, one to read meanwhile.
+/// Maximum number of idle connections: one to write, one to read meanwhile.
 const MAX_IDLE: usize = 2;
 
-/// A database with its connections.
+/// Database with its connections.
 #[derive(Debug)]
 pub(super) struct Database {
     dialect: Arc<dyn Dialect>,
@@ -53,19 +53,19 @@ impl Database {
         self.lease(turn(&self.readers, 1).await?).await
     }
 
-    /// Returns a connection to write with, once the writers before are done.
+    /// Returns a connection to write with, after the writers before it.
     pub(super) async fn write(&self) -> Result<Lease, StoreError> {
         self.lease(turn(&self.writer, 1).await?).await
     }
 
-    /// Returns a connection in a transaction that writes. Other processes wait until it is committed or dropped.
+    /// Returns a connection in a write transaction. Other processes wait until it is committed or dropped.
     pub(super) async fn begin(&self) -> Result<Lease, StoreError> {
         let mut lease = self.write().await?;
         lease.run(lease.sql().begin_write).await?;
         Ok(lease)
     }
 
-    /// Returns the rows of a query, each turned into a value, on a connection of its own.
+    /// Returns the rows of a query, each converted to a value, on a separate connection.
     pub(super) async fn rows<T>(
         &self,
         query: Statement,
@@ -87,7 +87,7 @@ impl Database {
         Ok(Lease { connection, dialect, idle, _turn: turn })
     }
 
-    /// Closes all connections in good order once their work is done.
+    /// Closes all connections after their work is done.
     pub(super) async fn close(&self) -> Result<(), StoreError> {
         let _writer = turn(&self.writer, 1).await?;
         let _readers = turn(&self.readers, MAX_READERS).await?;
@@ -109,7 +109,7 @@ async fn turn(queue: &Arc<Semaphore>, count: u32) -> Result<OwnedSemaphorePermit
     turn.map_err(|error| StoreError::Other(error.to_string()))
 }
 
-/// A connection that one task uses.
+/// Connection that one task uses.
 pub(super) struct Lease {
     connection: Box<dyn Connection>,
     dialect: Arc<dyn Dialect>,
@@ -123,17 +123,17 @@ impl Lease {
         self.dialect.sql()
     }
 
-    /// Runs a statement and returns the number of rows that it changed, or the database's own error.
+    /// Runs a statement. Returns the number of changed rows, or the error of the database.
     pub(super) async fn try_change(&mut self, statement: Statement) -> Result<u64, sqlx::Error> {
         self.connection.run(statement).await
     }
 
-    /// Runs statements one after the other, up to the first that fails, or returns the database's own error.
+    /// Runs statements in order, up to the first that fails. Returns the error of the database.
     pub(super) async fn try_change_all(&mut self, statements: Vec<Statement>) -> Result<(), sqlx::Error> {
         self.connection.run_all(statements).await
     }
 
-    /// Runs a statement and returns the number of rows that it changed.
+    /// Runs a statement. Returns the number of changed rows.
     pub(super) async fn change(&mut self, statement: Statement) -> Result<u64, StoreError> {
         self.try_change(statement).await.map_err(|error| self.explain(&error))
     }
@@ -143,12 +143,12 @@ impl Lease {
         self.change(Statement::new(sql)).await.map(drop)
     }
 
-    /// Returns the rows of a query as they come.
+    /// Returns the rows of a query as a stream.
     pub(super) fn stream(&mut self, query: Statement) -> BoxStream<'_, Result<Box<dyn Row>, sqlx::Error>> {
         self.connection.rows(query)
     }
 
-    /// Returns the rows of a query, each turned into a value.
+    /// Returns the rows of a query, each converted to a value.
     pub(super) async fn rows<T>(
         &mut self,
         query: Statement,
@@ -164,7 +164,7 @@ impl Lease {
         Ok(numbers.first().copied().unwrap_or(0))
     }
 
-    /// Keeps the database's log from growing.
+    /// Copies a long log into the database.
     pub(super) async fn checkpoint(&mut self) -> Result<(), StoreError> {
         let done = self.dialect.checkpoint(self.connection.as_mut()).await;
         done.map_err(|error| self.explain(&error))
@@ -175,14 +175,14 @@ impl Lease {
         self.dialect.explain(error)
     }
 
-    /// Ends a transaction.
+    /// Commits the transaction, and returns the connection.
     pub(super) async fn commit(mut self) -> Result<(), StoreError> {
         self.run("COMMIT").await?;
         self.give_back();
         Ok(())
     }
 
-    /// Keeps the connection for the next lease. A transaction must have been committed.
+    /// Returns the connection for reuse. A transaction must have been committed.
     pub(super) fn give_back(self) {
         let mut idle = self.idle.lock();
         if idle.len() < MAX_IDLE {

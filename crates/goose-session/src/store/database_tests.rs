@@ -8,13 +8,13 @@ use goose_extension::Message;
 use super::*;
 use crate::{ListOptions, NewSession, SearchQuery, Session, SessionStore, Step, export};
 
-/// Only reached where something waits that must not.
+/// Time limit that is reached only if readers and the writer wait for each other.
 const DEADLOCK: Duration = Duration::from_secs(20);
 
 const STEPS: &str = "SELECT seq FROM steps ORDER BY seq";
 
 async fn in_time<T, E: Into<anyhow::Error>>(work: impl Future<Output = Result<T, E>>) -> anyhow::Result<T> {
-    tokio::time::timeout(DEADLOCK, work).await.context("it waits")?.map_err(Into::into)
+    tokio::time::timeout(DEADLOCK, work).await.context("deadlock")?.map_err(Into::into)
 }
 
 fn said(text: &str) -> Step {
@@ -29,7 +29,7 @@ async fn store_with_session(folder: &Path) -> anyhow::Result<(SessionStore, Sess
 }
 
 #[tokio::test]
-async fn a_read_under_way_does_not_hold_up_appends() -> anyhow::Result<()> {
+async fn open_read_does_not_block_appends() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let (store, session) = store_with_session(folder.path()).await?;
     let mut lease = store.database().read().await?;
@@ -39,7 +39,7 @@ async fn a_read_under_way_does_not_hold_up_appends() -> anyhow::Result<()> {
 
     assert_eq!(in_time(session.append(&said("three"))).await?, 3);
 
-    // The read still sees the moment it began at.
+    // The read still sees the state at its beginning.
     assert_eq!(in_time(rows.try_next()).await?.context("the second step")?.integer("seq")?, 2);
     assert!(in_time(rows.try_next()).await?.is_none());
     drop(rows);
@@ -49,7 +49,7 @@ async fn a_read_under_way_does_not_hold_up_appends() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn a_write_under_way_does_not_hold_up_readers() -> anyhow::Result<()> {
+async fn open_write_does_not_block_readers() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let (store, session) = store_with_session(folder.path()).await?;
     assert_eq!(store.search(&SearchQuery::new("two", 5)).await?.found.len(), 1);
@@ -72,9 +72,9 @@ async fn a_write_under_way_does_not_hold_up_readers() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A second connection costs a thread and time at the start.
+/// A second connection costs a thread, and time at the start.
 #[tokio::test]
-async fn one_thing_after_the_other_needs_one_connection() -> anyhow::Result<()> {
+async fn sequential_work_uses_one_connection() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let (store, session) = store_with_session(folder.path()).await?;
     store.list(ListOptions::default()).await?;

@@ -1,4 +1,4 @@
-//! [`DetachOnDrop`]: work that is completed even if its future is dropped.
+//! [`DetachOnDrop`]: a future that is completed even if it is dropped.
 
 use std::{
     pin::Pin,
@@ -8,7 +8,7 @@ use std::{
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 
-/// Runs in the task that awaits it. Dropped half-way, it continues in a task of its own.
+/// Future that runs in the task that awaits it. If it is dropped early, a new task completes it.
 pub(super) struct DetachOnDrop<T: Send + 'static>(Option<BoxFuture<'static, T>>);
 
 impl<T: Send + 'static> DetachOnDrop<T> {
@@ -32,7 +32,7 @@ impl<T: Send + 'static> Future for DetachOnDrop<T> {
 
 impl<T: Send + 'static> Drop for DetachOnDrop<T> {
     fn drop(&mut self) {
-        // Without a runtime the program is ending, and the work ends with it.
+        // Without a runtime the program is ending, and the work is lost.
         if let Some(work) = self.0.take()
             && let Ok(runtime) = Handle::try_current()
         {

@@ -1,6 +1,6 @@
-//! The seam between the store and the database it is in: statements, rows, connections, and the SQL that databases do not
-//! share. All other SQL in this folder is understood by SQLite and PostgreSQL alike. SQLite is [`sqlite`](super::sqlite);
-//! another database is another file like it.
+//! The interface between the store and its database: statements, rows, connections, and the SQL that
+//! databases do not share. All other SQL in this folder works in SQLite and in PostgreSQL.
+//! [`sqlite`](super::sqlite) implements it; another database is another file.
 
 use std::{fmt, io, path::Path};
 
@@ -9,12 +9,12 @@ use futures::{future::BoxFuture, stream::BoxStream};
 use super::StoreError;
 use crate::SessionId;
 
-/// A database that can hold the store.
+/// Database that can hold the store.
 pub(super) trait Dialect: fmt::Debug + Send + Sync {
-    /// The file that errors name.
+    /// Returns the path for errors.
     fn path(&self) -> &Path;
 
-    /// Opens a connection to a database whose tables are up to date; creates and migrates them if needed.
+    /// Opens a connection. Creates and migrates the tables first if needed.
     fn connect(&self) -> BoxFuture<'_, Result<Box<dyn Connection>, StoreError>>;
 
     /// Translates an error of the database.
@@ -23,10 +23,10 @@ pub(super) trait Dialect: fmt::Debug + Send + Sync {
     /// Returns the statements that databases do not share.
     fn sql(&self) -> &'static Sql;
 
-    /// Returns the search condition for texts that have all these terms.
+    /// Returns the search condition for texts with all these terms.
     fn search_condition(&self, terms: &[SearchTerm<'_>]) -> String;
 
-    /// Keeps the database's log from growing. Called at the end of a reply.
+    /// Copies a long log into the database. Called at the end of a reply.
     fn checkpoint<'a>(&'a self, connection: &'a mut dyn Connection)
     -> BoxFuture<'a, Result<(), sqlx::Error>>;
 
@@ -34,61 +34,61 @@ pub(super) trait Dialect: fmt::Debug + Send + Sync {
     fn flush(&self) -> BoxFuture<'_, io::Result<()>>;
 }
 
-/// A word of letters and digits to search for.
+/// Word of letters and digits to search for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SearchTerm<'a> {
     pub(super) word: &'a str,
-    /// Longer words that begin with it match, too.
+    /// True if longer words that begin with it match, too.
     pub(super) is_prefix: bool,
 }
 
-/// The statements that databases do not share.
+/// Statements that databases do not share.
 pub(super) struct Sql {
-    /// Begins a transaction that only reads, as of one moment.
+    /// Begins a read transaction, which sees the state of one moment.
     pub(super) begin_read: &'static str,
-    /// Begins a transaction that writes. It waits for others that do.
+    /// Begins a write transaction. It waits for other writers.
     pub(super) begin_write: &'static str,
-    /// Makes a step searchable. Parameters: session, seq, text, the id that all texts of its day are above.
+    /// Makes a step searchable. Parameters: session, seq, text, the id below all texts of its day.
     pub(super) index_step: &'static str,
-    /// Finds the newest texts that match. Parameters: condition, first id, last id, a session to leave out, limit.
-    /// Column: `ids`, a JSON array, the newest first.
+    /// Finds the newest texts that match. Parameters: condition, first id, last id, a session to leave out,
+    /// limit. Column: `ids`, a JSON array, newest first.
     pub(super) matching: &'static str,
-    /// Describes those texts of the user's sessions that are from a span of time, and from a folder unless that is NULL.
-    /// Parameters: ids as a JSON array, from, until, folder.
-    /// Columns: `id`, `session_id`, `seq`, `at`, `kind`, `name`, `bytes`.
+    /// Describes texts of the user's sessions within a time span, and within a folder unless that is NULL.
+    /// Parameters: ids as a JSON array, from, until, folder. Columns: `id`, `session_id`, `seq`, `at`,
+    /// `kind`, `name`, `bytes`.
     pub(super) matches: &'static str,
     /// Reads texts. Parameter: ids as a JSON array. Columns: `id`, `text`.
     pub(super) texts: &'static str,
-    /// First statement of a removal, within its transaction: deleted content must not stay in the file.
+    /// First statement of a removal, in its transaction: deleted content must not stay in the file.
     pub(super) begin_removal: &'static str,
     /// Removes a session from the search index. Parameter: session.
     pub(super) unindex: &'static str,
-    /// Last statement of a removal, within its transaction.
+    /// Last statement of a removal, in its transaction.
     pub(super) end_removal: &'static str,
-    /// Erases what was removed from the database's log.
+    /// Erases removed content from the database's log.
     pub(super) purge_log: &'static str,
-    /// Looks for damage. Column: `problem`.
+    /// Checks for damage. Column: `problem`.
     pub(super) check: &'static str,
 }
 
-/// A connection to the database.
+/// Connection to the database.
 pub(super) trait Connection: fmt::Debug + Send {
-    /// Runs a statement and returns the number of rows that it changed.
+    /// Runs a statement. Returns the number of changed rows.
     fn run(&mut self, statement: Statement) -> BoxFuture<'_, Result<u64, sqlx::Error>>;
 
-    /// Runs statements one after the other, up to the first that fails.
+    /// Runs statements in order, up to the first that fails.
     fn run_all(&mut self, statements: Vec<Statement>) -> BoxFuture<'_, Result<(), sqlx::Error>>;
 
-    /// Returns the rows of a query as they come.
+    /// Returns the rows of a query as a stream.
     fn rows(&mut self, query: Statement) -> BoxStream<'_, Result<Box<dyn Row>, sqlx::Error>>;
 
-    /// Closes the connection in good order.
+    /// Closes the connection, and waits for it.
     fn shut_down(self: Box<Self>) -> BoxFuture<'static, Result<(), sqlx::Error>>;
 }
 
-/// A row of a result.
+/// Row of a result.
 pub(super) trait Row: Send {
-    /// Returns a text, or nothing where the column is empty.
+    /// Returns a text; `None` if the column is NULL.
     fn optional_text(&self, column: &str) -> Result<Option<String>, sqlx::Error>;
 
     /// Returns a whole number.
@@ -103,20 +103,20 @@ pub(super) trait Row: Send {
         self.optional_text(column)?.ok_or_else(missing)
     }
 
-    /// Returns a session's id.
+    /// Returns the id of a session.
     fn session_id(&self, column: &str) -> Result<SessionId, sqlx::Error> {
         SessionId::try_from(self.text(column)?).map_err(|error| sqlx::Error::Decode(error.into()))
     }
 }
 
-/// A statement and the values of its parameters.
+/// Statement with the values of its parameters.
 #[derive(Debug)]
 pub(super) struct Statement {
     pub(super) sql: &'static str,
     pub(super) values: Vec<Value>,
 }
 
-/// The value of a parameter.
+/// Value of a parameter.
 #[derive(Debug)]
 pub(super) enum Value {
     Text(Option<String>),

@@ -1,22 +1,22 @@
-//! [`StoreError`]: what can go wrong with the store, and what to do about it.
+//! [`StoreError`]: errors of the store, with hints for the user.
 
 use std::path::{Path, PathBuf};
 
 use crate::SessionId;
 
-/// An error of the store. Nothing that was committed before is lost.
+/// Error of the store. Committed steps are never lost.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The folder or the file cannot be created or opened.
     #[error("the session store {} cannot be opened: {reason}", path.display())]
     CannotOpen {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's message.
+        /// Message of the system.
         reason: String,
     },
-    /// The file may only be read.
+    /// The file is read-only.
     #[error("the session store {} is read-only", .0.display())]
     ReadOnly(PathBuf),
     /// The disk is full.
@@ -25,69 +25,70 @@ pub enum StoreError {
     /// The disk failed.
     #[error("the session store {} cannot be read or written: {reason}", path.display())]
     Disk {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's message.
+        /// Message of the system.
         reason: String,
     },
-    /// Some other program's file is where the store should be. It is left as it is.
+    /// The file is not a database. It is not changed.
     #[error("{} is not a goose session store: it is not a database", .0.display())]
     NotADatabase(PathBuf),
-    /// Some other program's database is where the store should be. It is left as it is.
+    /// The database belongs to another program. It is not changed.
     #[error("{} is not a goose session store: it has other tables", .0.display())]
     NotOurs(PathBuf),
-    /// The database is damaged. It is left as it is.
+    /// The database is damaged. It is not changed.
     #[error("the session store {} is damaged: {reason}", path.display())]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The damage.
+        /// Description of the damage.
         reason: String,
     },
-    /// A newer goose has changed the store.
+    /// The store was migrated by a newer goose.
     #[error(
-        "the session store {} has version {found}, made by a newer goose; this one understands versions up to {known}",
+        "the session store {} has version {found}, made by a newer goose; this one understands versions \
+         up to {known}",
         path.display()
     )]
     Newer {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its version.
+        /// Version of the store.
         found: i64,
-        /// The newest version that is understood.
+        /// Newest version that this goose understands.
         known: i64,
     },
-    /// Other processes kept the store locked for too long.
+    /// Other processes have locked the store for too long.
     #[error("the session store {} is locked by another program", .0.display())]
     Locked(PathBuf),
-    /// Another writer has appended to the session since it was opened here.
+    /// Another writer has appended to the session since it was opened.
     #[error("session {0} is being written by another goose")]
     SessionBusy(SessionId),
     /// The session does not exist, or was removed.
     #[error("there is no session '{0}'")]
     NoSuchSession(String),
-    /// Several sessions have that name.
+    /// Several sessions have the name.
     #[error("{} sessions are called '{name}': {}", ids.len(), list(ids))]
     Ambiguous {
-        /// The name.
+        /// Name.
         name: String,
-        /// The sessions, newest first.
+        /// Ids of the sessions, newest first.
         ids: Vec<SessionId>,
     },
-    /// A step is larger than its cap.
+    /// A step is larger than allowed.
     #[error("a step of {bytes} bytes is too large to be stored; the limit is {limit}")]
     StepTooLarge {
-        /// Its size.
+        /// Size of the step.
         bytes: usize,
-        /// The cap.
+        /// Maximum size.
         limit: usize,
     },
-    /// A file that should be imported cannot be understood.
+    /// A file or session cannot be imported.
     #[error("{what} cannot be imported: {reason}")]
     NotImportable {
-        /// The file or session.
+        /// Path of the file, or id of the session.
         what: String,
-        /// The problem.
+        /// Problem.
         reason: String,
     },
     /// Any other error.
@@ -96,7 +97,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns what the user can do about it.
+    /// Returns a hint for the user, if there is something to do.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::CannotOpen { path, .. } | Self::ReadOnly(path) => format!(
@@ -111,15 +112,17 @@ impl StoreError {
                 format!("move {} somewhere else; goose then creates a new store in its place", path.display())
             }
             Self::Damaged { path, .. } => format!(
-                "`sqlite3 {0} .recover | sqlite3 recovered.db` saves what can be read; then move {0} away, together \
-                 with the files beside it that end in -wal and -shm, and put recovered.db in its place",
+                "`sqlite3 {0} .recover | sqlite3 recovered.db` saves what can be read; then move {0} away, \
+                 together with the files beside it that end in -wal and -shm, and put recovered.db \
+                 in its place",
                 path.display()
             ),
             Self::Newer { .. } => "update goose, or set GOOSE_PATH_ROOT to another folder".to_owned(),
             Self::Locked(_) => "close the program that holds it, perhaps a backup, and try again".to_owned(),
             Self::SessionBusy(id) => {
                 format!(
-                    "quit the other one first, or resume a copy: goose session --resume --fork --session-id {id}"
+                    "quit the other one first, or resume a copy: \
+                     goose session --resume --fork --session-id {id}"
                 )
             }
             Self::NoSuchSession(_) => "`goose session list` shows all sessions".to_owned(),

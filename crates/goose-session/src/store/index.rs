@@ -1,11 +1,11 @@
-//! The search index: the texts of the user's own sessions, brought up to date in short transactions.
+//! The search index over the user's own sessions, updated in short transactions.
 //!
-//! Appending does not touch the index, which would cost several times as much as the append itself. Each session knows
-//! up to which step it is indexed. [`SessionStore::index`] continues there at the end of a reply;
-//! [`SessionStore::index_newest`] does so for all sessions, the newest first, for as long as it may.
+//! Appending does not update the index, which would take several times as long as the append itself. Each
+//! session stores the step up to which it is indexed. [`SessionStore::index`] continues from there at the end
+//! of a reply; [`SessionStore::index_newest`] does so for all sessions, newest first, within a time limit.
 //!
-//! The id of a text begins with the day of its step. So the newest matches of a word are the last of its list, and a range
-//! of days is a range of ids: neither needs the others to be read.
+//! The id of a text begins with the day of its step. So the newest matches of a word are at the end of its
+//! list, and a range of days is a range of ids: neither requires reading the others.
 
 use std::time::{Duration, Instant};
 
@@ -19,28 +19,28 @@ use super::{
 };
 use crate::{SessionId, Step};
 
-/// The part of a step that is searchable.
+/// Maximum size of the searchable part of a step.
 const MAX_TEXT_BYTES: usize = 16 * 1024;
 
-/// The number of steps that are indexed in one transaction, so that other writers get their turn.
+/// Maximum number of steps in one transaction, so that other writers get their turn.
 const MAX_BATCH_STEPS: usize = 400;
 
-/// The text after which a transaction ends as well.
+/// Size of texts at which a transaction ends, too.
 const MAX_BATCH_BYTES: usize = 512 * 1024;
 
-/// The steps that are read in one trip to the database.
+/// Number of steps that one query reads.
 const STEPS_PER_TRIP: i64 = 40;
 
-/// The sessions that are indexed in one transaction.
+/// Maximum number of sessions in one transaction.
 const MAX_BATCH_SESSIONS: i64 = 32;
 
-/// The milliseconds of a day.
+/// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
-/// The bits of an id that number the texts of a day.
+/// Bits of an id that number the texts of a day.
 const NUMBER_BITS: u32 = 32;
 
-/// The last day that an id can have.
+/// Last day that an id can have.
 const MAX_DAY: i64 = i64::MAX >> (NUMBER_BITS + 1);
 
 const UNINDEXED: &str = "SELECT id FROM sessions WHERE indexed_seq < last_seq AND kind = 'user' \
@@ -50,24 +50,25 @@ const STATE: &str = "SELECT COALESCE(SUM(indexed_seq), 0) AS steps, \
      COALESCE(SUM(CASE WHEN indexed_seq < last_seq THEN 1 ELSE 0 END), 0) AS unindexed \
      FROM sessions WHERE kind = 'user'";
 
-/// The step up to which a session is indexed. Sessions that are not the user's own need no index.
+/// Step up to which a session is indexed. Sessions that are not the user's own count as indexed.
 const INDEXED_UP_TO: &str =
     "SELECT CASE WHEN kind = 'user' THEN indexed_seq ELSE last_seq END AS number FROM sessions WHERE id = $1";
 
-/// The next steps. A large one, with images perhaps, comes without its body: several at once would take much memory.
-const NEXT_STEPS: &str = "SELECT seq, at, CASE WHEN octet_length(body) <= 65536 THEN body END AS body FROM steps \
-     WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+/// Next steps. A large one, which may contain images, comes without its body: several at once would take much
+/// memory.
+const NEXT_STEPS: &str = "SELECT seq, at, CASE WHEN octet_length(body) <= 65536 THEN body END AS body \
+     FROM steps WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
 
 const BODY: &str = "SELECT body FROM steps WHERE session_id = $1 AND seq = $2";
 
 const SET_INDEXED: &str = "UPDATE sessions SET indexed_seq = $2 WHERE id = $1";
 
-/// The state of the index.
+/// State of the index.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct IndexState {
-    /// The indexed steps of all sessions.
+    /// Number of indexed steps of all sessions.
     pub(super) steps: u64,
-    /// The sessions that are not completely indexed.
+    /// Number of sessions that are not completely indexed.
     pub(super) unindexed: u64,
 }
 
@@ -75,7 +76,7 @@ pub(super) struct IndexState {
 #[derive(Default)]
 struct Batch {
     texts: Vec<IndexedText>,
-    /// The last step that was read of each session.
+    /// Last step that was read of each session.
     positions: Vec<(SessionId, i64)>,
     steps: usize,
     bytes: usize,
@@ -89,7 +90,7 @@ struct IndexedText {
 }
 
 impl SessionStore {
-    /// Makes the newest steps of a session searchable. Only the user's own sessions are.
+    /// Makes the newest steps of a session searchable. Sessions that are not the user's own are skipped.
     ///
     /// # Errors
     ///
@@ -99,8 +100,8 @@ impl SessionStore {
         Ok(())
     }
 
-    /// Makes the newest sessions searchable, and continues with older ones for about as long as `budget` says. Returns the
-    /// number of sessions that remain. May be dropped at any time.
+    /// Makes the newest sessions searchable, and continues with older ones for about the time of `budget`.
+    /// Returns the number of sessions that remain. The future may be dropped at any time.
     ///
     /// # Errors
     ///
@@ -133,7 +134,7 @@ impl SessionStore {
         self.database().rows(query, |row| row.session_id("id")).await
     }
 
-    /// Indexes some steps of these sessions in one transaction. Returns false if there was none.
+    /// Indexes some steps of these sessions in one transaction. Returns false if there were none.
     async fn index_batch(&self, sessions: &[SessionId]) -> Result<bool, StoreError> {
         let mut lease = self.database().begin().await?;
         let mut batch = Batch::default();
@@ -185,7 +186,7 @@ impl Batch {
     }
 
     fn into_statements(mut self, index_step: &'static str) -> Vec<Statement> {
-        // SQLite writes its index out whenever an id is lower than the one before.
+        // FTS5 flushes its pending entries whenever an id is lower than the one before.
         self.texts.sort_by_key(|text| text.day);
         let texts = self.texts.into_iter().map(|text| {
             let statement = Statement::new(index_step).bind(&text.session).bind(text.seq);
@@ -197,17 +198,17 @@ impl Batch {
     }
 }
 
-/// Returns the day of a moment, both since 1970.
+/// Returns the day of a time in milliseconds, both since 1970.
 pub(super) fn day(at: i64) -> i64 {
     at.div_euclid(DAY_MS).clamp(0, MAX_DAY)
 }
 
-/// Returns the id that all texts of a day are above.
+/// Returns the id below all texts of a day.
 pub(super) fn first_id(day: i64) -> i64 {
     day << NUMBER_BITS
 }
 
-/// A step that was read to be indexed.
+/// Step to be indexed.
 struct ReadStep {
     seq: i64,
     day: i64,
@@ -215,9 +216,9 @@ struct ReadStep {
 }
 
 enum StepText {
-    /// None for a step that has no text or cannot be read.
+    /// Text; `None` if the step has none or cannot be read.
     Text(Option<String>),
-    /// To be read on its own.
+    /// Large step, which is read separately.
     Large,
 }
 
@@ -268,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_of_a_later_day_are_higher() {
+    fn ids_of_later_days_are_higher() {
         assert_eq!((day(-5), day(0), day(DAY_MS - 1), day(DAY_MS)), (0, 0, 0, 1));
         assert!(first_id(20_000) + i64::from(u32::MAX) < first_id(20_001));
         assert!(first_id(day(i64::MAX)) > first_id(20_000), "a clock that is far off");

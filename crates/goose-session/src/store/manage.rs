@@ -1,4 +1,4 @@
-//! Creating, copying, renaming, removing and importing sessions.
+//! Creates, copies, renames, removes and imports sessions.
 
 use super::{
     Session, SessionStore, StepRow, StoreError,
@@ -12,19 +12,20 @@ use goose_providers::Usage;
 use jiff::Timestamp;
 use tokio::{runtime::Handle, task::JoinHandle};
 
-/// The maximum length of a name.
+/// Maximum length of a name.
 const MAX_NAME_CHARS: usize = 200;
 
 const NEXT_NUMBER: &str = "INSERT INTO session_days (day, last_number) VALUES ($1, 1) \
-     ON CONFLICT (day) DO UPDATE SET last_number = session_days.last_number + 1 RETURNING last_number AS number";
+          ON CONFLICT (day) DO UPDATE SET last_number = session_days.last_number + 1 \
+          RETURNING last_number AS number";
 
 const NUMBER_IS_TAKEN: &str = "INSERT INTO session_days (day, last_number) VALUES ($1, $2) \
      ON CONFLICT (day) DO UPDATE SET last_number = $2 WHERE session_days.last_number < $2";
 
 const RENAME: &str = "UPDATE sessions SET given_name = $2 WHERE id = $1";
 
-/// A session and all that was delegated from it. Copies and imports stand on their own: their parent may be a session of
-/// another store that has the same id.
+/// Session with all its delegates. Copies and imports are separate: their parent may be a session of another
+/// store with the same id.
 const WITH_DELEGATES: &str = "WITH RECURSIVE tree (id) AS (SELECT id FROM sessions WHERE id = $1 \
      UNION SELECT sessions.id FROM sessions JOIN tree ON sessions.parent = tree.id \
      WHERE sessions.kind <> 'user' AND sessions.origin IS NULL) SELECT id FROM tree";
@@ -50,13 +51,13 @@ const BY_ORIGIN: &str = "SELECT COUNT(*) AS number FROM sessions WHERE origin = 
 
 const COSTS: &str = "SELECT body FROM steps WHERE session_id = $1 AND kind = 'cost'";
 
-const SET_COUNTERS: &str = "UPDATE sessions SET last_seq = $2, messages = $3, input_tokens = $4, output_tokens = $5, \
-     cached_tokens = $6, cache_write_tokens = $7, dollars = $8 WHERE id = $1";
+const SET_COUNTERS: &str = "UPDATE sessions SET last_seq = $2, messages = $3, input_tokens = $4, \
+     output_tokens = $5, cached_tokens = $6, cache_write_tokens = $7, dollars = $8 WHERE id = $1";
 
-/// A session from elsewhere, with all its steps.
+/// Session to import, with all its steps.
 #[derive(Debug)]
 pub(crate) struct ImportedSession {
-    /// Its id, which it keeps if that is free here.
+    /// Id, which it keeps if that is free.
     pub(crate) id: Option<SessionId>,
     pub(crate) new: NewSession,
     pub(crate) created_at: Timestamp,
@@ -64,23 +65,24 @@ pub(crate) struct ImportedSession {
     pub(crate) steps: Vec<StepRow>,
 }
 
-/// A session that is being created.
+/// Session that is being created on another thread.
 #[derive(Debug)]
 pub struct PendingSession(JoinHandle<Result<Session, StoreError>>);
 
 impl PendingSession {
-    /// Returns the session once it is there.
+    /// Waits for the session.
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::create`].
+    /// Fails as [`SessionStore::create`] does.
     pub async fn created(self) -> Result<Session, StoreError> {
         self.0.await.map_err(|error| StoreError::Other(error.to_string()))?
     }
 }
 
 impl SessionStore {
-    /// Creates a session. Its id is reserved now; it is stored with its first step, so an empty session leaves nothing.
+    /// Creates a session. Its id is reserved now; the session is stored with its first step, so an empty
+    /// session leaves nothing.
     ///
     /// # Errors
     ///
@@ -94,24 +96,25 @@ impl SessionStore {
         Ok(Session::new(self.clone(), id, SessionRow { new, origin: None, created_at: now }))
     }
 
-    /// Begins to create a session on another thread: opening the file takes about as long as everything else that a
-    /// program does at its start.
+    /// Starts to create a session on another thread: opening the file takes about as long as everything else
+    /// at the start of a program.
     ///
     /// # Panics
     ///
     /// Panics outside of a runtime.
     pub fn start_creating(&self, new: NewSession) -> PendingSession {
         let (store, runtime) = (self.clone(), Handle::current());
-        // Not a task: the thread that runs tasks may be busy, and each statement would wait for it.
+        // A blocking thread instead of a task: the thread that runs tasks may be busy, and each statement
+        // would wait for it.
         PendingSession(tokio::task::spawn_blocking(move || runtime.block_on(store.create(new))))
     }
 
-    /// Copies a session, up to the step with this number or the whole of it. The copy is the user's own, and is called by
-    /// the original's first words until it gets a name.
+    /// Copies a session, completely or up to the step with this number. The copy is a session of the user,
+    /// and is named by the first words of the original until it gets a name.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`], and errors of the store.
+    /// Fails with [`StoreError::NoSuchSession`], and with errors of the store.
     pub async fn fork(&self, id: &SessionId, upto: Option<u64>) -> Result<Session, StoreError> {
         let mut lease = self.database().begin().await?;
         let now = clock::now();
@@ -134,7 +137,7 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`], and errors of the store.
+    /// Fails with [`StoreError::NoSuchSession`], and with errors of the store.
     pub async fn rename(&self, id: &SessionId, name: &str) -> Result<(), StoreError> {
         let mut lease = self.database().begin().await?;
         let rename = Statement::new(RENAME).bind(id).bind(clean_name(name));
@@ -144,13 +147,13 @@ impl SessionStore {
         lease.commit().await
     }
 
-    /// Removes a session, the sessions that it has delegated, and all their steps for good: where they were in the file,
-    /// there are zeros. That takes four times as long as leaving them there (0.2 s for 20 MB), which is why nothing else
-    /// that is written does so.
+    /// Removes a session, its delegates, and all their steps permanently: their content in the file is
+    /// overwritten with zeros. That takes four times as long as leaving it there (0.2 s for 20 MB), so no
+    /// other write does it.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`], and errors of the store.
+    /// Fails with [`StoreError::NoSuchSession`], and with errors of the store.
     pub async fn remove(&self, id: &SessionId) -> Result<(), StoreError> {
         let mut lease = self.database().begin().await?;
         lease.run(lease.sql().begin_removal).await?;
@@ -171,12 +174,12 @@ impl SessionStore {
         Ok(())
     }
 
-    /// Stores an imported session, under its own id if that is free.
+    /// Stores an imported session, under its id if that is free.
     pub(crate) async fn insert_imported(&self, imported: ImportedSession) -> Result<SessionId, StoreError> {
         let mut lease = self.database().begin().await?;
         let id = match imported.id {
             Some(id) if !is_taken(&mut lease, &id).await? => {
-                keep_number(&mut lease, &id).await?;
+                reserve_number(&mut lease, &id).await?;
                 id
             }
             _ => reserve(&mut lease, imported.created_at).await?,
@@ -190,7 +193,7 @@ impl SessionStore {
         Ok(id)
     }
 
-    /// Returns true if a session with this origin was imported before.
+    /// Returns true if the store has a session with this origin.
     pub(crate) async fn has_origin(&self, origin: &str) -> Result<bool, StoreError> {
         let query = Statement::new(BY_ORIGIN).bind(origin);
         let found = self.database().rows(query, |row| row.integer("number")).await?;
@@ -214,12 +217,12 @@ async fn is_taken(lease: &mut Lease, id: &SessionId) -> Result<bool, StoreError>
     Ok(lease.number(Statement::new(COUNT_ID).bind(id)).await? > 0)
 }
 
-async fn keep_number(lease: &mut Lease, id: &SessionId) -> Result<(), StoreError> {
+async fn reserve_number(lease: &mut Lease, id: &SessionId) -> Result<(), StoreError> {
     let Some((day, number)) = id.day_and_number() else { return Ok(()) };
     lease.change(Statement::new(NUMBER_IS_TAKEN).bind(day).bind(number)).await.map(drop)
 }
 
-/// Sets the counters of a session from its steps, and returns the number of the last.
+/// Sets the counters of a session from its steps. Returns the number of the last step.
 async fn recount(lease: &mut Lease, id: &SessionId) -> Result<u64, StoreError> {
     let last = lease.number(Statement::new(LAST_STEP).bind(id)).await?;
     let messages = lease.number(Statement::new(COUNT_MESSAGES).bind(id)).await?;
@@ -245,7 +248,7 @@ async fn recount(lease: &mut Lease, id: &SessionId) -> Result<u64, StoreError> {
     Ok(count(last))
 }
 
-/// Returns the name on one line, unless nothing is left of it.
+/// Returns the name on one line; `None` if it is empty.
 fn clean_name(name: &str) -> Option<String> {
     let words: Vec<&str> = name.split_whitespace().collect();
     let name: String = words.join(" ").chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect();

@@ -1,17 +1,17 @@
 //! [`SessionStore`]: sessions in a database that several processes share.
 //!
 //! ```text
-//! session    append the steps of one session       manage    create, fork, rename, remove
-//! read       list, find, open                      search    full-text search
-//! index      makes steps searchable                snippet   the part of a text around a word
-//! row        steps as rows, counters               error     what can go wrong
+//! session    appends the steps of one session       manage    creates, forks, renames, removes
+//! read       lists, finds, opens                    search    full-text search
+//! index      makes steps searchable                 snippet   the part of a text around a word
+//! row        steps as rows, counters                error     errors, and hints for the user
 //! database   connections: one writer, some readers
-//! dialect    what the store needs of a database    sqlite    the file, its tables, SQL and errors
-//! detach_on_drop  a write that is dropped is completed
+//! dialect    interface to a database                sqlite    the file, its tables, SQL and errors
+//! detach_on_drop  completes a write whose future is dropped
 //! ```
 //!
-//! A commit survives the end of the process, and a power cut once [`SessionStore::sync`] has returned. Statements that
-//! SQLite and PostgreSQL do not share stand in [`dialect::Sql`].
+//! A commit survives the end of the process, and a power cut once [`SessionStore::sync`] has returned. SQL
+//! that SQLite and PostgreSQL do not share is in [`dialect::Sql`].
 
 mod database;
 mod detach_on_drop;
@@ -43,22 +43,22 @@ pub use session::Session;
 
 use goose_config::Paths;
 
-/// The file's name in the folder of sessions.
+/// File name in the folder of sessions.
 pub const FILE_NAME: &str = "goose.db";
 
-/// All sessions of a user. Clones share their connections.
+/// All sessions of a user. Clones share connections.
 #[derive(Debug, Clone)]
 pub struct SessionStore {
     database: Arc<Database>,
 }
 
 impl SessionStore {
-    /// Returns the path of the store among the user's folders.
+    /// Returns the path of the store in the user's folders.
     pub fn file(paths: &Paths) -> PathBuf {
         paths.data.join("sessions").join(FILE_NAME)
     }
 
-    /// Returns the store in this file, which is opened, or created, when it is first needed.
+    /// Returns the store in this file, which is opened or created at the first use.
     pub fn at(path: impl AsRef<Path>) -> Self {
         Self { database: Arc::new(Database::new(sqlite::SqliteFile::new(path.as_ref()))) }
     }
@@ -67,8 +67,8 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// Fails if the file cannot be opened or created, is not a session store, or belongs to a newer goose. It is then
-    /// left as it is.
+    /// Fails if the file cannot be opened or created, is not a session store, or belongs to a newer goose. It
+    /// is not changed then.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let store = Self::at(path);
         store.database.read().await?.give_back();
@@ -80,7 +80,7 @@ impl SessionStore {
         self.database.path()
     }
 
-    /// Brings all commits onto the disk. It waits for the disk, and holds up appends only while a long log is copied.
+    /// Flushes all commits to the disk. Appends wait only while a long log is copied.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl SessionStore {
         flushed.map_err(|error| StoreError::Disk { path: self.path().to_owned(), reason: error.to_string() })
     }
 
-    /// Looks through the whole file for damage, which takes longer the larger the file is. The future may be dropped at
+    /// Checks the whole file for damage, which takes longer for a larger file. The future may be dropped at
     /// any time; nothing is changed.
     ///
     /// # Errors
@@ -108,8 +108,8 @@ impl SessionStore {
         }
     }
 
-    /// Closes the file in good order. Not needed for safety, since all that was appended is committed; used again, the
-    /// store opens again.
+    /// Closes all connections. Not needed for safety, because every append is committed; the next use opens
+    /// the store again.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Reading: lists, which need the table of sessions alone, and the steps of a session.
+//! Reads lists, which need only the table of sessions, and the steps of a session.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,8 @@ macro_rules! summary_where {
     ($rest:literal) => {
         concat!(
             "SELECT id, given_name, title, working_dir, origin, created_at, updated_at, last_seq, messages, \
-             input_tokens, output_tokens, cached_tokens, cache_write_tokens, dollars, kind, parent, agent FROM sessions WHERE ",
+             input_tokens, output_tokens, cached_tokens, cache_write_tokens, dollars, kind, parent, agent \
+             FROM sessions WHERE ",
             $rest
         )
     };
@@ -41,30 +42,30 @@ const ONE_STEP: &str = "SELECT seq, at, body FROM steps WHERE session_id = $1 AN
 
 const LAST_STEP: &str = "SELECT COALESCE(MAX(seq), 0) AS number FROM steps WHERE session_id = $1";
 
-/// The maximum number of steps that are looked up in a damaged session: its counter may be damaged too.
+/// Maximum number of steps that are looked up in a damaged session: its counter may be damaged, too.
 const MAX_LOOKED_UP: u64 = 200_000;
 
-/// The maximum number of sessions with the same name that an error lists.
+/// Maximum number of sessions with the same name that an error lists.
 const MAX_NAMESAKES: i64 = 20;
 
-/// A session that was read from the store, ready to be resumed.
+/// Session that was read from the store, ready to be resumed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct LoadedSession {
-    /// The handle to append to it.
+    /// Handle to append to it.
     pub session: Session,
-    /// Its summary.
+    /// Summary.
     pub summary: SessionSummary,
-    /// Its log.
+    /// Log.
     pub steps: Vec<StoredStep>,
-    /// The steps that could not be read; worth telling the user.
+    /// Steps that could not be read. The user should be told.
     pub skipped: Vec<SkippedStep>,
-    /// True if goose was ended in the middle of the last reply. The log does not say so yet.
+    /// True if the goose process ended during the last reply. The log does not say so yet.
     pub unfinished: bool,
 }
 
 impl SessionStore {
-    /// Returns sessions, the newest first; only the user's own unless the options say otherwise.
+    /// Returns sessions, newest first; only the user's own unless the options say otherwise.
     ///
     /// # Errors
     ///
@@ -76,7 +77,7 @@ impl SessionStore {
         self.database().rows(query, summary_of).await
     }
 
-    /// Returns the user's session that was used last, in a folder or anywhere.
+    /// Returns the user's most recent session, in a folder or anywhere.
     ///
     /// # Errors
     ///
@@ -91,7 +92,7 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`], and errors of the store.
+    /// Fails with [`StoreError::NoSuchSession`], and with errors of the store.
     pub async fn summary(&self, id: &SessionId) -> Result<SessionSummary, StoreError> {
         let mut found = self.database().rows(Statement::new(BY_ID).bind(id), summary_of).await?;
         found.pop().ok_or_else(|| StoreError::missing(id))
@@ -101,7 +102,8 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`]; [`StoreError::Ambiguous`] if several have the name; and errors of the store.
+    /// Fails with [`StoreError::NoSuchSession`], with [`StoreError::Ambiguous`] if several have the name, and
+    /// with errors of the store.
     pub async fn find(&self, name_or_id: &str) -> Result<SessionSummary, StoreError> {
         let mut lease = self.database().read().await?;
         if let Ok(id) = name_or_id.parse()
@@ -121,11 +123,11 @@ impl SessionStore {
         Err(StoreError::Ambiguous { name: name_or_id.to_owned(), ids })
     }
 
-    /// Returns the log of a session. A step that cannot be read is listed apart.
+    /// Returns the log of a session. Steps that cannot be read are listed separately.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`], and errors of the store.
+    /// Fails with [`StoreError::NoSuchSession`], and with errors of the store.
     pub async fn steps(&self, id: &SessionId) -> Result<Steps, StoreError> {
         Ok(self.summary_and_steps(id).await?.1)
     }
@@ -134,7 +136,7 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`], and errors of the store.
+    /// Fails with [`StoreError::NoSuchSession`], and with errors of the store.
     pub async fn open_session(&self, id: &SessionId) -> Result<LoadedSession, StoreError> {
         let (summary, steps) = self.summary_and_steps(id).await?;
         let session = Session::existing(self.clone(), id.clone(), summary.steps);
@@ -142,7 +144,7 @@ impl SessionStore {
         Ok(LoadedSession { session, summary, steps: steps.steps, skipped: steps.skipped, unfinished })
     }
 
-    /// Returns both as of the same moment.
+    /// Returns the summary and the steps of the same moment.
     pub(crate) async fn summary_and_steps(
         &self,
         id: &SessionId,
@@ -152,7 +154,7 @@ impl SessionStore {
         let summary = summary(&mut lease, id).await?.ok_or_else(|| StoreError::missing(id))?;
         let mut steps = Steps::default();
         match read_steps(&mut lease, id, &mut steps).await {
-            // The connection is not given back: the transaction is still open, and its cache may be damaged.
+            // The connection is closed: the transaction is still open, and its cache may be damaged.
             Err(StoreError::Damaged { .. }) => {
                 let saved = one_by_one(&mut lease, id, summary.steps).await?;
                 return Ok((summary, saved));
@@ -207,7 +209,7 @@ async fn read_steps(lease: &mut Lease, id: &SessionId, into: &mut Steps) -> Resu
     }
 }
 
-/// Reads a damaged session: each step is looked up on its own, so that only damaged ones are lost.
+/// Reads a damaged session. Each step is looked up separately, so that only damaged ones are lost.
 async fn one_by_one(lease: &mut Lease, id: &SessionId, last: u64) -> Result<Steps, StoreError> {
     let mut steps = Steps::default();
     let known = lease.number(Statement::new(LAST_STEP).bind(id)).await.map_or(u64::MAX, count);
@@ -223,7 +225,7 @@ async fn one_by_one(lease: &mut Lease, id: &SessionId, last: u64) -> Result<Step
         }
     }
     if end < last {
-        steps.skip(end + 1, "it and all that should follow are missing");
+        steps.skip(end + 1, "this and all later steps are missing");
     }
     Ok(steps)
 }

@@ -1,4 +1,4 @@
-//! Steps as rows, and the counters of their session.
+//! Steps as rows of a table, and the counters of their session.
 
 use goose_extension::Role;
 use goose_providers::Usage;
@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use super::{StoreError, dialect::Statement};
 use crate::{SessionId, Step};
 
-/// The largest step.
+/// Maximum size of a step.
 const MAX_STEP_BYTES: usize = 64 * 1024 * 1024;
 
-/// The length of a title, which is the beginning of the first message.
+/// Maximum length of a title, which is the beginning of the first message.
 const MAX_TITLE_CHARS: usize = 60;
 
-/// A step to be inserted.
+/// Step to be inserted.
 #[derive(Debug)]
 pub(crate) struct StepRow {
     pub(super) at: i64,
@@ -22,15 +22,15 @@ pub(crate) struct StepRow {
     delta: CounterDelta,
 }
 
-/// The amounts by which steps raise the counters of their session.
+/// Amounts by which steps raise the counters of their session.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct CounterDelta {
     messages: i64,
     pub(super) usage: Usage,
     pub(super) dollars: f64,
-    /// The title for a session that has none.
+    /// Title for a session without one.
     title: Option<String>,
-    /// The agent, if it changed.
+    /// New agent, if it changed.
     agent: Option<String>,
 }
 
@@ -44,7 +44,8 @@ impl StepRow {
         Ok(Self { at: at.as_millisecond(), kind: step.kind(), body, delta: CounterDelta::from_step(step) })
     }
 
-    /// Sets the parameters of a statement that inserts it. Returns the statement and what remains to be counted.
+    /// Sets the parameters of a statement that inserts it. Returns the statement and the amounts to add to
+    /// the counters.
     pub(super) fn bind(self, statement: Statement, id: &SessionId, seq: u64) -> (Statement, CounterDelta) {
         let statement = statement.bind(id).bind(stored_count(seq)).bind(self.at);
         (statement.bind(self.kind).bind(self.body), self.delta)
@@ -121,7 +122,7 @@ pub(super) fn count(stored: i64) -> u64 {
     u64::try_from(stored).unwrap_or(0)
 }
 
-/// Converts a moment from the database.
+/// Converts a time from the database.
 pub(super) fn moment(stored: i64) -> Timestamp {
     Timestamp::from_millisecond(stored).unwrap_or(Timestamp::UNIX_EPOCH)
 }
@@ -134,7 +135,7 @@ mod tests {
     use crate::{synthetic, synthetic_message};
 
     #[test]
-    fn what_goose_says_itself_is_no_title() {
+    fn synthetic_text_is_not_used_as_a_title() {
         let title_of = |message: Message| CounterDelta::from_step(&Step::Message { message }).title;
         assert_eq!(title_of(synthetic_message("go on")), None);
         let beside = Message::new(Role::User, [synthetic("a summary"), MessageContent::text("fix the bug")]);
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_is_the_first_words() {
+    fn title_consists_of_the_first_words() {
         let long = "word ".repeat(40);
         assert_eq!(title("  fix\n the  bug "), Some("fix the bug".to_owned()));
         assert_eq!(title(" \n"), None);

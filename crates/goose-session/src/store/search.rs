@@ -1,8 +1,8 @@
 //! Full-text search over messages, tool calls, results and log entries.
 //!
-//! Ranking all texts that have a frequent word would take longer the more there are. So each word gives the ids of its newest
-//! texts, at most [`MAX_PER_WORD`]; their weighted sum is the relevance of a text, and only the best are looked at. A word
-//! that is rarer than that, and so worth searching for, is ranked completely.
+//! Ranking all texts with a frequent word would take longer the more there are. So each word contributes the
+//! ids of its newest texts, at most [`MAX_PER_WORD`]; their weighted sum is the relevance of a text, and only
+//! the best are read. A word with fewer texts, which is the more useful one in a query, is ranked completely.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,74 +22,75 @@ use super::{
 };
 use crate::SessionId;
 
-/// The maximum number of words in a query.
+/// Maximum number of words in a query.
 const MAX_WORDS: usize = 16;
 
-/// The maximum length of a word in a query.
+/// Maximum length of a word in a query.
 const MAX_WORD_CHARS: usize = 64;
 
-/// The newest texts that are considered for a word. A word with more is frequent.
+/// Maximum number of newest texts that are considered for a word. A word with more is frequent.
 const MAX_PER_WORD: usize = 2_000;
 
-/// The best texts that are looked at.
+/// Maximum number of best texts that are read.
 const MAX_LOOKED_AT: usize = 500;
 
-/// The shortest word that longer words may begin with. All words with one of two letters would be millions.
+/// Minimum length of a word that matches longer words. Words that begin with one or two given letters would
+/// be millions.
 const MIN_PREFIX_BYTES: usize = 4;
 
-/// The share of all texts that a frequent word is taken to be in.
+/// Assumed share of texts that contain a frequent word.
 const FREQUENT_SHARE: f64 = 0.25;
 
-/// The time that one search spends on making more sessions searchable.
+/// Time that one search spends on indexing more sessions.
 const INDEX_BUDGET: Duration = Duration::from_millis(150);
 
-/// The time that a search waits for writers before it continues with what is searchable.
+/// Time that a search waits for writers before it continues with the current index.
 const MAX_INDEX_WAIT: Duration = Duration::from_secs(2);
 
-/// The length of a snippet unless the query says otherwise.
+/// Default length of a snippet in characters.
 const SNIPPET_CHARS: usize = 160;
 
-/// The size of a text that counts as half as good as a very short one.
+/// Size at which the length score of a text is half of the maximum.
 const LONG_TEXT_BYTES: f64 = 1_000.0;
 
-/// The part of a text's score that its length decides.
+/// Share of the length in the score of a text.
 const LENGTH_SHARE: f64 = 0.3;
 
-/// The score of what tools were given and have answered, compared with what was said.
+/// Score of tool calls and results, relative to messages.
 const TOOL_SCORE: f64 = 0.8;
 
-/// A search over the user's sessions.
+/// Search over the user's sessions.
 #[derive(Debug, Clone, Default)]
 pub struct SearchQuery {
-    /// The words. A word of at least four letters also stands for longer words that begin with it.
+    /// Words. A word of at least four letters also matches longer words that begin with it.
     pub text: String,
-    /// The maximum number of steps.
+    /// Maximum number of steps.
     pub limit: u32,
-    /// The maximum number of steps of one session.
+    /// Maximum number of steps of one session.
     pub per_session: Option<u32>,
-    /// Only steps from this moment on.
+    /// Only steps at or after this time.
     pub after: Option<Timestamp>,
-    /// Only steps before this moment.
+    /// Only steps before this time.
     pub before: Option<Timestamp>,
-    /// A session to leave out.
+    /// Session to leave out.
     pub without: Option<SessionId>,
-    /// Only sessions that work in this folder.
+    /// Only sessions in this folder.
     pub working_dir: Option<PathBuf>,
-    /// Also steps that have only some of the words, if too few have all of them.
+    /// True to find steps with only some of the words if too few have all of them.
     pub any_word: bool,
-    /// The lowest relevance, from 0 to 1.
+    /// Minimum relevance, from 0 to 1.
     pub min_relevance: f64,
-    /// The length of a snippet in characters, if not the usual one.
+    /// Length of a snippet in characters, if not the default.
     pub snippet_chars: Option<usize>,
 }
 
 impl SearchQuery {
-    /// Returns a search for steps that have all these words.
+    /// Returns a search for steps with all these words.
     pub fn new(text: impl Into<String>, limit: u32) -> Self {
         Self { text: text.into(), limit, ..Self::default() }
     }
 
-    /// Finds steps that have only some of the words, too, if too few have all of them.
+    /// Finds steps with only some of the words, too, if too few have all of them.
     #[must_use]
     pub fn any_word(mut self) -> Self {
         self.any_word = true;
@@ -103,21 +104,21 @@ impl SearchQuery {
         self
     }
 
-    /// Restricts the search to sessions that work in this folder.
+    /// Restricts the search to sessions in this folder.
     #[must_use]
     pub fn in_folder(mut self, working_dir: impl Into<PathBuf>) -> Self {
         self.working_dir = Some(working_dir.into());
         self
     }
 
-    /// Restricts the search to steps from `after` on and before `before`.
+    /// Restricts the search to steps at or after `after` and before `before`.
     #[must_use]
     pub fn between(mut self, after: Option<Timestamp>, before: Option<Timestamp>) -> Self {
         (self.after, self.before) = (after, before);
         self
     }
 
-    /// Finds at most so many steps of each session.
+    /// Limits the number of steps of each session.
     #[must_use]
     pub fn per_session(mut self, limit: u32) -> Self {
         self.per_session = Some(limit);
@@ -125,40 +126,40 @@ impl SearchQuery {
     }
 }
 
-/// The result of a search.
+/// Result of a search.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SearchResults {
-    /// The steps, the best first.
+    /// Steps, best first.
     pub found: Vec<Found>,
-    /// The sessions, all older than those that were searched, that are not searchable yet. Each search makes some of them
-    /// searchable.
+    /// Number of sessions that are not searchable yet. They are older than the searched ones, and each search
+    /// makes some of them searchable.
     pub unindexed: u64,
 }
 
-/// A step that matches a query.
+/// Step that matches a query.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Found {
-    /// The session.
+    /// Id of the session.
     pub session: SessionId,
-    /// Its name.
+    /// Name of the session.
     pub name: String,
-    /// The step in it.
+    /// Number of the step.
     pub seq: u64,
-    /// The time at which it was stored.
+    /// Time at which it was stored.
     pub at: Timestamp,
-    /// Its kind, as [`Step::kind`](crate::Step::kind) has it.
+    /// Kind of the step, as returned by [`Step::kind`](crate::Step::kind).
     pub kind: String,
-    /// The text around the words.
+    /// Text around the words.
     pub snippet: String,
-    /// The part of the words that it has, from 0 to 1. Rare words count more than frequent ones.
+    /// Share of the words that the step has, from 0 to 1. Rare words count more than frequent ones.
     pub relevance: f64,
 }
 
 impl SessionStore {
-    /// Searches the user's sessions. Of those that are not searchable yet, only the newest are made so before, within a
-    /// bounded time.
+    /// Searches the user's sessions. Before that, the newest unindexed sessions are made searchable, within a
+    /// time limit.
     ///
     /// # Errors
     ///
@@ -191,7 +192,7 @@ impl SessionStore {
             terms.push(Term::look_up(self, &mut lease, &span, state, word).await?);
         }
         let relevances = self.relevances(&mut lease, &span, query, &terms).await?;
-        // Most of the best may be from other folders.
+        // Most of the best texts may be from other folders.
         let most = if query.working_dir.is_some() { MAX_PER_WORD } else { MAX_LOOKED_AT };
         let best = best(relevances, query.min_relevance, most);
         let matches = matches(&mut lease, query, &best).await?;
@@ -200,7 +201,7 @@ impl SessionStore {
         Ok(results)
     }
 
-    /// Returns the relevance of each text that has all words, and of others if they are wanted.
+    /// Returns the relevance of each text with all words, and of others if the query allows them.
     async fn relevances(
         &self,
         lease: &mut Lease,
@@ -216,7 +217,8 @@ impl SessionStore {
         let mut relevances = HashMap::new();
         if query.any_word && all.len() < query.limit as usize {
             let sum: f64 = terms.iter().map(|term| term.weight).sum();
-            // The newest texts with a frequent word are arbitrary ones; they count only beside a rarer word.
+            // The newest texts with a frequent word are arbitrary, so they count only together with a rarer
+            // word.
             let rare = terms.iter().filter(|term| !term.is_frequent);
             rare.flat_map(|term| term.ids.iter().map(|&id| (id, term.weight)))
                 .for_each(|(id, weight)| *relevances.entry(id).or_default() += weight / sum);
@@ -230,7 +232,7 @@ impl SessionStore {
         Ok(relevances)
     }
 
-    /// Returns the newest texts that have all words.
+    /// Returns the newest texts with all words.
     async fn having_all(
         &self,
         lease: &mut Lease,
@@ -241,12 +243,12 @@ impl SessionStore {
         let dialect = self.database().dialect();
         let chosen: Vec<_> = terms.iter().map(|term| term.search).collect();
         let ids = span.matching(lease, dialect.search_condition(&chosen)).await?;
-        let longer: Vec<_> = words_or_beginnings(&chosen).collect();
+        let longer: Vec<_> = with_prefixes(&chosen).collect();
         let is_complete = longer.iter().zip(&chosen).all(|(one, other)| one.is_prefix == other.is_prefix);
         if is_complete || query.any_word || ids.len() >= query.limit as usize {
             return Ok(ids);
         }
-        // A frequent word was searched for without the longer ones that begin with it, whose lists take time to join.
+        // A frequent word was searched without its longer forms, because joining their lists takes time.
         span.matching(lease, dialect.search_condition(&longer)).await
     }
 
@@ -273,7 +275,7 @@ impl SessionStore {
     }
 }
 
-/// The texts that a query may find: of some days, and not of one session.
+/// Range of texts that a query may find: some days, without one session.
 struct Span {
     first: i64,
     last: i64,
@@ -288,7 +290,7 @@ impl Span {
         Self { first, last, without }
     }
 
-    /// Returns the newest texts that fulfil a condition.
+    /// Returns the newest texts that match a condition.
     async fn matching(&self, lease: &mut Lease, condition: String) -> Result<Vec<i64>, StoreError> {
         let query = Statement::new(lease.sql().matching).bind(condition).bind(self.first).bind(self.last);
         let query = query.bind(self.without.as_str()).bind(MAX_PER_WORD as i64);
@@ -297,7 +299,7 @@ impl Span {
     }
 }
 
-/// A word of a query with its newest texts.
+/// Word of a query with its newest texts.
 struct Term<'a> {
     search: SearchTerm<'a>,
     ids: Vec<i64>,
@@ -330,18 +332,18 @@ impl<'a> Term<'a> {
     }
 }
 
-/// Returns the weight of a word that this many of all texts have: its inverse document frequency.
+/// Returns the weight of a word that `having` of `all` texts contain: its inverse document frequency.
 fn weight(all: f64, having: f64, is_frequent: bool) -> f64 {
     let having = if is_frequent { having.max(all * FREQUENT_SHARE) } else { having };
     (1.0 + (all - having).max(0.0) / (having + 0.5)).ln().max(0.1)
 }
 
-/// Returns the terms with all longer words that begin with them.
-fn words_or_beginnings<'a>(terms: &[SearchTerm<'a>]) -> impl Iterator<Item = SearchTerm<'a>> {
+/// Returns the terms, extended to longer words that begin with them.
+fn with_prefixes<'a>(terms: &[SearchTerm<'a>]) -> impl Iterator<Item = SearchTerm<'a>> {
     terms.iter().map(|term| SearchTerm { is_prefix: term.word.len() >= MIN_PREFIX_BYTES, ..*term })
 }
 
-/// Returns the best texts that are relevant enough; of equally good ones, the newest.
+/// Returns the best texts that are relevant enough; among equally good ones, the newest.
 fn best(relevances: HashMap<i64, f64>, min_relevance: f64, most: usize) -> HashMap<i64, f64> {
     let mut best: Vec<_> =
         relevances.into_iter().filter(|(_, relevance)| *relevance >= min_relevance).collect();
@@ -350,7 +352,7 @@ fn best(relevances: HashMap<i64, f64>, min_relevance: f64, most: usize) -> HashM
     best.into_iter().collect()
 }
 
-/// A text that is looked at.
+/// Text that is read.
 struct Match {
     id: i64,
     bytes: u64,
@@ -378,7 +380,7 @@ impl Match {
     }
 }
 
-/// Returns the wanted number of texts among these, the best first.
+/// Returns the best of these texts, best first, up to the limits of the query.
 async fn matches(
     lease: &mut Lease,
     query: &SearchQuery,
@@ -410,8 +412,8 @@ fn json_ids(ids: impl Iterator<Item = i64>) -> String {
     serde_json::Value::from(ids.collect::<Vec<_>>()).to_string()
 }
 
-/// Splits a query into different words of letters and digits, in small letters, so that nothing in it has a meaning to the
-/// database.
+/// Splits a query into distinct words of letters and digits, in lower case, so that nothing in it is syntax
+/// of the database.
 fn words(text: &str) -> Vec<String> {
     let mut seen = HashSet::new();
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -424,7 +426,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_has_no_syntax() {
+    fn query_has_no_syntax() {
         assert_eq!(words("fix NOT (a-b) \"c*\" Fix"), ["fix", "not", "a", "b", "c"]);
         assert_eq!(words(" \"'* "), Vec::<String>::new());
     }
@@ -434,6 +436,6 @@ mod tests {
         let weights = [(0.0, false), (3.0, false), (1_999.0, false), (2_000.0, true)];
         let weights = weights.map(|(having, frequent)| weight(200_000.0, having, frequent));
         assert!(weights.is_sorted_by(|one, other| one > other), "{weights:?}");
-        assert!(weight(3.0, 5.0, false) > 0.0, "a text may be removed meanwhile");
+        assert!(weight(3.0, 5.0, false) > 0.0, "texts may be removed during a search");
     }
 }

@@ -1,4 +1,4 @@
-//! [`Session`]: appends to one session's log. An append is one trip to the database.
+//! [`Session`]: appends to the log of one session. An append is one trip to the database.
 
 use std::{
     sync::{
@@ -21,18 +21,18 @@ use super::{
 use crate::{NewSession, SessionId, Step, clock};
 
 const INSERT_SESSION: &str = "INSERT INTO sessions \
-     (id, given_name, working_dir, origin, created_at, updated_at, last_seq, indexed_seq, messages, input_tokens, \
-      output_tokens, cached_tokens, cache_write_tokens, dollars, kind, parent, agent) \
+          (id, given_name, working_dir, origin, created_at, updated_at, last_seq, indexed_seq, messages, \
+           input_tokens, output_tokens, cached_tokens, cache_write_tokens, dollars, kind, parent, agent) \
      VALUES ($1, $2, $3, $4, $5, $5, 0, 0, 0, 0, 0, 0, 0, 0, $6, $7, $8)";
 
 const INSERT_STEP: &str = "INSERT INTO steps (session_id, seq, at, kind, body) VALUES ($1, $2, $3, $4, $5)";
 
-const UPDATE_COUNTERS: &str = "UPDATE sessions SET last_seq = $2, updated_at = $3, messages = messages + $4, \
-     input_tokens = input_tokens + $5, output_tokens = output_tokens + $6, cached_tokens = cached_tokens + $7, \
-     cache_write_tokens = cache_write_tokens + $8, dollars = dollars + $9, title = COALESCE(title, $10), \
-     agent = COALESCE($11, agent) WHERE id = $1";
+const UPDATE_COUNTERS: &str = "UPDATE sessions SET last_seq = $2, updated_at = $3, \
+     messages = messages + $4, input_tokens = input_tokens + $5, output_tokens = output_tokens + $6, \
+     cached_tokens = cached_tokens + $7, cache_write_tokens = cache_write_tokens + $8, \
+     dollars = dollars + $9, title = COALESCE(title, $10), agent = COALESCE($11, agent) WHERE id = $1";
 
-/// Appends to a session. Clones append to the same log, one after the other.
+/// Handle to append to a session. Clones append to the same log, one after the other.
 #[derive(Debug, Clone)]
 pub struct Session {
     id: SessionId,
@@ -45,18 +45,18 @@ enum Log {
         store: SessionStore,
         position: Arc<Mutex<Position>>,
     },
-    /// Only counted.
+    /// Steps are only counted.
     Unsaved(Arc<AtomicU64>),
 }
 
 #[derive(Debug)]
 struct Position {
-    /// The session that the first write has to insert.
+    /// Session that the first write has to insert.
     new: Option<SessionRow>,
     next: u64,
 }
 
-/// A session to be inserted.
+/// Session to be inserted.
 #[derive(Debug, Clone)]
 pub(super) struct SessionRow {
     pub(super) new: NewSession,
@@ -77,7 +77,7 @@ impl Session {
         Self { id, log: Log::Stored { store, position: Arc::new(Mutex::new(position)) } }
     }
 
-    /// Returns a session that is not saved: its steps are numbered and dropped.
+    /// Returns a session that is not stored: its steps are numbered and dropped.
     pub fn unsaved() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
@@ -85,7 +85,7 @@ impl Session {
         Self { id, log: Log::Unsaved(Arc::default()) }
     }
 
-    /// Returns its id.
+    /// Returns the id.
     pub fn id(&self) -> &SessionId {
         &self.id
     }
@@ -95,14 +95,14 @@ impl Session {
         matches!(self.log, Log::Stored { .. })
     }
 
-    /// Appends a step and returns its number. The step is committed when this returns: it survives the end of the
-    /// process. A future that is dropped before does not take the step back; it is stored or not, as a whole, and the
-    /// steps that follow come after it.
+    /// Appends a step and returns its number. When this returns, the step is committed: it survives the end
+    /// of the process. If the future is dropped before, the step is either stored completely or not at all,
+    /// and later steps come after it.
     ///
     /// # Errors
     ///
-    /// [`StoreError::SessionBusy`] if another writer has appended since this session was opened, and errors of the disk.
-    /// The step is then not stored, and may be appended again.
+    /// Fails with [`StoreError::SessionBusy`] if another writer has appended since this session was opened,
+    /// and with errors of the disk. The step is then not stored, and may be appended again.
     pub async fn append(&self, step: &Step) -> Result<u64, StoreError> {
         self.append_all(std::slice::from_ref(step)).await
     }
@@ -111,7 +111,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`append`](Self::append).
+    /// Fails as [`append`](Self::append) does.
     pub async fn append_all(&self, steps: &[Step]) -> Result<u64, StoreError> {
         let (store, position) = match &self.log {
             Log::Stored { store, position } => (store.clone(), Arc::clone(position)),
@@ -127,8 +127,8 @@ impl Session {
         DetachOnDrop::new(write(position, store, id, rows)).await
     }
 
-    /// Brings everything that was appended onto the disk, which takes as long as the disk needs, and makes it
-    /// searchable. For the end of a reply; the next reply need not wait for it.
+    /// Flushes everything that was appended to the disk, which may take long, and makes it searchable. For
+    /// the end of a reply; the next reply need not wait for it.
     ///
     /// # Errors
     ///
@@ -137,7 +137,8 @@ impl Session {
         let Log::Stored { store, .. } = &self.log else { return Ok(()) };
         store.sync().await?;
         store.index(&self.id).await?;
-        // Sessions that were imported, or not indexed because goose was ended, follow little by little.
+        // Sessions that were imported, or not indexed because the process ended, are indexed little by
+        // little.
         if let Err(error) = store.index_newest(Duration::ZERO).await {
             tracing::debug!(%error, "earlier sessions could not be indexed");
         }
@@ -161,7 +162,7 @@ async fn write(
     Ok(position.next - 1)
 }
 
-/// Appends rows, the first of them with the number `first`. All or nothing.
+/// Appends rows, the first with the number `first`, all or none.
 async fn append(
     database: &Database,
     id: &SessionId,
@@ -210,7 +211,7 @@ pub(super) fn insert_steps(id: &SessionId, first: u64, rows: Vec<StepRow>) -> Ve
     statements
 }
 
-/// Runs statements that write to a session. A number that is taken means another writer; a session that is missing was
+/// Runs statements that write to a session. A taken number means another writer; a missing session was
 /// removed.
 pub(super) async fn execute(
     lease: &mut Lease,

@@ -1,10 +1,10 @@
-//! The part of a text around the words that were searched for.
+//! Snippets: the part of a text around the words of a query.
 
-/// The share of a snippet that stands before the word.
+/// Divisor for the part of a snippet before the word: a third.
 const BEFORE: usize = 3;
 
-/// Returns at most about `max_chars` characters around the first word with one of these beginnings, or the beginning of the
-/// text. The words are in small letters, the most important first.
+/// Returns about `max_chars` characters around the first word that begins with one of these, or the beginning
+/// of the text. The words are in lower case, the most important first.
 pub(super) fn snippet(text: &str, words: &[&str], max_chars: usize) -> String {
     let at = words.iter().find_map(|word| position(text, word)).unwrap_or(0);
     let start = back(text, at, max_chars / BEFORE);
@@ -14,7 +14,7 @@ pub(super) fn snippet(text: &str, words: &[&str], max_chars: usize) -> String {
     format!("{before}{}{after}", text[start..end].trim())
 }
 
-/// Returns the place of the first word that begins like this.
+/// Returns the position of the first word that begins like this.
 fn position(text: &str, beginning: &str) -> Option<usize> {
     let mut start = 0;
     for word in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
@@ -27,7 +27,7 @@ fn position(text: &str, beginning: &str) -> Option<usize> {
     None
 }
 
-/// Returns the place that is so many characters before, moved to the beginning of a word.
+/// Returns the position this many characters before, moved to the beginning of a word.
 fn back(text: &str, at: usize, chars: usize) -> usize {
     let start = text[..at].char_indices().rev().nth(chars).map_or(0, |(start, _)| start);
     if start == 0 {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_snippet_shows_the_word_in_its_surroundings() {
+    fn snippet_shows_the_word_in_its_context() {
         let long = format!("{}needle {}", "hay ".repeat(50), "straw ".repeat(50));
         let found = snippet(&long, &["needle"], 30);
         assert_eq!(found, "…hay hay needle straw straw st…");

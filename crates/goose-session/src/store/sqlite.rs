@@ -1,8 +1,8 @@
-//! SQLite: the file, its settings and tables, its own SQL, and the meaning of its result codes.
+//! SQLite: the file, its settings and tables, its SQL, and the meaning of its result codes.
 //!
-//! The file has a write-ahead log with `synchronous=NORMAL`: a commit survives the end of the process, and a power cut once
-//! the log is [flushed](Dialect::flush). Writes begin with `BEGIN IMMEDIATE`, so they wait for each other and never fail
-//! half-way.
+//! The file has a write-ahead log with `synchronous=NORMAL`: a commit survives the end of the process, and a
+//! power cut once the log is [flushed](Dialect::flush). Writes begin with `BEGIN IMMEDIATE`, so that they
+//! wait for each other at the start and do not fail halfway.
 
 use std::{
     fs::{self, File, OpenOptions, Permissions},
@@ -26,47 +26,51 @@ use super::{
     dialect::{Connection, Dialect, Row, SearchTerm, Sql, Statement, Value},
 };
 
-/// The time to wait for other processes that write.
+/// Maximum wait for other processes that write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A write copies the log into the file when the log has so many pages and no [`Dialect::checkpoint`] did.
+/// Length of the log, in pages, at which a write copies it into the file, if no [`Dialect::checkpoint`] did
+/// before.
 const AUTO_CHECKPOINT_PAGES: &str = "4000";
 
-/// A checkpoint copies the log into the file when the log has so many pages that are not there yet.
+/// Number of pages that are only in the log at which a checkpoint copies them into the file.
 const CHECKPOINT_PAGES: i64 = 500;
 
-/// Each entry brings a store from the version before (its index) to the next. Only ever appended to.
+/// Migrations. Each entry brings a store from the version of its index to the next. Entries are only
+/// appended.
 const MIGRATIONS: &[&[&str]] = &[
     &[include_str!("migrations/0001_sessions.sql"), include_str!("migrations/0001_search_sqlite.sql")],
     &[include_str!("migrations/0002_session_kinds.sql")],
     &[include_str!("migrations/0003_search_by_day_sqlite.sql")],
 ];
 
-/// The version after all migrations, which is the file's `user_version`.
+/// Version after all migrations, stored as `user_version` of the file.
 const KNOWN: i64 = MIGRATIONS.len() as i64;
 
-/// The statements that are joined at most. Each joined text is prepared once and kept; longer ones would be repeated less often,
-/// and cost more than the trips that they save.
+/// Maximum number of statements that are joined. Each joined text is prepared once and cached; longer texts
+/// would recur less often, and cost more than the trips that they save.
 const MAX_JOINED: usize = 8;
 
 /// Initial capacity of joined statements; those of an append need less.
 const USUAL_SQL_BYTES: usize = 1_024;
 
-/// The pause before another process that sets up the same file is looked at again.
+/// Pause before trying again while another process sets up the same file.
 const SET_UP_PAUSE: Duration = Duration::from_millis(5);
 
 static SQL: Sql = Sql {
     begin_read: "BEGIN",
     begin_write: "BEGIN IMMEDIATE",
-    // A step that is there already is replaced: otherwise one leftover row would make every search fail. What the index
-    // has of it goes first; deleting what it does not have would damage it.
+    // A step that is indexed already is replaced: otherwise one leftover row would make every search fail.
+    // Its entry in the index is deleted first, but only if it exists: deleting a missing entry would damage
+    // the index.
     index_step: "INSERT INTO search (search, rowid, text) SELECT 'delete', id, text FROM searchable \
          WHERE session_id = $1 AND seq = $2 AND id IN (SELECT id FROM search_docsize); \
          INSERT OR REPLACE INTO searchable (id, session_id, seq, text) VALUES (1 + COALESCE( \
-         (SELECT id FROM searchable WHERE id BETWEEN $4 AND $4 + 4294967295 ORDER BY id DESC LIMIT 1), $4), $1, $2, $3); \
+         (SELECT id FROM searchable WHERE id BETWEEN $4 AND $4 + 4294967295 ORDER BY id DESC LIMIT 1), \
+         $4), $1, $2, $3); \
          INSERT INTO search (rowid, text) VALUES (last_insert_rowid(), $3)",
-    // Read from the end of the word's list and never ranked: to rank the 200,000 texts that have a frequent word takes
-    // 250 ms. One row with all ids, because a row costs more on its way here than all the rest.
+    // Reads from the end of the word's list, without ranking: ranking the 200,000 texts with a frequent word
+    // takes 250 ms. All ids come in one row, because each row takes longer to transfer than all the rest.
     matching: "SELECT json_group_array(rowid) AS ids FROM (SELECT rowid FROM search \
          WHERE search MATCH $1 AND rowid BETWEEN $2 AND $3 \
          AND rowid NOT IN (SELECT id FROM searchable WHERE session_id = $4) ORDER BY rowid DESC LIMIT $5)",
@@ -81,7 +85,7 @@ static SQL: Sql = Sql {
          AND (CAST($4 AS TEXT) IS NULL OR sessions.working_dir = $4)",
     texts: "SELECT searchable.id, searchable.text FROM json_each($1) AS wanted \
          JOIN searchable ON searchable.id = wanted.value",
-    // Otherwise FTS5 only marks what is deleted.
+    // Without it, FTS5 only marks rows as deleted.
     begin_removal: "PRAGMA secure_delete = ON; INSERT INTO search (search, rank) VALUES ('secure-delete', 1)",
     unindex: "INSERT INTO search (search, rowid, text) \
          SELECT 'delete', id, text FROM searchable WHERE session_id = $1",
@@ -90,11 +94,11 @@ static SQL: Sql = Sql {
     check: "SELECT quick_check AS problem FROM pragma_quick_check WHERE quick_check <> 'ok' LIMIT 1",
 };
 
-/// A store in a file.
+/// Store in a file.
 #[derive(Debug)]
 pub(super) struct SqliteFile {
     path: PathBuf,
-    /// The file was created here, and the entry in its folder is not on the disk yet.
+    /// True if this process created the file, and its entry in the folder is not synced yet.
     is_new: AtomicBool,
 }
 
@@ -112,7 +116,7 @@ impl SqliteFile {
             .busy_timeout(BUSY_TIMEOUT)
             .synchronous(SqliteSynchronous::Normal)
             .pragma("wal_autocheckpoint", AUTO_CHECKPOINT_PAGES)
-            // What is moved or replaced leaves no copy in pages that are written anyway.
+            // Overwrites old content in pages that are written anyway.
             .pragma("secure_delete", "FAST")
             .disable_statement_logging();
         let mut connection = options.connect().await.map_err(|error| self.explain(&error))?;
@@ -134,7 +138,8 @@ impl SqliteFile {
         let deadline = Instant::now() + BUSY_TIMEOUT;
         loop {
             let done = self.try_set_up(connection).await;
-            // The change to a write-ahead log does not always wait for others; it asks to be tried again.
+            // Switching to a write-ahead log does not always wait for others; it fails as locked and must be
+            // retried.
             if !matches!(done, Err(StoreError::Locked(_))) || Instant::now() > deadline {
                 return done;
             }
@@ -174,7 +179,7 @@ impl Dialect for SqliteFile {
         let path = self.path.clone();
         let reason = error.to_string();
         let code = error.as_database_error().and_then(|error| error.code()?.parse::<i32>().ok());
-        if code == Some(code::NO_ROOM_TO_SHARE) {
+        if code == Some(code::IOERR_SHMSIZE) {
             return StoreError::Full(path);
         }
         match code.map(|code| code & code::PRIMARY) {
@@ -193,7 +198,7 @@ impl Dialect for SqliteFile {
         &SQL
     }
 
-    /// Quoted, nothing in a word has a meaning to FTS5.
+    /// Quotes each word, so that nothing in it is syntax of FTS5.
     fn search_condition(&self, terms: &[SearchTerm<'_>]) -> String {
         let term =
             |term: &SearchTerm<'_>| format!("\"{}\"{}", term.word, if term.is_prefix { "*" } else { "" });
@@ -257,8 +262,8 @@ fn bound(statement: Statement) -> Query<'static, Sqlite, SqliteArguments> {
     bind(sqlx::query(statement.sql), statement.values)
 }
 
-/// Joins statements into one text with parameters counted through, for one trip to the connection's thread: a trip costs
-/// more than what most statements do there.
+/// Joins statements into one text with renumbered parameters, for one trip to the connection's thread: a trip
+/// costs more than most statements.
 fn join(statements: impl Iterator<Item = Statement>) -> (String, Vec<Value>) {
     let (mut sql, mut values) = (String::with_capacity(USUAL_SQL_BYTES), Vec::new());
     for statement in statements {
@@ -277,7 +282,7 @@ fn join(statements: impl Iterator<Item = Statement>) -> (String, Vec<Value>) {
     (sql, values)
 }
 
-/// The formatting of the standard library would take half of the time of a join.
+/// Appends a number. `write!` would take half of the time of a join.
 fn push_number(text: &mut String, number: usize) {
     if number >= 10 {
         push_number(text, number / 10);
@@ -298,7 +303,7 @@ fn bind(
 }
 
 impl Row for SqliteRow {
-    /// Of whatever type the value is: any program may have written the row.
+    /// Accepts a value of any type, because any program may have written the row.
     fn optional_text(&self, column: &str) -> Result<Option<String>, sqlx::Error> {
         self.try_get_unchecked(column)
     }
@@ -312,9 +317,9 @@ impl Row for SqliteRow {
     }
 }
 
-/// The result codes that mean something to users.
+/// Result codes that users are told about.
 mod code {
-    /// The part of a code that the others are compared with.
+    /// Mask for the primary part of a code.
     pub(super) const PRIMARY: i32 = 0xff;
     pub(super) const BUSY: i32 = 5;
     pub(super) const LOCKED: i32 = 6;
@@ -324,11 +329,11 @@ mod code {
     pub(super) const FULL: i32 = 13;
     pub(super) const CANTOPEN: i32 = 14;
     pub(super) const NOTADB: i32 = 26;
-    /// `IOERR` with a second part: no room for the file that processes share beside the log.
-    pub(super) const NO_ROOM_TO_SHARE: i32 = 4874;
+    /// `IOERR_SHMSIZE`: no space for the shared-memory file beside the log.
+    pub(super) const IOERR_SHMSIZE: i32 = 4874;
 }
 
-/// The state of a file before it is set up.
+/// State of a file before it is set up.
 struct FileState {
     version: i64,
     has_log: bool,
@@ -342,15 +347,15 @@ impl FileState {
     }
 }
 
-/// Returns true if the file has tables that no version of goose has created.
+/// Returns true if the file has tables of another program.
 async fn has_foreign_tables(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-    // In one statement: another process may be setting up the file.
+    // One statement, because another process may be setting up the file.
     let foreign = "SELECT COUNT(*) FROM sqlite_master, pragma_user_version() WHERE user_version = 0";
     let rows = fetch(connection, foreign).await?;
     Ok(rows.first().map_or(Ok(0), |row| row.try_get::<i64, _>(0))? > 0)
 }
 
-/// Migrates completely or not at all: a process that dies in the middle leaves the old version.
+/// Migrates completely or not at all: a process that dies halfway leaves the old version.
 async fn migrate(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
     run(connection, "BEGIN IMMEDIATE").await?;
     let done = migrate_in_transaction(connection).await;
@@ -360,7 +365,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
 }
 
 async fn migrate_in_transaction(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    // Another process may have been faster.
+    // Another process may have migrated the file meanwhile.
     let version = FileState::read(connection).await?.version;
     let missing = MIGRATIONS.get(usize::try_from(version).unwrap_or(0)..).unwrap_or_default();
     for &scripts in missing {
@@ -380,7 +385,7 @@ async fn fetch(connection: &mut SqliteConnection, sql: &'static str) -> Result<V
     connection.fetch_all(sqlx::raw_sql(sql)).await
 }
 
-/// Creates the folder and the file, both readable by the user alone. Returns true if the file is new.
+/// Creates the folder and the file, readable only by the user. Returns true if the file is new.
 fn create_private_file(path: &Path) -> io::Result<bool> {
     let create = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let created = match create() {
@@ -396,13 +401,13 @@ fn create_private_file(path: &Path) -> io::Result<bool> {
             make_private(path)?;
             Ok(false)
         }
-        // A file that cannot be created can perhaps be read.
+        // A file that cannot be created may still be readable.
         Err(_) if path.exists() => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// Takes away the permissions of other users. A file that belongs to another user is left alone.
+/// Removes the permissions of other users. A file of another user is left alone.
 fn make_private(path: &Path) -> io::Result<()> {
     let mode = fs::metadata(path)?.permissions().mode();
     if mode & 0o077 != 0
@@ -413,7 +418,8 @@ fn make_private(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// SQLite's locks are on its other files, so this one may be opened and closed beside it.
+/// Syncs the write-ahead log. SQLite's locks are on its other files, so closing this handle does not release
+/// one.
 fn sync_log(path: &Path) -> io::Result<()> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -427,7 +433,7 @@ fn sync_log(path: &Path) -> io::Result<()> {
 fn sync_folder(path: &Path) -> io::Result<()> {
     match path.parent().map(File::open) {
         Some(Ok(folder)) => folder.sync_all(),
-        // Not every system lets folders be opened.
+        // Not every system allows opening a folder.
         _ => Ok(()),
     }
 }

@@ -1,8 +1,9 @@
-//! Sessions, through their public interface.
+//! Sessions, through the public interface.
 
 #![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
 
 mod store;
+mod store_export;
 mod store_faults;
 mod store_kinds;
 mod store_legacy;

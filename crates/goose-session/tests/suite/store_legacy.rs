@@ -1,4 +1,4 @@
-//! Sessions of goose 1.x can be resumed, and their files are not changed.
+//! Sessions of goose 1.x can be resumed after an import, which does not change their files.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use goose_session::{SessionId, Step, StoreError, StoredStep, import};
 use serde_json::{Value, json};
 use sqlx::{Executor as _, SqliteConnection};
 
-use super::support::{Shelf, raw};
+use super::support::{TestStore, raw};
 
 const SESSIONS: &str = include_str!("fixtures/goose_1_52_sessions.sql");
 
-/// The folder of goose 1.x, as a goose that still runs has it: the newest is in the log.
+/// Creates the folder of a goose 1.x that is still running: the newest sessions are in its log.
 async fn old_folder(folder: &Path) -> anyhow::Result<(PathBuf, SqliteConnection)> {
     let file = folder.join("sessions.db");
     let mut database = raw(&file).await?;
@@ -22,7 +22,7 @@ async fn old_folder(folder: &Path) -> anyhow::Result<(PathBuf, SqliteConnection)
     Ok((file, database))
 }
 
-/// Returns a summary of the events.
+/// Returns one line for each step.
 fn outline(steps: &[StoredStep]) -> Vec<String> {
     let outline = |message: &Message| {
         let parts = message.content.iter().map(|part| match part {
@@ -50,20 +50,20 @@ fn outline(steps: &[StoredStep]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_sessions_of_goose_1_are_imported_once() -> anyhow::Result<()> {
-    let (shelf, old) = (Shelf::new()?, tempfile::tempdir()?);
+async fn sessions_of_goose_1_are_imported_once() -> anyhow::Result<()> {
+    let (test, old) = (TestStore::new()?, tempfile::tempdir()?);
     let (file, _running) = old_folder(old.path()).await?;
     let before = std::fs::read(&file)?;
 
-    let imported = import::legacy(&shelf.store, old.path()).await?;
+    let imported = import::legacy(&test.store, old.path()).await?;
 
     let ids: Vec<SessionId> = vec!["20261115_1".parse()?, "20261115_3".parse()?];
     assert_eq!((imported.sessions, imported.failed), (ids.clone(), vec![]));
-    let again = import::legacy(&shelf.store, &file).await?;
+    let again = import::legacy(&test.store, &file).await?;
     assert_eq!((again.sessions.len(), again.already_here), (0, 2));
     assert_eq!(std::fs::read(&file)?, before);
 
-    let first = shelf.store.open_session(&ids[0]).await?;
+    let first = test.store.open_session(&ids[0]).await?;
     assert_eq!(first.summary.name(), "my first");
     assert_eq!(first.summary.working_dir, Path::new("/home/me/project"));
     assert_eq!(first.summary.created_at.to_string(), "2026-11-15T08:49:47Z");
@@ -83,14 +83,14 @@ async fn the_sessions_of_goose_1_are_imported_once() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The person sees everything; the model goes on from the summary.
+/// The user sees everything; the model continues from the summary.
 #[tokio::test]
-async fn a_session_that_was_compacted_stays_so() -> anyhow::Result<()> {
-    let (shelf, old) = (Shelf::new()?, tempfile::tempdir()?);
+async fn compacted_session_stays_compacted() -> anyhow::Result<()> {
+    let (test, old) = (TestStore::new()?, tempfile::tempdir()?);
     let (file, _running) = old_folder(old.path()).await?;
-    import::legacy(&shelf.store, &file).await?;
-    let session = shelf.store.find("compacted").await?;
-    let steps = outline(&shelf.store.steps(&session.id).await?.steps);
+    import::legacy(&test.store, &file).await?;
+    let session = test.store.find("compacted").await?;
+    let steps = outline(&test.store.steps(&session.id).await?.steps);
     assert_eq!(steps[0], "user: Run something that fails");
     assert_eq!(steps[2], "call_1 failed: oops||Command exited with code 3");
     let call = r#"call_1=developer__shell{"command":"echo oops; exit 3"}"#;
@@ -106,48 +106,51 @@ async fn a_session_that_was_compacted_stays_so() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An id that is taken here is given anew, and new sessions do not take an imported one's.
+/// An imported session with a taken id gets a new one, and new sessions do not get an imported id.
 #[tokio::test]
-async fn imported_sessions_and_new_ones_do_not_meet() -> anyhow::Result<()> {
-    let (shelf, old) = (Shelf::new()?, tempfile::tempdir()?);
+async fn ids_of_imported_and_new_sessions_do_not_collide() -> anyhow::Result<()> {
+    let (test, old) = (TestStore::new()?, tempfile::tempdir()?);
     let (file, _running) = old_folder(old.path()).await?;
-    let mine = shelf.session(&["mine"]).await?;
-    let day = mine.id().as_str().split('_').next().context("ids have days")?.to_owned();
+    let mine = test.session(&["mine"]).await?;
+    let day = mine.id().as_str().split('_').next().context("no day")?.to_owned();
     let rename = format!(
         "UPDATE sessions SET id = replace(id, '20261115', '{day}'); \
          UPDATE messages SET session_id = replace(session_id, '20261115', '{day}')"
     );
     raw(&file).await?.execute(sqlx::AssertSqlSafe(rename)).await?;
-    let imported = import::legacy(&shelf.store, &file).await?.sessions;
-    let new = shelf.session(&["new"]).await?;
+    let imported = import::legacy(&test.store, &file).await?.sessions;
+    let new = test.session(&["new"]).await?;
     assert_eq!(imported.len(), 2);
     assert!(!imported.contains(mine.id()) && !imported.contains(new.id()), "{imported:?} {new:?}");
-    assert_eq!(shelf.store.steps(mine.id()).await?.steps.len(), 1);
+    assert_eq!(test.store.steps(mine.id()).await?.steps.len(), 1);
     Ok(())
 }
 
 #[tokio::test]
-async fn files_of_lines_are_imported_too() -> anyhow::Result<()> {
-    let (shelf, old) = (Shelf::new()?, tempfile::tempdir()?);
+async fn jsonl_files_are_imported() -> anyhow::Result<()> {
+    let (test, old) = (TestStore::new()?, tempfile::tempdir()?);
     let lines: [Value; 4] = [
         json!({"working_dir": "/old", "description": "An old talk", "message_count": 3}),
         json!({"role": "user", "created": 1_741_000_000, "content": [{"type": "text", "text": "hi"}]}),
         json!({"role": "assistant", "created": 1_741_000_001, "content": [
-            {"type": "toolRequest", "id": "a", "toolCall": {"status": "success", "value": {"name": "developer__shell", "arguments": {"command": "ls"}}}},
+            {"type": "toolRequest", "id": "a", "toolCall": {"status": "success",
+             "value": {"name": "developer__shell", "arguments": {"command": "ls"}}}},
             {"type": "toolRequest", "id": "b", "toolCall": {"status": "error", "error": "no such tool"}}]}),
         json!({"role": "user", "created": 1_741_000_002, "content": [
-            {"type": "toolResponse", "id": "a", "toolResult": {"status": "success", "value": [{"type": "text", "text": "x.rs"}]}},
-            {"type": "toolResponse", "id": "b", "toolResult": {"status": "error", "error": "no such tool"}}]}),
+            {"type": "toolResponse", "id": "a", "toolResult": {"status": "success",
+             "value": [{"type": "text", "text": "x.rs"}]}},
+            {"type": "toolResponse", "id": "b",
+             "toolResult": {"status": "error", "error": "no such tool"}}]}),
     ];
     let mut text: Vec<String> = lines.iter().map(Value::to_string).collect();
     text.push("{\"role\": \"assis".to_owned());
     std::fs::write(old.path().join("20250303_120000.jsonl"), text.join("\n"))?;
     std::fs::write(old.path().join("empty.jsonl"), "")?;
 
-    let imported = import::legacy(&shelf.store, old.path()).await?;
+    let imported = import::legacy(&test.store, old.path()).await?;
 
     assert_eq!(imported.failed.len(), 1, "{imported:?}");
-    let opened = shelf.store.open_session(&"20250303_120000".parse()?).await?;
+    let opened = test.store.open_session(&"20250303_120000".parse()?).await?;
     assert_eq!(opened.summary.name(), "An old talk");
     let expected = [
         "user: hi",
@@ -161,12 +164,12 @@ async fn files_of_lines_are_imported_too() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_not_there_or_no_database_is_named() -> anyhow::Result<()> {
-    let (shelf, old) = (Shelf::new()?, tempfile::tempdir()?);
+async fn missing_or_invalid_file_is_reported() -> anyhow::Result<()> {
+    let (test, old) = (TestStore::new()?, tempfile::tempdir()?);
     let garbage = old.path().join("sessions.db");
     std::fs::write(&garbage, "garbage".repeat(1000))?;
     for path in [garbage, old.path().join("nowhere.db")] {
-        let error = import::legacy(&shelf.store, &path).await.err().context("this cannot be imported")?;
+        let error = import::legacy(&test.store, &path).await.err().context("imported")?;
         assert!(matches!(error, StoreError::NotImportable { .. }), "{error}");
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
     }

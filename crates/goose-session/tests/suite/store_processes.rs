@@ -1,5 +1,5 @@
-//! Real processes that write to one store, die in the middle of it, or run out of room. Linux, because the program that
-//! they run stands between SQLite and the system's own functions there.
+//! Real processes that write to one store, are killed while writing, or run out of disk space. Linux only,
+//! because the program `store_writer` replaces the functions of the C library that SQLite writes with.
 #![cfg(target_os = "linux")]
 
 use std::{
@@ -17,11 +17,13 @@ use goose_test_support::example;
 
 use super::{store_faults::integrity, support::search_all};
 
-/// The number of concurrent writers, and of their writes.
+/// Number of concurrent writers.
 const WRITERS: usize = 8;
+
+/// Number of steps that each writer appends.
 const WRITES: usize = 200;
 
-/// The number of faults that are tried at the same time.
+/// Number of faults that are tried at the same time.
 const AT_ONCE: usize = 4;
 
 fn writer() -> anyhow::Result<PathBuf> {
@@ -41,14 +43,14 @@ fn lines(output: &Output) -> Vec<String> {
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
-/// The largest number after a word, among the lines.
+/// Returns the last number that follows a word in the lines.
 fn last(lines: &[String], word: &str) -> Option<u64> {
     lines.iter().rev().find_map(|line| line.strip_prefix(word)?.trim().parse().ok())
 }
 
-/// Row 35: eight processes begin with no file at all, and write 200 steps each.
+/// All processes start without a file.
 #[tokio::test]
-async fn many_processes_write_to_one_store() -> anyhow::Result<()> {
+async fn concurrent_processes_write_to_one_store() -> anyhow::Result<()> {
     let program = writer()?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("sessions/goose.db");
@@ -62,7 +64,7 @@ async fn many_processes_write_to_one_store() -> anyhow::Result<()> {
     for child in children {
         let output = child.wait_with_output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        ids.insert(lines(&output).first().context("it says its session")?.clone());
+        ids.insert(lines(&output).first().context("no session id")?.clone());
     }
     assert_eq!(ids.len(), WRITERS);
     let store = SessionStore::open(&file).await?;
@@ -78,16 +80,16 @@ async fn many_processes_write_to_one_store() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 33: killed before, and in the middle of, every single write that the database makes, from the making of the file
-/// to the end. It opens again, what was reported as stored is there, and at most what was being written is not.
+/// The process is killed before and during each write of the database, from the creation of the file on. The
+/// store opens again, and all steps that were reported as stored are there.
 #[tokio::test]
-async fn a_process_that_is_killed_at_any_write_loses_nothing() -> anyhow::Result<()> {
+async fn process_killed_at_any_write_loses_no_committed_step() -> anyhow::Result<()> {
     let program = writer()?;
     let whole = tempfile::tempdir()?;
     let output = run(&program, &whole.path().join("goose.db"), &["script"], None).await?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let writes = last(&lines(&output), "writes").context("it counts its writes")?;
-    ensure!(writes > 50, "only {writes} writes: they are not seen");
+    let writes = last(&lines(&output), "writes").context("no count of writes")?;
+    ensure!(writes > 50, "only {writes} writes were counted");
     let faults = ["kill", "torn"]
         .into_iter()
         .flat_map(|kind| (1..=writes).map(move |number| format!("{kind}:{number}")));
@@ -102,47 +104,47 @@ async fn killed_once(program: &Path, fault: &str) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("goose.db");
     let output = run(program, &file, &["script"], Some(fault)).await?;
-    ensure!(output.status.signal() == Some(9), "it was not killed: {output:?}");
+    ensure!(output.status.signal() == Some(9), "not killed: {output:?}");
     let said = lines(&output);
     let reported = last(&said, "steps").unwrap_or(0);
 
     let store = SessionStore::open(&file).await?;
     let sessions = store.list(ListOptions::default()).await?;
     let original = sessions.iter().find(|session| session.origin.is_none());
-    ensure!(reported == 0 || original.is_some(), "the session is gone");
+    ensure!(reported == 0 || original.is_some(), "the session is missing");
     if let Some(original) = original {
         let opened = store.open_session(&original.id).await?;
         let numbers: Vec<u64> = opened.steps.iter().map(|stored| stored.seq).collect();
         let stored = opened.steps.len() as u64;
         ensure!(opened.skipped.is_empty() && numbers == (1..=stored).collect::<Vec<_>>(), "{opened:?}");
-        // Batches are of 1, 1, 1, 3 and 1 steps: whole or not there.
+        // Batches have 1, 1, 1, 3 and 1 steps, and are stored completely or not at all.
         ensure!([1, 2, 3, 6, 7].contains(&stored), "half a batch: {stored}");
         ensure!(stored >= reported && stored <= reported + 3, "{stored} stored, {reported} reported");
-        ensure!(opened.unfinished == (stored < 7), "the last reply has no end");
+        ensure!(opened.unfinished == (stored < 7), "wrong state of the last reply");
         let messages = opened.steps.iter().filter(|stored| stored.step.kind() == "message").count();
         ensure!(original.steps == stored && original.messages == messages as u64, "{original:?}");
         let renamed = original.given_name.as_deref() == Some("renamed");
-        ensure!(renamed || !said.contains(&"renamed".to_owned()), "the name is gone");
+        ensure!(renamed || !said.contains(&"renamed".to_owned()), "the name is missing");
         opened.session.append(&Step::Interrupted { reason: "killed".into() }).await?;
-        ensure!(!search_all(&store, "step", 10).await?.is_empty(), "the index does not work");
+        ensure!(!search_all(&store, "step", 10).await?.is_empty(), "the search finds nothing");
     }
-    ensure!(sessions.len() < 2 || !said.contains(&"removed".to_owned()), "the copy is there again");
+    ensure!(sessions.len() < 2 || !said.contains(&"removed".to_owned()), "the removed copy is back");
     store.close().await?;
     assert_eq!(integrity(&file).await?, "ok");
     Ok(())
 }
 
-/// Row 22: the disk is full at every single write. The error says so, and when there is room again the same process goes
-/// on without a gap.
+/// The disk is full from each write on. The error says so, and the same process continues without a gap when
+/// there is space again.
 #[tokio::test]
-async fn a_full_disk_is_told_and_survived() -> anyhow::Result<()> {
+async fn full_disk_is_reported_and_recovered_from() -> anyhow::Result<()> {
     let program = writer()?;
     let whole = tempfile::tempdir()?;
     let output = run(&program, &whole.path().join("goose.db"), &["retry"], None).await?;
-    let writes = last(&lines(&output), "writes").context("it counts its writes")?;
+    let writes = last(&lines(&output), "writes").context("no count of writes")?;
     let runs = (1..=writes).map(|number| full_once(program.clone(), format!("full:{number}")));
     let errors: Vec<usize> = futures::stream::iter(runs).buffer_unordered(AT_ONCE).try_collect().await?;
-    ensure!(errors.iter().sum::<usize>() > errors.len() / 2, "hardly anything has failed: {errors:?}");
+    ensure!(errors.iter().sum::<usize>() > errors.len() / 2, "too few errors: {errors:?}");
     Ok(())
 }
 
@@ -160,28 +162,28 @@ async fn full_once(program: PathBuf, fault: String) -> anyhow::Result<usize> {
         "{fault}: {errors:?}"
     );
     let store = SessionStore::open(&file).await?;
-    let latest = store.latest(None).await?.context("there is a session")?;
+    let latest = store.latest(None).await?.context("no session")?;
     assert_eq!(store.steps(&latest.id).await?.steps.len(), 7);
     store.close().await?;
     assert_eq!(integrity(&file).await?, "ok");
     Ok(errors.len())
 }
 
-/// Row 22: a limit that the system sets on the size of files, as a real full disk would.
+/// `ulimit` limits the size of files, like a real full disk.
 #[tokio::test]
-async fn a_file_that_may_not_grow_ends_in_an_error() -> anyhow::Result<()> {
+async fn file_size_limit_is_reported() -> anyhow::Result<()> {
     let program = writer()?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("goose.db");
     let script = r#"trap "" XFSZ; ulimit -f 400; exec "$0" "$1" append 100000"#;
     let output =
         Command::new("sh").args(["-c", script]).arg(&program).arg(&file).stdin(Stdio::null()).output()?;
-    ensure!(!output.status.success(), "it has written without an end");
+    ensure!(!output.status.success(), "the limit had no effect");
     let error = String::from_utf8_lossy(&output.stderr);
     ensure!(error.contains("cannot be") && error.contains("goose.db"), "{error}");
-    let reported: usize = lines(&output).last().context("it has written something")?.parse()?;
+    let reported: usize = lines(&output).last().context("no output")?.parse()?;
     let store = SessionStore::open(&file).await?;
-    let latest = store.latest(None).await?.context("there is a session")?;
+    let latest = store.latest(None).await?.context("no session")?;
     assert_eq!(store.steps(&latest.id).await?.steps.len(), reported);
     store.open_session(&latest.id).await?.session.append(&Step::ReplyEnded { outcome: "x".into() }).await?;
     store.close().await?;
@@ -189,36 +191,39 @@ async fn a_file_that_may_not_grow_ends_in_an_error() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 22: a folder that may only be read, by someone whom that stops.
+/// The folder and the file are read-only, for a user whom permissions restrict.
 #[tokio::test]
-async fn a_read_only_store_is_told() -> anyhow::Result<()> {
+async fn read_only_store_is_reported() -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
-    // In a place that everybody can reach, so that the program can run as somebody else.
+    // The folder is accessible to all users, so that the program can run as another user.
     let folder = tempfile::tempdir()?;
     mode(folder.path(), 0o755)?;
     let program = folder.path().join("store_writer");
     std::fs::copy(writer()?, &program)?;
     let sessions = folder.path().join("sessions");
     let file = sessions.join("goose.db");
-    ensure!(run(&program, &file, &["append", "3"], None).await?.status.success(), "it can be made");
+    ensure!(
+        run(&program, &file, &["append", "3"], None).await?.status.success(),
+        "the store cannot be created"
+    );
     mode(&file, 0o444)?;
     mode(&sessions, 0o555)?;
 
     let mut command = Command::new(&program);
     command.arg(&file).args(["append", "1"]).stdin(Stdio::null());
     if std::fs::write(sessions.join("probe"), "").is_ok() {
-        // Nothing stops the superuser.
+        // Permissions do not restrict the superuser.
         std::fs::remove_file(sessions.join("probe"))?;
         command.uid(65534).gid(65534);
     }
     let output = command.output()?;
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     mode(&sessions, 0o755)?;
-    ensure!(!output.status.success(), "it has written");
+    ensure!(!output.status.success(), "appended");
     ensure!(error.contains("read-only") || error.contains("cannot be opened"), "{error}");
     let store = SessionStore::open(&file).await?;
-    let latest = store.latest(None).await?.context("there is a session")?;
+    let latest = store.latest(None).await?.context("no session")?;
     assert_eq!(store.steps(&latest.id).await?.steps.len(), 3);
     Ok(())
 }

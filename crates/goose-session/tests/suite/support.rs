@@ -1,4 +1,4 @@
-//! Support for the tests of sessions: a store in a folder of its own.
+//! Support for tests of sessions: a store in a temporary folder.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,13 +10,13 @@ use goose_session::{Found, NewSession, SearchQuery, Session, SessionStore, Step,
 use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 use tempfile::TempDir;
 
-/// A connection of our own to a file.
+/// Opens a separate connection to a database file.
 pub(crate) async fn raw(file: &Path) -> anyhow::Result<SqliteConnection> {
     Ok(SqliteConnection::connect_with(&SqliteConnectOptions::new().filename(file).create_if_missing(true))
         .await?)
 }
 
-/// The steps that have all these words, the best first, once everything is searchable.
+/// Indexes everything, then returns the steps with all these words, best first.
 pub(crate) async fn search_all(
     store: &SessionStore,
     text: &str,
@@ -26,13 +26,13 @@ pub(crate) async fn search_all(
     Ok(store.search(&SearchQuery::new(text, limit)).await?.found)
 }
 
-/// A folder with a store.
-pub(crate) struct Shelf {
+/// Store in a temporary folder.
+pub(crate) struct TestStore {
     folder: TempDir,
     pub(crate) store: SessionStore,
 }
 
-impl Shelf {
+impl TestStore {
     pub(crate) fn new() -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let store = SessionStore::at(file(folder.path()));
@@ -43,12 +43,12 @@ impl Shelf {
         file(self.folder.path())
     }
 
-    /// The same file, as another process has it.
-    pub(crate) fn another(&self) -> SessionStore {
+    /// Returns a second store in the same file, as another process would open it.
+    pub(crate) fn another_store(&self) -> SessionStore {
         SessionStore::at(self.file())
     }
 
-    /// A session with these user messages.
+    /// Creates a session with these messages of the user.
     pub(crate) async fn session(&self, messages: &[&str]) -> anyhow::Result<Session> {
         let session = self.store.create(NewSession::in_folder("/work")).await?;
         for message in messages {

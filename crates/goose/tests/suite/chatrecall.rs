@@ -10,7 +10,7 @@ use goose::{
 use goose_extension::{CallContext, Extension as _, Message, MessageContent, Role, ToolOutput};
 use serde_json::{Value, json};
 
-use super::session_support::{Shelf, search_all, user};
+use super::session_support::{TestStore, search_all, user};
 
 fn assistant(content: impl IntoIterator<Item = MessageContent>) -> Step {
     Step::Message { message: Message::new(Role::Assistant, content) }
@@ -24,9 +24,9 @@ fn result(id: &str, output: ToolOutput) -> Step {
     Step::ToolResult { id: id.to_owned(), output }
 }
 
-async fn current(shelf: &Shelf) -> anyhow::Result<(Session, ChatRecall)> {
-    let session = shelf.session(&["the current walrus"]).await?;
-    let extension = ChatRecall::new(shelf.store.clone(), Some(session.id().clone()));
+async fn current(test: &TestStore) -> anyhow::Result<(Session, ChatRecall)> {
+    let session = test.session(&["the current walrus"]).await?;
+    let extension = ChatRecall::new(test.store.clone(), Some(session.id().clone()));
     Ok((session, extension))
 }
 
@@ -45,8 +45,8 @@ async fn refusal(extension: &ChatRecall, arguments: Value) -> anyhow::Result<Str
 }
 
 /// A session whose steps are of this day.
-async fn session_of(shelf: &Shelf, day: &str, message: &str) -> anyhow::Result<SessionId> {
-    let elsewhere = Shelf::new()?;
+async fn session_of(test: &TestStore, day: &str, message: &str) -> anyhow::Result<SessionId> {
+    let elsewhere = TestStore::new()?;
     let session = elsewhere.session(&[message]).await?;
     let mut document: Value = serde_json::from_str(&export::json(&elsewhere.store, session.id()).await?)?;
     let at = json!(format!("{day}T12:00:00Z"));
@@ -54,17 +54,17 @@ async fn session_of(shelf: &Shelf, day: &str, message: &str) -> anyhow::Result<S
     document["session"]["updated_at"] = at.clone();
     document["session"]["id"] = json!(format!("{}_1", day.replace('-', "")));
     document["steps"][0]["at"] = at;
-    Ok(import::json(&shelf.store, &document.to_string()).await?)
+    Ok(import::json(&test.store, &document.to_string()).await?)
 }
 
 #[tokio::test]
 async fn matches_are_grouped_by_session_without_the_current_and_delegates() -> anyhow::Result<()> {
-    let shelf = Shelf::new()?;
-    let one = shelf.session(&["fix the walrus parser", "the walrus again", "nothing here"]).await?;
-    let other = shelf.session(&["feed a walrus\u{202e}"]).await?;
-    let (session, extension) = current(&shelf).await?;
+    let test = TestStore::new()?;
+    let one = test.session(&["fix the walrus parser", "the walrus again", "nothing here"]).await?;
+    let other = test.session(&["feed a walrus\u{202e}"]).await?;
+    let (session, extension) = current(&test).await?;
     let delegate = NewSession::in_folder("/work").delegated_by(session.id().clone());
-    let delegate = shelf.store.create(delegate).await?;
+    let delegate = test.store.create(delegate).await?;
     delegate.append(&user("walrus of a delegate")).await?;
 
     let text = ask(&extension, json!({"query": "walrus"})).await?;
@@ -83,13 +83,13 @@ async fn matches_are_grouped_by_session_without_the_current_and_delegates() -> a
 
 #[tokio::test]
 async fn texts_with_some_of_the_words_come_after_those_with_all() -> anyhow::Result<()> {
-    let shelf = Shelf::new()?;
-    let some = shelf.session(&["the parser is slow"]).await?;
-    let all = shelf.session(&["the parser of cookies leaks memory"]).await?;
+    let test = TestStore::new()?;
+    let some = test.session(&["the parser is slow"]).await?;
+    let all = test.session(&["the parser of cookies leaks memory"]).await?;
     for number in 0..20 {
-        shelf.session(&[&format!("the weather of day {number}")]).await?;
+        test.session(&[&format!("the weather of day {number}")]).await?;
     }
-    let (_, extension) = current(&shelf).await?;
+    let (_, extension) = current(&test).await?;
     let text = ask(&extension, json!({"query": "parser leaks the cookies"})).await?;
     let place = |session: &Session| text.find(session.id().as_str()).context("it is found");
     assert!(place(&all)? < place(&some)?, "{text}");
@@ -98,10 +98,10 @@ async fn texts_with_some_of_the_words_come_after_those_with_all() -> anyhow::Res
 
 #[tokio::test]
 async fn dates_limit_the_search_and_bad_ones_are_explained() -> anyhow::Result<()> {
-    let shelf = Shelf::new()?;
-    let old = session_of(&shelf, "2025-03-01", "walrus of spring").await?;
-    let new = session_of(&shelf, "2025-09-01", "walrus of autumn").await?;
-    let (_, extension) = current(&shelf).await?;
+    let test = TestStore::new()?;
+    let old = session_of(&test, "2025-03-01", "walrus of spring").await?;
+    let new = session_of(&test, "2025-09-01", "walrus of autumn").await?;
+    let (_, extension) = current(&test).await?;
     for (limits, shown, hidden) in [
         (json!({"query": "walrus", "before_date": "2025-03-01"}), &old, &new),
         (json!({"query": "walrus", "after_date": "2025-03-02"}), &new, &old),
@@ -133,8 +133,8 @@ async fn dates_limit_the_search_and_bad_ones_are_explained() -> anyhow::Result<(
 
 #[tokio::test]
 async fn a_gist_has_the_task_the_answer_the_plan_and_the_files() -> anyhow::Result<()> {
-    let shelf = Shelf::new()?;
-    let session = shelf.session(&["make the parser faster"]).await?;
+    let test = TestStore::new()?;
+    let session = test.session(&["make the parser faster"]).await?;
     let first = [
         MessageContent::text("I will look."),
         call("1", "developer__plan", json!({"plan": "- [ ] old"})),
@@ -158,7 +158,7 @@ async fn a_gist_has_the_task_the_answer_the_plan_and_the_files() -> anyhow::Resu
             user("thanks"),
         ])
         .await?;
-    let (now, extension) = current(&shelf).await?;
+    let (now, extension) = current(&test).await?;
 
     let text = ask(&extension, json!({"session_id": session.id()})).await?;
 
@@ -169,7 +169,7 @@ async fn a_gist_has_the_task_the_answer_the_plan_and_the_files() -> anyhow::Resu
     let own = refusal(&extension, json!({"session_id": now.id()})).await?;
     assert!(own.contains("current session"), "{own}");
     let delegate =
-        shelf.store.create(NewSession::in_folder("/work").delegated_by(session.id().clone())).await?;
+        test.store.create(NewSession::in_folder("/work").delegated_by(session.id().clone())).await?;
     delegate.append(&user("part")).await?;
     let delegate = refusal(&extension, json!({"session_id": delegate.id()})).await?;
     assert!(delegate.contains("delegate") && delegate.contains(session.id().as_str()), "{delegate}");
@@ -179,15 +179,15 @@ async fn a_gist_has_the_task_the_answer_the_plan_and_the_files() -> anyhow::Resu
 /// As after an import: nothing is indexed. The newest are found at once, the rest follows while the session goes on.
 #[tokio::test]
 async fn a_large_backlog_is_indexed_newest_first_and_does_not_stall_a_search() -> anyhow::Result<()> {
-    let shelf = Shelf::new()?;
+    let test = TestStore::new()?;
     let filler = "many other words of a long text ".repeat(400);
-    let oldest = shelf.session(&["oldest walrus"]).await?;
+    let oldest = test.session(&["oldest walrus"]).await?;
     for _ in 0..250 {
-        let session = shelf.store.create(NewSession::in_folder("/work")).await?;
+        let session = test.store.create(NewSession::in_folder("/work")).await?;
         session.append_all(&[user(&filler), user(&filler), user(&filler)]).await?;
     }
-    let newest = shelf.session(&["newest walrus"]).await?;
-    let (_, extension) = current(&shelf).await?;
+    let newest = test.session(&["newest walrus"]).await?;
+    let (_, extension) = current(&test).await?;
     let text = ask(&extension, json!({"query": "walrus"})).await?;
     assert!(text.contains(newest.id().as_str()) && !text.contains(oldest.id().as_str()), "{text}");
     assert!(text.contains("older sessions are still being indexed"), "{text}");
@@ -202,11 +202,11 @@ async fn a_large_backlog_is_indexed_newest_first_and_does_not_stall_a_search() -
 #[tokio::test]
 async fn a_store_that_others_write_to_can_still_be_searched() -> anyhow::Result<()> {
     use sqlx::Executor as _;
-    let shelf = Shelf::new()?;
-    shelf.session(&["a searchable walrus"]).await?;
-    search_all(&shelf.store, "walrus", 1).await?;
-    let (_, extension) = current(&shelf).await?;
-    let mut other = super::session_support::raw(&shelf.file()).await?;
+    let test = TestStore::new()?;
+    test.session(&["a searchable walrus"]).await?;
+    search_all(&test.store, "walrus", 1).await?;
+    let (_, extension) = current(&test).await?;
+    let mut other = super::session_support::raw(&test.file()).await?;
     other.execute("BEGIN IMMEDIATE").await?;
     let text = super::support::bounded(ask(&extension, json!({"query": "walrus"}))).await??;
     assert!(text.contains("a searchable walrus"), "{text}");
@@ -217,11 +217,11 @@ async fn a_store_that_others_write_to_can_still_be_searched() -> anyhow::Result<
 /// Row 34: a store that cannot be read is an error for the model, who goes on without it.
 #[tokio::test]
 async fn a_damaged_store_is_an_error_that_says_to_go_on() -> anyhow::Result<()> {
-    let shelf = Shelf::new()?;
-    let file = shelf.file();
+    let test = TestStore::new()?;
+    let file = test.file();
     std::fs::create_dir_all(file.parent().context("a folder")?)?;
     std::fs::write(&file, "not a database".repeat(1_000))?;
-    let extension = ChatRecall::new(shelf.another(), None);
+    let extension = ChatRecall::new(test.another_store(), None);
     let refused = refusal(&extension, json!({"query": "walrus"})).await?;
     assert!(refused.contains("Continue without them and tell the user"), "{refused}");
     Ok(())
@@ -229,46 +229,46 @@ async fn a_damaged_store_is_an_error_that_says_to_go_on() -> anyhow::Result<()> 
 
 #[tokio::test]
 async fn frequent_words_find_the_newest_and_rare_ones_everything() -> anyhow::Result<()> {
-    let shelf = Shelf::new()?;
-    let rare = session_of(&shelf, "2025-03-01", "error of the narwhal").await?;
-    let session = shelf.store.create(NewSession::in_folder("/work")).await?;
+    let test = TestStore::new()?;
+    let rare = session_of(&test, "2025-03-01", "error of the narwhal").await?;
+    let session = test.store.create(NewSession::in_folder("/work")).await?;
     let many: Vec<Step> = (0..2_500).map(|number| user(&format!("error {number} of the test"))).collect();
     session.append_all(&many).await?;
-    let found = search_all(&shelf.store, "error narwhal", 5).await?;
+    let found = search_all(&test.store, "error narwhal", 5).await?;
     assert_eq!(found.iter().map(|found| &found.session).collect::<Vec<_>>(), [&rare]);
-    let found = search_all(&shelf.store, "error test", 5).await?;
+    let found = search_all(&test.store, "error test", 5).await?;
     assert_eq!(found.len(), 5);
     let everywhere = SearchQuery::new("error", 10).per_session(1);
     let before = everywhere.clone().between(None, Some("2025-03-02T00:00:00Z".parse()?));
-    assert_eq!(shelf.store.search(&before).await?.found.len(), 1);
+    assert_eq!(test.store.search(&before).await?.found.len(), 1);
     let without = everywhere.without(session.id().clone());
-    assert_eq!(shelf.store.search(&without).await?.found.first().context("the old one")?.session, rare);
+    assert_eq!(test.store.search(&without).await?.found.first().context("the old one")?.session, rare);
     Ok(())
 }
 
 #[tokio::test]
 async fn a_recall_is_bounded_relevant_and_of_one_folder() -> anyhow::Result<()> {
-    let shelf = Shelf::new()?;
+    let test = TestStore::new()?;
     for number in 0..30 {
-        shelf.session(&[&format!("please look at the weather of day {number} and write it down")]).await?;
+        test.session(&[&format!("please look at the weather of day {number} and write it down")]).await?;
     }
-    let here = shelf.session(&["the tokenizer loses accents in German texts"]).await?;
-    let there = shelf.store.create(NewSession::in_folder("/elsewhere")).await?;
+    let here = test.session(&["the tokenizer loses accents in German texts"]).await?;
+    let there = test.store.create(NewSession::in_folder("/elsewhere")).await?;
     there.append(&user("the tokenizer loses accents in French texts")).await?;
-    let (now, _) = current(&shelf).await?;
+    let (now, _) = current(&test).await?;
     let options = RecallOptions::new("/work", now.id().clone());
 
-    assert_eq!(recall(&shelf.store, "tokenizer accents texts", &options).await?, None, "not indexed yet");
+    assert_eq!(recall(&test.store, "tokenizer accents texts", &options).await?, None, "not indexed yet");
     now.sync().await?;
-    assert_eq!(shelf.store.index_newest(Duration::ZERO).await?, 0, "others follow at the end of a reply");
-    let recalled = recall(&shelf.store, "Why does the tokenizer lose accents in texts?", &options).await?;
+    assert_eq!(test.store.index_newest(Duration::ZERO).await?, 0, "others follow at the end of a reply");
+    let recalled = recall(&test.store, "Why does the tokenizer lose accents in texts?", &options).await?;
     let recalled = recalled.context("it is relevant")?;
     assert_eq!(recalled.sessions, [here.id().clone()]);
     assert!(recalled.text.contains("German"), "{}", recalled.text);
-    let other = recall(&shelf.store, "Please write a letter to the landlord about rent", &options).await?;
+    let other = recall(&test.store, "Please write a letter to the landlord about rent", &options).await?;
     assert_eq!(other, None);
     let mut small = options.clone();
     small.max_bytes = 20;
-    assert_eq!(recall(&shelf.store, "tokenizer accents texts", &small).await?, None);
+    assert_eq!(recall(&test.store, "tokenizer accents texts", &small).await?, None);
     Ok(())
 }

@@ -1,4 +1,4 @@
--- What can be searched, for SQLite: the texts, and an index over them. The index holds no copy of the texts.
+-- Searchable texts and an index over them, for SQLite. The index holds no copy of the texts.
 
 CREATE TABLE searchable (
     id INTEGER NOT NULL PRIMARY KEY,

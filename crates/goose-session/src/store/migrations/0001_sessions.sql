@@ -1,5 +1,5 @@
--- Sessions and their steps, for every dialect. Moments are milliseconds since 1970. No column of `sessions` needs the
--- steps to be read: `last_seq` and what follows it are brought up to date with each append.
+-- Sessions and their steps, for every dialect. Times are milliseconds since 1970. Listing sessions does not
+-- read their steps: `last_seq` and the columns after it are updated with each append.
 
 CREATE TABLE session_days (
     day TEXT NOT NULL PRIMARY KEY,

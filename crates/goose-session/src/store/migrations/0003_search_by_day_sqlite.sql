@@ -1,5 +1,5 @@
--- The ids of searchable texts begin with the day of their step, so that the newest matches and those of some days are found
--- without ranking all others. The index is built again, the newest sessions first.
+-- The ids of searchable texts begin with the day of their step, so that the newest matches and those of some
+-- days are found without ranking all others. The index is built again, newest sessions first.
 
 DROP TABLE search;
 DROP TABLE searchable;

@@ -1,4 +1,4 @@
-//! [`run`]: one program in a JavaScript engine of its own, on the thread that calls it.
+//! [`run`]: one program in a separate JavaScript engine, on the calling thread.
 //!
 //! ```text
 //! engine's thread:  jobs ─► wait ─► settle a call or fire a timer ─► jobs …
@@ -7,8 +7,9 @@
 //! runtime:          run.rs: CallContext::call_tool, some at once
 //! ```
 //!
-//! A program has no way out but `native.call`. It ends when its last promise is settled and no call or timer is left;
-//! when it fails; when nothing can settle the promise that it waits for; or when it reaches a limit.
+//! A program can act only through `native.call`. It ends when its last promise is settled and no call or
+//! timer is left; when it fails; when nothing can settle the promise that it waits for; or when it reaches a
+//! limit.
 
 mod error_lines;
 mod prelude;
@@ -33,58 +34,58 @@ use self::{
     prelude::{Prelude, load_prelude},
 };
 use crate::{
-    erase::{Erased, erase},
+    erase::{ErasedProgram, erase},
     functions::Functions,
     limits::{MAX_BUSY, MAX_DURATION, MAX_MEMORY_BYTES, MAX_STACK_BYTES},
-    output::{CallResult, Printed},
+    output::{BoundedOutput, CallResult},
 };
 
-/// The name of the program in stack traces.
+/// File name of the program in stack traces.
 const FILE: &str = "code.ts";
 
-/// The beginning of a program that returns a value. It must stay in the first line.
+/// Opening of a program that returns a value. It has no line break, so that lines keep their numbers.
 const OPENING: &str = "(async()=>{";
 
-/// A call that the program makes.
+/// Call that the program makes.
 pub(crate) struct Call {
     pub(crate) id: u32,
-    /// The index of the function.
+    /// Index of the function.
     pub(crate) function: usize,
     pub(crate) arguments: JsonObject,
 }
 
-/// The end of a call.
+/// Answer to a call.
 pub(crate) struct Reply {
     pub(crate) id: u32,
     pub(crate) result: CallResult,
 }
 
-/// The engine's side of the connection to the calls.
+/// Engine's side of the connection to the runtime.
 pub(crate) struct Link {
     pub(crate) calls: Sender<Call>,
     pub(crate) replies: Receiver<Reply>,
-    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) status: Arc<EngineStatus>,
 }
 
-/// The state of an engine as others see it, and the way to stop it.
-pub(crate) struct Pulse {
+/// State of an engine as other threads see it, and the way to stop it.
+pub(crate) struct EngineStatus {
     is_stopped: AtomicBool,
     began: Instant,
-    /// Milliseconds from the beginning until the engine went to work, plus one; 0 while it waits.
+    /// Milliseconds from `began` until the engine became busy, plus one; 0 while it waits.
     busy_since: AtomicU64,
 }
 
-impl Pulse {
+impl EngineStatus {
     pub(crate) fn new() -> Self {
         Self { is_stopped: AtomicBool::new(false), began: Instant::now(), busy_since: AtomicU64::new(1) }
     }
 
-    /// Stops the engine as soon as it looks.
+    /// Stops the engine the next time that it checks its limits.
     pub(crate) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// The time for which the engine has been at work.
+    /// Returns for how long the engine has been busy; `None` while it waits.
     pub(crate) fn busy_for(&self) -> Option<Duration> {
         let since = self.busy_since.load(Ordering::Relaxed).checked_sub(1)?;
         Some(self.began.elapsed().saturating_sub(Duration::from_millis(since)))
@@ -96,24 +97,24 @@ impl Pulse {
     }
 }
 
-/// The end of a program.
-pub(crate) struct Ended {
-    pub(crate) printed: Printed,
+/// Output and end of a program.
+pub(crate) struct ProgramOutcome {
+    pub(crate) printed: BoundedOutput,
     pub(crate) end: End,
 }
 
-/// The way in which a program ended.
+/// End of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
-    /// It came to its end, with a value to show.
+    /// The program ended, with a value to show.
     Done(Option<String>),
-    /// It could not begin, or failed. The text is for the model.
+    /// The program could not start, or failed. The text is for the model.
     Failed(String),
-    /// It reached a limit.
+    /// The program reached a limit.
     Stopped(Limit),
 }
 
-/// A limit that stops a program.
+/// Limit that stops a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     Cancelled,
@@ -123,28 +124,31 @@ pub(crate) enum Limit {
 }
 
 /// Runs a program to its end.
-pub(crate) fn run(source: &str, functions: &Arc<Functions>, link: Link) -> Ended {
+pub(crate) fn run(source: &str, functions: &Arc<Functions>, link: Link) -> ProgramOutcome {
     let program = match erase(source) {
         Ok(program) => program,
-        Err(error) => return Ended { printed: Printed::default(), end: End::Failed(error.to_string()) },
+        Err(error) => {
+            return ProgramOutcome { printed: BoundedOutput::default(), end: End::Failed(error.to_string()) };
+        }
     };
     let state = Rc::new(State::new(link));
     let end = match Engine::new(&state, functions) {
         Ok(engine) => engine.run(source, program, functions),
         Err(_) => End::Failed("The JavaScript engine could not be started. Try again.".to_owned()),
     };
-    Ended { printed: state.printed.take(), end }
+    ProgramOutcome { printed: state.printed.take(), end }
 }
 
-/// The part of the engine that its own functions change.
+/// State that the engine's native functions change.
 struct State {
     link: Link,
-    printed: RefCell<Printed>,
+    printed: RefCell<BoundedOutput>,
     calls: Cell<usize>,
-    /// The calls without a reply.
+    /// Number of calls without a reply.
     open: Cell<usize>,
-    /// The timers that are set, and the number of all.
+    /// Timers that are set.
     timers: RefCell<Vec<(Instant, u32)>>,
+    /// Number of all timers so far.
     timers_set: Cell<usize>,
     finished: RefCell<Option<Result<Option<String>, Thrown>>>,
     stopped: Cell<Option<Limit>>,
@@ -169,11 +173,11 @@ impl State {
         }
     }
 
-    /// The limit that is reached. The first one stays.
+    /// Returns the limit that is reached. The first one stays.
     fn limit(&self) -> Option<Limit> {
         if self.stopped.get().is_none() {
             let now = Instant::now();
-            self.stopped.set(if self.link.pulse.is_stopped.load(Ordering::Relaxed) {
+            self.stopped.set(if self.link.status.is_stopped.load(Ordering::Relaxed) {
                 Some(Limit::Cancelled)
             } else if now >= self.busy_until.get() {
                 Some(Limit::Busy)
@@ -186,10 +190,10 @@ impl State {
         self.stopped.get()
     }
 
-    /// Waits for a reply or a timer; the first timer that is due is taken.
+    /// Waits for a reply or a timer. A timer that is due is removed.
     fn wait(&self) -> Event {
         let next = self.timers.borrow().iter().copied().min();
-        self.link.pulse.set_busy(false);
+        self.link.status.set_busy(false);
         let until = next.map_or(self.ends_at, |(at, _)| at.min(self.ends_at));
         let event = match self.link.replies.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(reply) => Event::Reply(reply),
@@ -202,18 +206,18 @@ impl State {
                 _ => Event::Nothing,
             },
         };
-        self.link.pulse.set_busy(true);
+        self.link.status.set_busy(true);
         self.busy_until.set(Instant::now() + MAX_BUSY);
         event
     }
 
-    /// Returns whether nothing is left that could settle a promise.
+    /// Returns whether nothing can settle a promise any more.
     fn is_idle(&self) -> bool {
         self.open.get() == 0 && self.timers.borrow().is_empty()
     }
 }
 
-/// Something that the engine waited for.
+/// Event that ends a wait.
 enum Event {
     Reply(Reply),
     Timer(u32),
@@ -221,7 +225,7 @@ enum Event {
     Nothing,
 }
 
-/// An engine with one program. Everything that belongs to JavaScript is dropped before the runtime.
+/// Engine with one program. The fields are dropped in this order: JavaScript values before their runtime.
 struct Engine {
     prelude: Prelude,
     context: Context,
@@ -231,7 +235,7 @@ struct Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // It holds a function of the prelude.
+        // The tracker holds a function of the prelude, which must be dropped before the runtime.
         self.runtime.set_host_promise_rejection_tracker(None);
     }
 }
@@ -256,10 +260,10 @@ impl Engine {
         Ok(Self { prelude, context, runtime, state: Rc::clone(state) })
     }
 
-    fn run(&self, source: &str, program: Erased, functions: &Functions) -> End {
+    fn run(&self, source: &str, program: ErasedProgram, functions: &Functions) -> End {
         let program = match program.syntax_error {
             None => program,
-            Some(ref error) => match self.believe(source, &program, error) {
+            Some(ref error) => match self.accept_javascript(source, &program, error) {
                 Ok(program) => program,
                 Err(Thrown(error)) => return End::Failed(error),
             },
@@ -280,15 +284,21 @@ impl Engine {
         }
     }
 
-    /// Decides about a program that the grammar does not accept: where it is JavaScript, the grammar is wrong.
-    fn believe(&self, source: &str, erased: &Erased, error: &str) -> Result<Erased, Thrown> {
+    /// Checks a program that the grammar does not accept. If it is JavaScript, the grammar is incomplete, and
+    /// the program runs unchanged.
+    fn accept_javascript(
+        &self,
+        source: &str,
+        erased: &ErasedProgram,
+        error: &str,
+    ) -> Result<ErasedProgram, Thrown> {
         if let Err(found) = self.compile(&erased.code) {
-            // The engine finds what is missing at the end only behind the program, where no line is the program's.
+            // The engine reports a missing end behind the program, at a line that the program does not have.
             let explained = ErrorLines::new(source, OPENING.len()).explain(&found, &Functions::default());
             return Err(Thrown(if explained.contains("at line ") { explained } else { error.to_owned() }));
         }
         match self.compile(source) {
-            Ok(()) => Ok(Erased { code: source.to_owned(), syntax_error: None, ..erased.clone() }),
+            Ok(()) => Ok(ErasedProgram { code: source.to_owned(), syntax_error: None, ..erased.clone() }),
             Err(_) => Err(Thrown(error.to_owned())),
         }
     }
@@ -303,8 +313,8 @@ impl Engine {
         })
     }
 
-    /// Begins the program.
-    fn start(&self, program: &Erased) -> Result<(), Failure> {
+    /// Starts the program.
+    fn start(&self, program: &ErasedProgram) -> Result<(), Failure> {
         let started = self.context.with(|ctx| {
             let mut options = options(FILE);
             let code = match program.has_return {
@@ -325,7 +335,7 @@ impl Engine {
         self.or_limit(started)
     }
 
-    /// Does what is to be done until the program has ended; returns its value.
+    /// Runs jobs, replies and timers until the program has ended. Returns its value.
     fn work(&self) -> Result<Option<String>, Failure> {
         loop {
             self.run_jobs()?;
@@ -333,7 +343,7 @@ impl Engine {
             match finished {
                 Some(Err(error)) => return Err(Failure::Error(error)),
                 Some(Ok(value)) if self.state.is_idle() => return Ok(value),
-                None if self.state.is_idle() => return Err(Failure::Error(self.stuck())),
+                None if self.state.is_idle() => return Err(Failure::Error(self.deadlock_error())),
                 _ => {}
             }
             let done = match self.state.wait() {
@@ -349,11 +359,11 @@ impl Engine {
         }
     }
 
-    /// Runs what is ready to run.
+    /// Runs all pending jobs.
     fn run_jobs(&self) -> Result<(), Failure> {
         loop {
             let job = self.runtime.execute_pending_job();
-            // The engine looks at the limits in long loops only.
+            // The engine's interrupt handler runs only in long loops.
             if let Some(limit) = self.state.limit() {
                 return Err(Failure::Limit(limit));
             }
@@ -395,7 +405,7 @@ impl Engine {
         })
     }
 
-    /// The limit behind a failure, where there is one: it is why the engine threw.
+    /// Returns the limit instead of an error if one is reached: the engine throws when it is interrupted.
     fn or_limit<T>(&self, result: Result<T, Thrown>) -> Result<T, Failure> {
         result.map_err(|error| match self.state.limit() {
             Some(limit) => Failure::Limit(limit),
@@ -403,7 +413,7 @@ impl Engine {
         })
     }
 
-    /// The text of the error that was thrown last.
+    /// Returns the text of the value that was thrown last.
     fn caught(&self, ctx: &Ctx<'_>) -> Thrown {
         let thrown = ctx.catch();
         let described = self.prelude.describe.clone().restore(ctx);
@@ -413,8 +423,9 @@ impl Engine {
         }))
     }
 
-    /// The error of a program that waits for nothing.
-    fn stuck(&self) -> Thrown {
+    /// Returns the error of a program that waits for a promise that nothing can settle. A full memory can be
+    /// the cause.
+    fn deadlock_error(&self) -> Thrown {
         let used = usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or_default();
         Thrown(String::from(match used > MAX_MEMORY_BYTES / 10 * 9 {
             true => OUT_OF_MEMORY,
@@ -435,8 +446,8 @@ enum Failure {
 
 const OUT_OF_MEMORY: &str = "InternalError: out of memory";
 
-const NEVER_SETTLED: &str = "The program waits for a promise that is never settled: no call and no timer is left. \
-                             Look for a `new Promise` whose resolve is not called.";
+const NEVER_SETTLED: &str = "The program waits for a promise that is never settled: no call and no timer \
+                             is left. Look for a `new Promise` whose resolve is not called.";
 
 fn options(file: &str) -> EvalOptions {
     let mut options = EvalOptions::default();

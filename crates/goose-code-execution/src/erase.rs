@@ -1,10 +1,11 @@
-//! TypeScript to JavaScript by erasure: types become blanks, so that every line and column stays where it was.
+//! TypeScript to JavaScript by erasure: types become blanks, so that lines and columns do not change.
 //!
-//! Syntax that has a meaning at run time (enums, namespaces, decorators, parameter properties, imports) is refused by line,
-//! with what to write instead. Two things need more than blanks:
+//! Syntax with a meaning at run time (enums, namespaces, decorators, parameter properties, imports) is
+//! refused by line, with what to write instead. Two cases need more than blanks:
 //!
-//! - An erased statement leaves a `;`, and so does an erased end of one (`x as any`): the next line may begin with `(`.
-//! - `=>` must follow `)` in the same line. The `)` moves behind a return type of several lines.
+//! - An erased statement leaves a `;`, and so does an erased end of one (`x as any`), because the next line
+//!   may begin with `(`.
+//! - `=>` must follow `)` on the same line. The `)` moves behind a return type of several lines.
 
 use std::{collections::HashSet, fmt, ops::ControlFlow, time::Instant};
 
@@ -12,26 +13,30 @@ use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use crate::limits::MAX_PARSING;
 
-/// The refusals that are reported at once.
+/// Maximum number of refusals in one error.
 const MAX_REFUSALS: usize = 5;
 
-/// The longest part of a line that a syntax error shows.
+/// Maximum length of the code that a syntax error shows.
 const MAX_SHOWN_CHARS: usize = 40;
 
-/// The function that is called where a program only declares.
+/// Refusal of an import.
+const NOTHING_TO_IMPORT: &str =
+    "there is nothing to import. All functions are defined already: call them as `extension.tool({…})`.";
+
+/// Function that is called if a program only declares.
 const ENTRY: &str = "run";
 
-/// A program without types.
+/// Program without types.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Erased {
-    /// The JavaScript.
+pub(crate) struct ErasedProgram {
+    /// JavaScript code.
     pub(crate) code: String,
-    /// It returns a value at the top level.
+    /// True if the program returns a value at the top level.
     pub(crate) has_return: bool,
-    /// Its last statement is an expression.
+    /// True if the last statement is an expression.
     pub(crate) ends_in_expression: bool,
-    /// The first place that the grammar does not accept. The grammar does not know all of JavaScript, so the engine has the
-    /// last word.
+    /// First position that the grammar does not accept. The grammar does not cover all of JavaScript, so the
+    /// engine decides.
     pub(crate) syntax_error: Option<String>,
 }
 
@@ -60,7 +65,7 @@ impl fmt::Display for EraseError {
 /// # Errors
 ///
 /// Fails if the program has syntax that cannot be erased, or takes too long to parse.
-pub(crate) fn erase(code: &str) -> Result<Erased, EraseError> {
+pub(crate) fn erase(code: &str) -> Result<ErasedProgram, EraseError> {
     let tree = parse(code).ok_or(EraseError::TimedOut)?;
     let root = tree.root_node();
     let mut eraser = Eraser { source: code, code: code.as_bytes().to_vec(), ..Eraser::default() };
@@ -69,8 +74,8 @@ pub(crate) fn erase(code: &str) -> Result<Erased, EraseError> {
         eraser.refusals.truncate(MAX_REFUSALS);
         return Err(EraseError::Unsupported(eraser.refusals));
     }
-    let mut erased = Erased {
-        // Whole characters were replaced, so this loses nothing.
+    let mut erased = ErasedProgram {
+        // Only whole characters were replaced, so the text is valid UTF-8.
         code: String::from_utf8_lossy(&eraser.code).into_owned(),
         has_return: eraser.has_return,
         ends_in_expression: ends_in_expression(root),
@@ -112,7 +117,7 @@ fn ends_in_expression(root: Node<'_>) -> bool {
     last.is_some_and(|statement| statement.kind() == "expression_statement")
 }
 
-/// Returns whether a program does nothing but declare, and declares a function `run`.
+/// Returns whether a program only declares, and declares a function `run`.
 fn only_declares(root: Node<'_>, code: &str) -> bool {
     let mut has_entry = false;
     for statement in named_children(root) {
@@ -139,7 +144,7 @@ fn only_declares(root: Node<'_>, code: &str) -> bool {
     has_entry
 }
 
-/// The first place that does not fit the grammar.
+/// Returns a message about the first position that does not fit the grammar.
 fn syntax_error(root: Node<'_>, code: &str) -> String {
     let mut node = root;
     while let Some(inner) = children(node).find(|child| child.has_error() || child.is_missing()) {
@@ -157,7 +162,7 @@ fn syntax_error(root: Node<'_>, code: &str) -> String {
     format!("{place} near `{}`", goose_fs::truncate_chars(rest, MAX_SHOWN_CHARS))
 }
 
-/// The way on from a node.
+/// Next node of the walk.
 #[derive(PartialEq)]
 enum Next {
     Inside,
@@ -169,13 +174,14 @@ struct Eraser<'a> {
     source: &'a str,
     code: Vec<u8>,
     refusals: Vec<String>,
-    /// Nodes that are erased already.
+    /// Ids of nodes that are already erased.
     skipped: HashSet<usize>,
     has_return: bool,
 }
 
 impl Eraser<'_> {
-    /// Visits all nodes in the order of the program. Nesting may be deep, so this is a loop.
+    /// Visits all nodes in the order of the program. A loop instead of a recursion, because nesting may be
+    /// deep.
     fn walk(&mut self, root: Node<'_>) {
         let mut cursor = root.walk();
         let mut above: Vec<Node<'_>> = Vec::new();
@@ -234,7 +240,7 @@ impl Eraser<'_> {
         }
     }
 
-    /// Refuses what has a meaning at run time.
+    /// Refuses syntax with a meaning at run time.
     fn refuse_unless_plain(&mut self, node: Node<'_>) -> Next {
         match node.kind() {
             "enum_declaration" => self.refuse(
@@ -247,15 +253,8 @@ impl Eraser<'_> {
             ),
             "decorator" => self.refuse(node, "decorators are not supported. Call the function instead."),
             "import_statement" if child(node, "type").is_some() => self.drop_statement(node),
-            "import_statement" | "import_alias" => self.refuse(
-                node,
-                "there is nothing to import. The functions are there already: call them as `extension.tool({…})`.",
-            ),
-            "call_expression" if node.child_by_field_name("function").is_some_and(|it| it.kind() == "import") => self
-                .refuse(
-                    node,
-                    "there is nothing to import. The functions are there already: call them as `extension.tool({…})`.",
-                ),
+            "import_statement" | "import_alias" => self.refuse(node, NOTHING_TO_IMPORT),
+            "call_expression" if is_import(node) => self.refuse(node, NOTHING_TO_IMPORT),
             _ => Next::Inside,
         }
     }
@@ -265,13 +264,14 @@ impl Eraser<'_> {
         Next::Past
     }
 
-    /// `x as T` and `x satisfies T`.
+    /// Erases the type of `x as T` and `x satisfies T`.
     fn assertion(&mut self, node: Node<'_>, above: &[Node<'_>]) -> Next {
         let Some(value) = node.child(0) else { return Next::Inside };
         self.skipped.extend(children(node).skip(1).map(|child| child.id()));
         self.blank_range(value.end_byte()..node.end_byte());
         let ends_here = above.iter().rev().take_while(|node_above| node_above.end_byte() == node.end_byte());
-        // A type cannot be called: a `(` in the next line begins a statement, although the grammar goes on.
+        // A type cannot be called: a `(` on the next line begins a statement, although the grammar continues
+        // the expression.
         let is_called = above.last().is_some_and(|node_above| {
             matches!(node_above.kind(), "call_expression" | "member_expression" | "subscript_expression")
                 && node_above.start_byte() == node.start_byte()
@@ -287,7 +287,8 @@ impl Eraser<'_> {
         if modifiers.iter().any(|modifier| child(node, modifier).is_some()) {
             return self.refuse(
                 node,
-                "parameter properties are not supported. Declare the field, and assign it in the constructor.",
+                "parameter properties are not supported. Declare the field, and assign it in the \
+                 constructor.",
             );
         }
         if node.child_by_field_name("pattern").is_some_and(|pattern| pattern.kind() == "this") {
@@ -364,13 +365,18 @@ impl Eraser<'_> {
         }
     }
 
-    /// Replaces a blank. Line ends stay.
+    /// Replaces a blank by another byte. Line ends stay.
     fn put(&mut self, at: usize, byte: u8) {
         debug_assert!(at < self.source.len());
         if let Some(place) = self.code.get_mut(at).filter(|place| **place == b' ') {
             *place = byte;
         }
     }
+}
+
+/// Returns whether a call is `import(…)`.
+fn is_import(call: Node<'_>) -> bool {
+    call.child_by_field_name("function").is_some_and(|function| function.kind() == "import")
 }
 
 fn is_function(kind: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Types become blanks; everything that runs stays.
+//! Types become blanks; everything else stays.
 
 use super::*;
 
@@ -34,21 +34,25 @@ fn types_become_blanks() {
 
 #[test]
 fn classes_lose_their_types() {
-    let code = "abstract class A<T> extends B<T> implements C {\n  private readonly a?: string = '';\n  declare b: number;\n  abstract c(): void;\n  public static async d<U>(x: U): Promise<U> { return x; }\n  [key: string]: unknown;\n}";
-    let expected = "         class A    extends B                 {\n                   a          = '';\n  ;                 \n  ;                  \n         static async d   (x   )             { return x; }\n  ;                     \n}";
-    let lines = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
-    let (erased, expected) = (lines(&erased(code)), lines(expected));
-    for (erased, expected) in erased.iter().zip(&expected) {
-        let squeeze = |line: &str| {
-            line.split_whitespace().collect::<Vec<_>>().join(" ").replace(" ;", ";").replace(";;", ";")
-        };
-        assert_eq!(squeeze(erased), squeeze(expected));
-    }
-    assert_eq!(erased.len(), 7);
+    let lines = [
+        ("abstract class A<T> extends B<T> implements C {", "class A extends B {"),
+        ("  private readonly a?: string = '';", "a = '';"),
+        ("  declare b: number;", ";"),
+        ("  abstract c(): void;", ";"),
+        ("  public static async d<U>(x: U): Promise<U> { return x; }", "static async d (x ) { return x; }"),
+        ("  [key: string]: unknown;", ";"),
+        ("}", "}"),
+    ];
+    let (code, expected): (Vec<&str>, Vec<&str>) = lines.into_iter().unzip();
+    let squeeze = |line: &str| {
+        line.split_whitespace().collect::<Vec<_>>().join(" ").replace(" ;", ";").replace(";;", ";")
+    };
+    let erased: Vec<String> = erased(&code.join("\n")).lines().map(squeeze).collect();
+    assert_eq!(erased, expected);
 }
 
 #[test]
-fn an_erased_end_of_a_statement_leaves_a_semicolon() {
+fn erased_end_of_a_statement_leaves_a_semicolon() {
     assert_eq!(erased("const a = b as any\n(c)()"), "const a = b;      \n(c)()");
     assert_eq!(erased("let a = 1\ntype B = string\n(c)()"), "let a = 1\n;              \n(c)()");
     assert_eq!(erased("f(b as any)\n"), "f(b       )\n");
@@ -56,13 +60,13 @@ fn an_erased_end_of_a_statement_leaves_a_semicolon() {
 }
 
 #[test]
-fn the_arrow_follows_its_parenthesis() {
+fn arrow_stays_on_the_line_of_its_parenthesis() {
     let code = "const f = (a): {\n  b: string;\n} => a;";
     assert_eq!(erased(code), "const f = (a    \n            \n) => a;");
 }
 
 #[test]
-fn syntax_with_a_meaning_at_run_time_is_refused_by_line() {
+fn syntax_with_a_meaning_at_run_time_is_refused() {
     for (code, line, word) in [
         ("let a;\nenum A { B }", 2, "enums"),
         ("\n\nnamespace A { export const b = 1 }", 3, "namespaces"),
@@ -81,7 +85,7 @@ fn syntax_with_a_meaning_at_run_time_is_refused_by_line() {
 }
 
 #[test]
-fn syntax_errors_name_their_line() {
+fn syntax_errors_have_a_line() {
     for (code, line) in [("let a = 1;\nlet b = ;\n", 2), ("f(1;\n", 1), ("let = = 3", 1)] {
         let error = erase(code).unwrap().syntax_error.unwrap();
         assert!(error.starts_with(&format!("Line {line}, column ")), "{code}: {error}");
@@ -89,7 +93,7 @@ fn syntax_errors_name_their_line() {
 }
 
 #[test]
-fn the_shape_of_a_program_is_known() {
+fn returns_and_last_expressions_are_detected() {
     let shape = |code: &str| {
         let erased = erase(code).unwrap();
         (erased.has_return, erased.ends_in_expression, erased.code.ends_with("run();"))
@@ -102,7 +106,7 @@ fn the_shape_of_a_program_is_known() {
 }
 
 #[test]
-fn deep_nesting_is_no_problem() {
+fn deep_nesting_does_not_overflow_the_stack() {
     let code = format!("{}1{}", "(".repeat(20_000), ")".repeat(20_000));
     assert_eq!(erased(&code), code);
 }

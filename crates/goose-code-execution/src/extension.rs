@@ -13,10 +13,10 @@ use crate::{
 };
 
 const INSTRUCTIONS: &str = "\
-For many tool calls, loops, or results to filter, write one program for execute_typescript instead of calling tools one \
-by one. Look up functions first.";
+For many tool calls, loops, or results to filter, write one program for execute_typescript instead of \
+calling tools one by one. Look up functions first.";
 
-/// The tools, with what the permissions judge them by.
+/// Tools, with the actions that permissions are based on.
 static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     let declared = |tool: &Tool| match tool.name() {
         "execute_typescript" => tool.clone().with_action(ToolAction::CallsTools),
@@ -25,14 +25,15 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     CodeExecution::tool_registry().tools().iter().map(declared).collect()
 });
 
-/// The `code_execution` extension, for one agent.
+/// The `code_execution` extension of one agent.
 pub struct CodeExecution {
     tools: Box<dyn Fn() -> Arc<[Tool]> + Send + Sync>,
 }
 
 impl CodeExecution {
-    /// An extension whose programs call these tools: those that the agent has at the time, under the names that the model
-    /// sees (`developer__shell`). Its own tools among them are left out.
+    /// Creates an extension whose programs call the tools that `tools` returns: those that the agent has at
+    /// the time of the call, under the names that the model sees (`developer__shell`). Its own tools among
+    /// them are left out.
     pub fn new(tools: impl Fn() -> Arc<[Tool]> + Send + Sync + 'static) -> Self {
         Self { tools: Box::new(tools) }
     }
@@ -42,7 +43,7 @@ impl CodeExecution {
     }
 }
 
-/// A call that a program will make, for display.
+/// Call that a program plans, for display.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct GraphNode {
@@ -109,8 +110,8 @@ impl Extension for CodeExecution {
         Ok(text + &unknown)
     }
 
-    /// Run TypeScript that calls functions: `await developer.shell({command})`, loops, Promise.all. Only console.log and
-    /// the last value come back. No imports, files or network.
+    /// Run TypeScript that calls functions: `await developer.shell({command})`, loops, Promise.all. Only
+    /// console.log and the last value come back. No imports, files or network.
     #[tool(title = "Run TypeScript", destructive = false, open_world = false)]
     async fn execute_typescript(
         &self,
@@ -122,8 +123,8 @@ impl Extension for CodeExecution {
     ) -> ToolResult<String> {
         if code.len() > MAX_CODE_BYTES {
             return Err(ToolError::ExecutionError(format!(
-                "The program has {} bytes; at most {MAX_CODE_BYTES} are run. Read data with a function instead of writing it \
-                 into the program.",
+                "The program has {} bytes; the limit is {MAX_CODE_BYTES}. Read data with a function \
+                 instead of writing it into the program.",
                 code.len()
             )));
         }
@@ -137,7 +138,7 @@ impl Extension for CodeExecution {
     }
 }
 
-/// The names of all functions, where their signatures are too long to list.
+/// Returns the names of all functions, if their signatures are too long to list.
 fn names(functions: &Functions) -> String {
     let mut text = "Names only; see get_function_details.\n".to_owned();
     for (namespace, functions) in Functions::by_namespace(functions.iter()) {
@@ -147,7 +148,7 @@ fn names(functions: &Functions) -> String {
     goose_fs::truncate_lines(text, MAX_LIST_BYTES, |_| "… and more".to_owned())
 }
 
-/// The planned calls as a list. Nodes of another form are left out.
+/// Returns the planned calls as a list. Nodes of another form are ignored.
 fn plan(graph: Vec<Value>) -> String {
     let nodes = graph.into_iter().take(MAX_GRAPH_NODES);
     let nodes = nodes.filter_map(|node| serde_json::from_value::<GraphNode>(node).ok());

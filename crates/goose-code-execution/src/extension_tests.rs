@@ -1,4 +1,4 @@
-//! Programs, with a caller that plays the agent.
+//! Programs whose calls a test double of the agent answers.
 
 use std::{
     sync::{
@@ -14,26 +14,26 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 
-/// Answers calls, and remembers how many there were at once.
+/// Agent that answers calls and counts how many run at once.
 #[derive(Default)]
-struct Agent {
+struct TestAgent {
     running: AtomicUsize,
     most: AtomicUsize,
     calls: Mutex<Vec<String>>,
     was_dropped: Arc<AtomicBool>,
 }
 
-/// Notes that a call ended without finishing.
-struct NoteDrop(Arc<AtomicBool>);
+/// Records that a call was dropped.
+struct RecordDrop(Arc<AtomicBool>);
 
-impl Drop for NoteDrop {
+impl Drop for RecordDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
 #[async_trait]
-impl ToolCaller for Agent {
+impl ToolCaller for TestAgent {
     async fn call_tool(&self, name: &str, arguments: JsonObject) -> ToolResult<ToolOutput> {
         self.calls.lock().unwrap().push(name.to_owned());
         let now = self.running.fetch_add(1, Ordering::SeqCst) + 1;
@@ -50,7 +50,7 @@ impl ToolCaller for Agent {
                 Ok(ToolOutput::text("rested"))
             }
             "demo__forever" => {
-                let _note = NoteDrop(Arc::clone(&self.was_dropped));
+                let _record = RecordDrop(Arc::clone(&self.was_dropped));
                 std::future::pending().await
             }
             "demo__denied" => Err(ToolError::Denied("Not run: a rule forbids it.".to_owned())),
@@ -84,24 +84,24 @@ async fn run_in(context: &CallContext, code: &str) -> ToolResult<ToolOutput> {
     extension().call("execute_typescript", arguments, context).await
 }
 
-/// The output of a program that ends well.
+/// Returns the output of a program that succeeds.
 async fn output(code: &str) -> String {
-    let context = CallContext::new().with_tool_caller(Arc::new(Agent::default()));
+    let context = CallContext::new().with_tool_caller(Arc::new(TestAgent::default()));
     let output = run_in(&context, code).await.unwrap();
     assert!(!output.is_error, "{code}: {}", output.as_text());
     output.as_text()
 }
 
-/// The error of a program that does not.
+/// Returns the error of a program that fails.
 async fn error(code: &str) -> String {
-    let context = CallContext::new().with_tool_caller(Arc::new(Agent::default()));
+    let context = CallContext::new().with_tool_caller(Arc::new(TestAgent::default()));
     let output = run_in(&context, code).await.unwrap();
     assert!(output.is_error, "{code}: {}", output.as_text());
     output.as_text()
 }
 
 #[tokio::test]
-async fn a_program_calls_tools_and_prints() {
+async fn program_calls_tools_and_prints() {
     let code = r#"
         interface Sum { sum: number }
         const texts: string[] = [];
@@ -113,7 +113,7 @@ async fn a_program_calls_tools_and_prints() {
 }
 
 #[tokio::test]
-async fn the_last_value_comes_back() {
+async fn last_value_is_returned() {
     for (code, expected) in [
         ("await demo.echo({ text: 'x' })", "x"),
         ("demo.echo({ text: 'not awaited' })", "not awaited"),
@@ -129,7 +129,7 @@ async fn the_last_value_comes_back() {
 }
 
 #[tokio::test]
-async fn everything_can_be_printed() {
+async fn values_of_all_types_are_printed() {
     for (code, expected) in [
         ("console.log('a', 1, true, null, undefined, 10n)", "a 1 true null undefined 10n\n"),
         (
@@ -150,7 +150,7 @@ async fn everything_can_be_printed() {
 }
 
 #[tokio::test]
-async fn errors_have_lines_of_the_program() {
+async fn errors_have_positions_in_the_program() {
     let mut wrong = Vec::new();
     for (code, expected) in [
         ("\nthrow new Error('no')", "Error: no\n  at line 2, column 11"),
@@ -191,10 +191,11 @@ async fn errors_have_lines_of_the_program() {
 }
 
 #[tokio::test]
-async fn failures_can_be_caught() {
+async fn failed_calls_can_be_caught() {
     let code = "try { await demo.denied() } catch (error) { console.log((error as Error).message) }";
     assert_eq!(output(code).await, "demo.denied: Not run: a rule forbids it.\n");
-    let code = "const all = await Promise.allSettled([demo.broken(), demo.echo({text: 'ok'})]);\nall.map(it => it.status)";
+    let code = "const calls = [demo.broken(), demo.echo({text: 'ok'})];\n\
+                (await Promise.allSettled(calls)).map(it => it.status)";
     assert_eq!(output(code).await, "[\"rejected\",\"fulfilled\"]");
 }
 
@@ -211,8 +212,8 @@ async fn timers_fire_in_order() {
 }
 
 #[tokio::test]
-async fn calls_run_at_once_but_not_all() {
-    let agent = Arc::new(Agent::default());
+async fn concurrent_calls_are_limited() {
+    let agent = Arc::new(TestAgent::default());
     let context = CallContext::new().with_tool_caller(agent.clone());
     let code = "(await Promise.all(Array.from({ length: 50 }, () => demo.nap()))).length";
     assert_eq!(run_in(&context, code).await.unwrap().as_text(), "50");
@@ -221,7 +222,7 @@ async fn calls_run_at_once_but_not_all() {
 }
 
 #[tokio::test]
-async fn hostile_programs_stop_within_their_limits() {
+async fn hostile_programs_are_stopped_by_limits() {
     let programs = [
         ("while (true) {}", "computed for 10 s without waiting for a call"),
         ("while (true) await null", "computed for 10 s without waiting for a call"),
@@ -232,12 +233,12 @@ async fn hostile_programs_stop_within_their_limits() {
         ("while (true) await demo.echo({ text: '' })", "at most 1000 calls"),
         ("/(a+)+$/.test('a'.repeat(40) + 'b')", "computed for 10 s"),
         ("while (true) { try { while (true) {} } catch {} }", "computed for 10 s"),
-        // A built-in function that takes minutes. Its thread stays for as long.
+        // A built-in function that takes minutes: its thread is abandoned.
         ("'a'.repeat(2e6).indexOf('a'.repeat(1e6) + 'b')", "computed for 10 s"),
     ];
     let began = Instant::now();
     let ended = futures::future::join_all(programs.map(|(code, _)| async move {
-        let context = CallContext::new().with_tool_caller(Arc::new(Agent::default()));
+        let context = CallContext::new().with_tool_caller(Arc::new(TestAgent::default()));
         run_in(&context, code).await.unwrap().as_text()
     }))
     .await;
@@ -246,26 +247,26 @@ async fn hostile_programs_stop_within_their_limits() {
         assert!(ended.len() < 80_000, "{code}: {}", ended.len());
     }
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
-    assert_eq!(output("'and on'").await, "and on", "others go on");
+    assert_eq!(output("'still works'").await, "still works", "other programs run");
     #[cfg(target_os = "linux")]
-    assert!(nice_values("code-execution").contains(&19), "the engine that stays has the lowest priority");
+    assert!(nice_values("code-execution").contains(&19), "the abandoned engine has the lowest priority");
 }
 
-/// The nice values of this process's threads of a name.
+/// Returns the nice values of this process's threads with a name.
 #[cfg(target_os = "linux")]
 fn nice_values(name: &str) -> Vec<i32> {
     let threads = std::fs::read_dir("/proc/self/task").unwrap();
     let stats = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("stat")).ok());
     let nice = |stat: String| {
         let (before, after) = stat.rsplit_once(") ")?;
-        // The fields after the name begin with the third.
+        // The first field after the name is the third of all.
         before.ends_with(name).then(|| after.split(' ').nth(16)?.parse().ok())?
     };
     stats.filter_map(nice).collect()
 }
 
 #[tokio::test]
-async fn much_output_is_cut_in_the_middle() {
+async fn large_output_is_cut_in_the_middle() {
     let text = output("for (let i = 0; i < 50_000; i++) console.log('line', i)").await;
     assert!(
         text.starts_with("line 0\n")
@@ -276,9 +277,9 @@ async fn much_output_is_cut_in_the_middle() {
 }
 
 #[tokio::test]
-async fn cancelling_ends_the_program_and_its_calls() {
+async fn cancellation_ends_the_program_and_its_calls() {
     for code in ["await demo.forever()", "demo.forever(); await null; while (true) {}"] {
-        let agent = Arc::new(Agent::default());
+        let agent = Arc::new(TestAgent::default());
         let token = CancellationToken::new();
         let context = CallContext::new().with_tool_caller(agent.clone()).with_cancellation(token.clone());
         let cancel = async {
@@ -291,12 +292,12 @@ async fn cancelling_ends_the_program_and_its_calls() {
         let (ended, cancelled_at) = tokio::join!(run_in(&context, code), cancel);
         assert!(matches!(ended, Err(ToolError::Cancelled(_))), "{ended:?}");
         assert!(cancelled_at.elapsed() < Duration::from_secs(2), "{:?}", cancelled_at.elapsed());
-        assert!(agent.was_dropped.load(Ordering::SeqCst), "the call ended with it");
+        assert!(agent.was_dropped.load(Ordering::SeqCst), "the call was dropped");
     }
 }
 
 #[tokio::test]
-async fn each_program_begins_anew() {
+async fn programs_do_not_share_state() {
     assert_eq!(output("(globalThis as any).left = 1; Array.prototype.map = null as any; 1").await, "1");
     assert_eq!(output("[typeof (globalThis as any).left].map(it => it)").await, "[\"undefined\"]");
 }
@@ -334,9 +335,13 @@ async fn functions_are_listed_and_declared() {
 }
 
 #[tokio::test]
-async fn the_graph_is_logged() {
+async fn tool_graph_is_logged() {
     let recorder = RecordingCaller::new();
-    let graph = json!([{"tool": "demo.echo", "description": "first"}, {"tool": "demo.add", "description": "then", "depends_on": [0]}, 3]);
+    let graph = json!([
+        {"tool": "demo.echo", "description": "first"},
+        {"tool": "demo.add", "description": "then", "depends_on": [0]},
+        3
+    ]);
     let arguments =
         JsonObject::from_iter([("code".to_owned(), json!("1")), ("tool_graph".to_owned(), graph)]);
     extension().call("execute_typescript", arguments, &recorder.context()).await.unwrap();
@@ -349,9 +354,9 @@ async fn the_graph_is_logged() {
     );
 }
 
-/// The tools cost little in every request.
+/// The descriptions of the tools are part of every request.
 #[test]
-fn the_tools_are_described_in_few_words() {
+fn descriptions_of_the_tools_are_short() {
     let extension = extension();
     let bytes: usize = extension
         .tools()

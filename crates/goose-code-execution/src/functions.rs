@@ -1,29 +1,29 @@
 //! [`Functions`]: the tools of the agent as functions, `developer__shell` as `developer.shell`.
 //!
-//! A name that is no identifier becomes one in a way that depends on the names alone: other characters turn into `_`, a
-//! leading digit gets a `_` before it, a reserved word one behind it, and of two functions with the same name the second
-//! is called `name_2`.
+//! A name that is not an identifier becomes one in a way that depends only on the names: other characters
+//! turn into `_`, a leading digit gets a `_` before it, a reserved word gets a `_` behind it, and of two
+//! functions with the same name the second is called `name_2`.
 
 use std::collections::{BTreeMap, HashSet};
 
 use goose_extension::Tool;
 
-/// The separator between an extension's name and a tool's.
+/// Separator between the names of an extension and a tool.
 const SEPARATOR: &str = "__";
 
-/// The name of this extension; its tools are no functions.
+/// Name of this extension, whose tools are not functions.
 pub(crate) const NAME: &str = "code_execution";
 
-/// The namespace of tools without an extension in their name.
+/// Namespace of tools without an extension in their name.
 const DEFAULT_NAMESPACE: &str = "tools";
 
-/// The number of names that an error suggests.
+/// Maximum number of names that an error suggests.
 const MAX_SUGGESTIONS: usize = 5;
 
-/// The longest part of an unknown name that is compared and repeated.
+/// Maximum length of an unknown name in comparisons and errors.
 const MAX_SHOWN_NAME: usize = 80;
 
-/// The similarity from which a name is suggested.
+/// Minimum similarity of a suggested name.
 const MIN_SIMILARITY: f64 = 0.6;
 
 /// Words that cannot be names in a script.
@@ -79,7 +79,7 @@ const RESERVED: &[&str] = &[
     "yield",
 ];
 
-/// Names that programs use for something else.
+/// Names with another meaning in programs.
 const GLOBALS: &[&str] = &[
     "Array",
     "Boolean",
@@ -108,7 +108,7 @@ const GLOBALS: &[&str] = &[
     "setTimeout",
 ];
 
-/// A tool as a function.
+/// Tool as a function.
 #[derive(Debug, Clone)]
 pub(crate) struct Function {
     pub(crate) namespace: String,
@@ -117,18 +117,18 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// The function as it is called.
+    /// Returns the function as programs call it.
     pub(crate) fn path(&self) -> String {
         format!("{}.{}", self.namespace, self.name)
     }
 }
 
-/// The functions of a program, sorted by namespace and name of the tool.
+/// Functions of a program, sorted by namespace and name of the tool.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Functions(Vec<Function>);
 
 impl Functions {
-    /// Names the tools that the model sees, without those of this extension.
+    /// Creates functions for the tools that the model sees, without those of this extension.
     pub(crate) fn new(tools: &[Tool]) -> Self {
         let own = format!("{NAME}{SEPARATOR}");
         let mut tools: Vec<&Tool> = tools.iter().filter(|tool| !tool.name().starts_with(&own)).collect();
@@ -147,7 +147,7 @@ impl Functions {
         self.0.iter()
     }
 
-    /// The functions of each namespace.
+    /// Groups functions by namespace.
     pub(crate) fn by_namespace<'a>(
         functions: impl IntoIterator<Item = &'a Function>,
     ) -> BTreeMap<&'a str, Vec<&'a Function>> {
@@ -158,7 +158,7 @@ impl Functions {
         namespaces
     }
 
-    /// The functions that a name stands for: a function, a namespace, or a tool as the model calls it.
+    /// Returns the functions that a name refers to: a function, a namespace, or a tool as the model calls it.
     pub(crate) fn find(&self, name: &str) -> Vec<&Function> {
         let is_meant = |function: &&Function| {
             function.path() == name || function.namespace == name || function.tool.name() == name
@@ -166,18 +166,18 @@ impl Functions {
         self.0.iter().filter(is_meant).collect()
     }
 
-    /// The error for a name that no function has.
+    /// Returns the error for a name that no function has.
     pub(crate) fn unknown(&self, name: &str) -> String {
         let name = goose_fs::truncate_chars(name, MAX_SHOWN_NAME);
         match self.suggest(&name) {
             Some(suggestion) => format!("There is no function `{name}`. {suggestion}"),
             None => {
-                format!("There is no function `{name}`. Call list_functions to see those that there are.")
+                format!("There is no function `{name}`. Call list_functions to see all functions.")
             }
         }
     }
 
-    /// The functions and namespaces with a name similar to an unknown one, as a question.
+    /// Returns a question with functions and namespaces whose names are similar to an unknown one.
     pub(crate) fn suggest(&self, name: &str) -> Option<String> {
         let name = goose_fs::head_chars(name, MAX_SHOWN_NAME).to_lowercase();
         let bare = name.rsplit(['.', '_']).next().filter(|bare| bare.len() > 2).unwrap_or(&name);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_found_by_its_path_its_namespace_and_its_tool() {
+    fn function_is_found_by_path_namespace_and_tool() {
         let functions = functions(&["developer__shell", "developer__read", "my-server__x"]);
         let found = |name: &str| functions.find(name).len();
         assert_eq!(["developer.shell", "developer", "my-server__x", "shell"].map(found), [1, 2, 1, 0]);

@@ -1,10 +1,10 @@
 //! `code_execution`: TypeScript that calls the agent's tools, so that a task of many calls costs one.
 //!
-//! A program sees each tool as a function, `developer.shell({command: "ls"})`, and only its output and its last
-//! value come back. It has no files, network or environment: each call goes through
+//! A program sees each tool as a function, `developer.shell({command: "ls"})`, and only its output and its
+//! last value are returned. It has no files, network or environment: each call goes through
 //! [`CallContext::call_tool`](goose_extension::CallContext::call_tool), with the same toolset, permissions,
-//! approvals and events as any other call. This crate is not a general JavaScript runtime: a program gets a new
-//! engine, and nothing stays after it.
+//! approvals and events as any other call. This crate is not a general JavaScript runtime: a program gets a
+//! new engine, and nothing stays after it.
 //!
 //! ```text
 //! extension ─► run ─► engine thread: erase types, evaluate

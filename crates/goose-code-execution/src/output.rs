@@ -1,4 +1,4 @@
-//! [`Printed`]: the output of a program, bounded; and the results of calls as programs see them.
+//! [`BoundedOutput`]: the output of a program, bounded; [`CallResult`]: the result of a call as programs see it.
 
 use std::collections::VecDeque;
 
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use crate::limits::{MAX_HEAD_BYTES, MAX_TAIL_BYTES};
 
-/// The beginning and the end of what a program printed.
+/// Beginning and end of the output of a program.
 #[derive(Debug, Default)]
-pub(crate) struct Printed {
+pub(crate) struct BoundedOutput {
     head: String,
     tail: VecDeque<u8>,
     bytes: usize,
 }
 
-impl Printed {
+impl BoundedOutput {
     pub(crate) fn push(&mut self, text: &str) {
         self.bytes += text.len();
         let rest = match self.tail.is_empty() {
@@ -32,19 +32,19 @@ impl Printed {
         self.tail.drain(..surplus);
     }
 
-    /// The number of bytes that were printed.
+    /// Returns the number of printed bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The text, with a remark where a part of it is missing.
+    /// Returns the text, with a note if a part of it is missing.
     pub(crate) fn into_text(mut self) -> String {
         let omitted = self.bytes - self.head.len() - self.tail.len();
         let tail = self.tail.make_contiguous();
         if omitted == 0 {
             return self.head + &String::from_utf8_lossy(tail);
         }
-        // The first character may have lost its beginning.
+        // The first character may have lost its first bytes.
         let whole = tail.iter().position(|byte| (*byte as i8) >= -0x40).unwrap_or_default();
         let tail = String::from_utf8_lossy(&tail[whole..]).into_owned();
         let omitted = omitted + whole;
@@ -78,17 +78,18 @@ impl CallResult {
     }
 }
 
-/// The key under which values that are not objects travel over MCP.
+/// Key of values that are not objects in MCP.
 const WRAPPED: &str = "result";
 
-/// Returns whether a schema describes the object around a value: it was announced for MCP, and the value is unwrapped.
+/// Returns whether a schema describes the object that MCP wraps around a value, while the value itself is not
+/// wrapped.
 fn is_wrapped(schema: &serde_json::Map<String, Value>, value: &Value) -> bool {
     let properties = schema.get("properties").and_then(Value::as_object);
     properties.is_some_and(|properties| properties.len() == 1 && properties.contains_key(WRAPPED))
         && value.get(WRAPPED).is_none()
 }
 
-/// All text of a result; images and sound as references.
+/// Returns all text of a result; images and audio are described.
 fn text(output: &ToolOutput) -> String {
     let mut parts: Vec<String> = output.content.iter().map(block).collect();
     if parts.is_empty() {
@@ -125,8 +126,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_and_the_end_are_kept() {
-        let mut printed = Printed::default();
+    fn beginning_and_end_are_kept() {
+        let mut printed = BoundedOutput::default();
         for number in 0..100_000 {
             printed.push(&format!("{number} é\n"));
         }
@@ -137,15 +138,15 @@ mod tests {
     }
 
     #[test]
-    fn output_that_fits_is_whole() {
-        let mut printed = Printed::default();
+    fn small_output_is_complete() {
+        let mut printed = BoundedOutput::default();
         let text = "ab\n".repeat((MAX_HEAD_BYTES + MAX_TAIL_BYTES) / 3);
         printed.push(&text);
         assert_eq!(printed.into_text(), text);
     }
 
     #[test]
-    fn a_result_has_the_declared_form() {
+    fn result_has_the_declared_type() {
         let plain = Tool::new("a", "", JsonObject::new());
         let object = |value: Value| value.as_object().cloned().unwrap_or_default();
         let typed = plain.clone().with_output_schema(object(json!({"type": "array"})));
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn images_are_references() {
+    fn images_are_described() {
         let tool = Tool::new("a", "", JsonObject::new());
         let output = ToolOutput::content([Image::png(vec![0; 5000]).into()]);
         let expected = "[image: image/png, 5 KB; call the tool directly to see it]";

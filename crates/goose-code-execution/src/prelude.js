@@ -1,6 +1,6 @@
-// The world of a program: functions, console, timers. It is evaluated before the program, and called once with the engine's
-// own functions and the list of functions as pairs of namespace and name. Every limit is the engine's: a program may change
-// anything here, and harms only itself.
+// The global objects of a program: functions, console, timers. The engine evaluates this file before the
+// program, and calls it once with its native functions and the list of functions as pairs of namespace and
+// name. All limits are in the engine: a program may change anything here, and affects only itself.
 (function (native, functions) {
   "use strict";
   const { stringify, parse } = JSON;
@@ -14,7 +14,7 @@
   Object.defineProperty(ToolError.prototype, "name", { value: "ToolError" });
 
   function invoke(index, path, args) {
-    // Made here and not when the call fails, because it remembers the line of the caller.
+    // Created before the call fails, so that its stack has the line of the caller.
     const error = new ToolError();
     return new Promise((resolve, reject) => {
       const fail = (text) => {
@@ -37,7 +37,8 @@
   function makeNamespace(name) {
     const missing = new Proxy(Object.prototype, {
       get(target, key) {
-        if (typeof key !== "string" || key in target || key === "then" || key === "toJSON") return target[key];
+        const isKnown = typeof key !== "string" || key in target || key === "then" || key === "toJSON";
+        if (isKnown) return target[key];
         throw new TypeError(native.unknown(`${name}.${key}`));
       },
     });
@@ -56,7 +57,8 @@
 
   function describe(error) {
     if (!(error instanceof Error)) {
-      return `The program threw a value that is not an Error: ${show(error)}\nOnly an Error has a line: throw new Error("…").`;
+      const advice = 'Only an Error has a line: throw new Error("…").';
+      return `The program threw a value that is not an Error: ${show(error)}\n${advice}`;
     }
     const causes = error.errors ?? (error.cause === undefined ? [] : [error.cause]);
     const behind = Array.from(causes).slice(0, 5).map((cause) => `\nCaused by ${describe(cause)}`);
@@ -132,7 +134,7 @@
         fail(error);
       }
     },
-    // `isScript`: the promise is that of a script, whose value is wrapped.
+    // `isScript`: the promise is of a script, whose value is wrapped in an object.
     watch(promise, isScript, isWanted) {
       const finish = async () => {
         const value = await promise;

@@ -1,4 +1,4 @@
-//! [`execute`]: the engine on a thread of its own, and its calls on the runtime.
+//! [`execute`]: runs the engine on a thread, and its calls on the runtime.
 
 use std::{
     collections::BTreeMap,
@@ -11,39 +11,39 @@ use goose_extension::{CallContext, ToolError, ToolResult};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    engine::{self, Call, End, Ended, Limit, Link, Pulse, Reply},
-    engines::{ENGINES, EnginePlace, EngineWatch, NoEngine},
+    engine::{self, Call, End, EngineStatus, Limit, Link, ProgramOutcome, Reply},
+    engines::{ENGINES, EngineSlot, EngineWatch, NoEngine},
     functions::Functions,
     limits::{
         ABANDON_AFTER, FINISH_CALLS, MAX_ABANDONED, MAX_BUSY, MAX_CALLS, MAX_CALLS_AT_ONCE, MAX_DURATION,
         MAX_ENGINES, MAX_ERROR_BYTES, MAX_PRINTED_BYTES, THREAD_STACK_BYTES, WAIT_FOR_ENGINE,
     },
-    output::{CallResult, Printed},
+    output::{BoundedOutput, CallResult},
 };
 
-/// Runs a program with the calls of a context.
+/// Runs a program, whose calls are made with a context.
 ///
-/// Dropping it ends the calls that run, and stops the engine.
+/// Dropping the future cancels the running calls and stops the engine.
 ///
 /// # Errors
 ///
-/// The output so far, and why the program failed or was stopped.
+/// Fails with the output so far, and the reason why the program failed or was stopped.
 pub(crate) async fn execute(code: String, functions: Functions, context: &CallContext) -> ToolResult<String> {
-    let (place, _watch) = place().await?;
+    let (slot, _watch) = take_slot().await?;
     let functions = Arc::new(functions);
-    // Both have room for everything that can come, so that neither side waits for the other.
+    // Both channels have room for all calls, so that neither side waits for the other.
     let (calls_in, calls) = mpsc::channel(MAX_CALLS);
     let (replies, replies_out) = std::sync::mpsc::sync_channel(MAX_CALLS);
     let (ended_in, ended) = oneshot::channel();
-    let pulse = Arc::new(Pulse::new());
-    let _stop = StopOnDrop(Arc::clone(&pulse));
-    let link = Link { calls: calls_in, replies: replies_out, pulse: Arc::clone(&pulse) };
+    let status = Arc::new(EngineStatus::new());
+    let _stop = StopOnDrop(Arc::clone(&status));
+    let link = Link { calls: calls_in, replies: replies_out, status: Arc::clone(&status) };
     let known = Arc::clone(&functions);
     let engine = move || {
-        place.begin();
+        slot.begin();
         let ended = engine::run(&code, &known, link);
-        drop(place);
-        // The other side may be gone.
+        drop(slot);
+        // The receiver is dropped if the call was cancelled.
         let _ = ended_in.send(ended);
     };
     let thread = std::thread::Builder::new().name("code-execution".to_owned()).stack_size(THREAD_STACK_BYTES);
@@ -57,7 +57,7 @@ pub(crate) async fn execute(code: String, functions: Functions, context: &CallCo
         context,
         calls,
         replies,
-        pulse,
+        status,
         running: FuturesUnordered::new(),
         open: BTreeMap::new(),
     }
@@ -65,19 +65,20 @@ pub(crate) async fn execute(code: String, functions: Functions, context: &CallCo
     .await
 }
 
-/// Takes a place for an engine. Those that were just cancelled get some time to end.
-async fn place() -> ToolResult<(EnginePlace, EngineWatch)> {
+/// Takes a slot for an engine. Engines that were just cancelled get some time to end.
+async fn take_slot() -> ToolResult<(EngineSlot, EngineWatch)> {
     let deadline = Instant::now() + WAIT_FOR_ENGINE;
     loop {
         match ENGINES.take() {
-            Ok(place) => return Ok(place),
+            Ok(slot) => return Ok(slot),
             Err(NoEngine::Stuck) if Instant::now() < deadline => {
                 tokio::time::sleep(WAIT_FOR_ENGINE / 20).await;
             }
             Err(NoEngine::Stuck) => {
                 return Err(ToolError::ExecutionError(format!(
-                    "Not run: {MAX_ABANDONED} earlier programs cannot be stopped, each inside a single built-in function. Call \
-                     the tools directly. Programs run again when those have ended, or goose was restarted."
+                    "Not run: {MAX_ABANDONED} earlier programs cannot be stopped, each inside a single \
+                     built-in function. Call the tools directly. Programs run again when those have ended, \
+                     or goose is restarted."
                 )));
             }
             Err(NoEngine::Full) => {
@@ -88,8 +89,8 @@ async fn place() -> ToolResult<(EnginePlace, EngineWatch)> {
     }
 }
 
-/// Stops an engine that is not waited for any more.
-struct StopOnDrop(Arc<Pulse>);
+/// Stops an engine when its call is dropped.
+struct StopOnDrop(Arc<EngineStatus>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
@@ -97,34 +98,34 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// The calls of one program.
+/// Calls of one program.
 struct Calls<'a> {
     functions: Arc<Functions>,
     context: &'a CallContext,
     calls: mpsc::Receiver<Call>,
     replies: SyncSender<Reply>,
-    pulse: Arc<Pulse>,
+    status: Arc<EngineStatus>,
     running: FuturesUnordered<BoxFuture<'a, Reply>>,
-    /// The function of each call that runs.
+    /// Function of each running call, by id of the call.
     open: BTreeMap<u32, usize>,
 }
 
 impl Calls<'_> {
-    async fn serve(mut self, mut ended: oneshot::Receiver<Ended>) -> ToolResult<String> {
+    async fn serve(mut self, mut ended: oneshot::Receiver<ProgramOutcome>) -> ToolResult<String> {
         let mut look = tokio::time::interval(ABANDON_AFTER / 8);
         loop {
             tokio::select! {
                 ended = &mut ended => return self.finish(ended).await,
                 Some(reply) = self.running.next() => {
                     self.open.remove(&reply.id);
-                    // The engine may be gone.
+                    // The receiver is dropped if the engine has ended.
                     let _ = self.replies.try_send(reply);
                 }
                 Some(call) = self.calls.recv(), if self.running.len() < MAX_CALLS_AT_ONCE => self.begin(call),
                 _ = look.tick() => {
-                    if self.pulse.busy_for().is_some_and(|busy| busy > ABANDON_AFTER) {
+                    if self.status.busy_for().is_some_and(|busy| busy > ABANDON_AFTER) {
                         let end = End::Stopped(Limit::Busy);
-                        return self.finish(Ok(Ended { printed: Printed::default(), end })).await;
+                        return self.finish(Ok(ProgramOutcome { printed: BoundedOutput::default(), end })).await;
                     }
                 }
             }
@@ -146,8 +147,11 @@ impl Calls<'_> {
         }));
     }
 
-    async fn finish(mut self, ended: Result<Ended, oneshot::error::RecvError>) -> ToolResult<String> {
-        let Ok(Ended { printed, end }) = ended else {
+    async fn finish(
+        mut self,
+        ended: Result<ProgramOutcome, oneshot::error::RecvError>,
+    ) -> ToolResult<String> {
+        let Ok(ProgramOutcome { printed, end }) = ended else {
             let words =
                 "The JavaScript engine failed because of a bug in goose. Write the program differently.";
             return Err(ToolError::ExecutionError(words.to_owned()));
@@ -157,7 +161,7 @@ impl Calls<'_> {
         let failure = match end {
             End::Done(value) => {
                 if let Some(value) = value {
-                    let mut shown = Printed::default();
+                    let mut shown = BoundedOutput::default();
                     shown.push(&value);
                     text.push_str(&shown.into_text());
                 }
@@ -178,7 +182,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Lets the calls that run come to their end, for some time; names those that did not.
+    /// Waits for the running calls, within a time limit. Returns a text that names those that did not end.
     async fn finish_calls(&mut self) -> String {
         let finish = async {
             while let Some(reply) = self.running.next().await {
@@ -201,12 +205,13 @@ fn cut(error: String) -> String {
     goose_fs::truncate_lines(error, MAX_ERROR_BYTES, |_| "… (the error is longer)".to_owned())
 }
 
-/// A limit, for the model.
+/// Returns the message about a limit, for the model.
 fn explain(limit: Limit) -> String {
     match limit {
         Limit::Cancelled => "The program was cancelled.".to_owned(),
         Limit::Busy => format!(
-            "The program was stopped: it computed for {} s without waiting for a call. Look for an endless loop.",
+            "The program was stopped: it computed for {} s without waiting for a call. \
+             Look for an endless loop.",
             MAX_BUSY.as_secs()
         ),
         Limit::Duration => {

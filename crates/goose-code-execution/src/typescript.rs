@@ -1,7 +1,7 @@
 //! TypeScript declarations of functions, from the JSON Schemas of their tools.
 //!
-//! References are written out where they are used. What is recursive, too deep or too large is `unknown`: the tool itself
-//! checks its arguments anyway.
+//! References are expanded where they are used. Types that are recursive, too deep or too large become
+//! `unknown`: the tool checks its arguments anyway.
 
 use std::fmt::Write as _;
 
@@ -10,24 +10,24 @@ use serde_json::{Map, Value};
 
 use crate::functions::{Function, Functions, is_identifier};
 
-/// The depth to which types are written out.
+/// Maximum depth of a type.
 const MAX_DEPTH: usize = 10;
 
-/// The types that are written out for one function.
+/// Maximum number of types in one function.
 const MAX_TYPES: usize = 2000;
 
-/// The longest types of arguments in a list of functions; longer ones are shown by name.
+/// Maximum length of a type in a list of functions; of longer ones only the names of arguments are shown.
 const MAX_LISTED_TYPE: usize = 200;
 
-/// The longest description in a list of functions.
+/// Maximum length of a description in a list of functions.
 const MAX_LISTED_CHARS: usize = 80;
 
-/// The longest description in a declaration.
+/// Maximum length of a description in a declaration.
 const MAX_DOC_CHARS: usize = 4000;
 
 const INDENT: &str = "  ";
 
-/// One line about a function: its signature, and the first sentence of its description.
+/// Returns one line about a function: its signature, and the first sentence of its description.
 pub(crate) fn listed(function: &Function) -> String {
     let tool = &function.tool;
     let mut arguments = parameters(tool, Layout::Line);
@@ -43,7 +43,7 @@ pub(crate) fn listed(function: &Function) -> String {
     format!("{}({arguments}): Promise<{result}> // {sentence}", function.path())
 }
 
-/// The declarations of functions, with doc comments.
+/// Returns declarations of functions, with doc comments.
 pub(crate) fn declarations<'a>(functions: impl IntoIterator<Item = &'a Function>) -> String {
     let mut text = String::new();
     for (namespace, functions) in Functions::by_namespace(functions) {
@@ -60,7 +60,7 @@ pub(crate) fn declarations<'a>(functions: impl IntoIterator<Item = &'a Function>
     text
 }
 
-/// The arguments' names, optional ones marked.
+/// Returns the names of the arguments; optional ones end with `?`.
 fn names(tool: &Tool) -> Vec<String> {
     let schema = tool.input_schema();
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -80,13 +80,13 @@ fn parameters(tool: &Tool, layout: Layout) -> String {
     format!("args{}: {}", optional_mark(tool), Types::new(schema).object_or_other(schema, layout))
 }
 
-/// A mark where all arguments may be left out.
+/// Returns a `?` if all arguments may be left out.
 fn optional_mark(tool: &Tool) -> &'static str {
     let required = tool.input_schema().get("required").and_then(Value::as_array);
     if required.is_none_or(Vec::is_empty) { "?" } else { "" }
 }
 
-/// The type of the result: the one that the tool promises, else a text.
+/// Returns the type of the result: the declared one, or a text.
 fn result(tool: &Tool, layout: Layout) -> String {
     match tool.output_schema() {
         Some(schema) => Types::new(schema).object_or_other(schema, layout),
@@ -94,7 +94,7 @@ fn result(tool: &Tool, layout: Layout) -> String {
     }
 }
 
-/// The form of a type: in one line, or with one line for each property, which has this indentation.
+/// Layout of a type: on one line, or with one line for each property, indented by this level.
 #[derive(Clone, Copy, PartialEq)]
 enum Layout {
     Line,
@@ -110,7 +110,7 @@ impl Layout {
     }
 }
 
-/// Writes the types of one schema.
+/// Writer of the types of one schema.
 struct Types<'a> {
     root: &'a Map<String, Value>,
     left: usize,
@@ -158,7 +158,7 @@ impl<'a> Types<'a> {
             if let Some(Value::Array(choices)) = schema.get(key) {
                 let choices = choices.iter().map(|choice| self.any(choice, layout)).collect();
                 let choice = union(choices);
-                // Properties beside the choices hold for all of them.
+                // Properties beside the choices apply to all of them.
                 return match schema.contains_key("properties") {
                     true => format!("({choice}) & {}", self.properties(schema, layout)),
                     false => choice,
@@ -247,7 +247,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// The schema behind a reference within the same schema.
+    /// Returns the target of a reference within the same schema.
     fn resolve(&self, target: &str) -> Option<&'a Value> {
         let mut parts = target.strip_prefix("#/")?.split('/');
         let first = self.root.get(&unescape(parts.next()?))?;
@@ -255,7 +255,7 @@ impl<'a> Types<'a> {
     }
 }
 
-/// A part of a JSON pointer.
+/// Decodes a part of a JSON pointer.
 fn unescape(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
@@ -265,7 +265,7 @@ fn is_required(schema: &Map<String, Value>, name: &str) -> bool {
     required.is_some_and(|required| required.iter().any(|required| required == name))
 }
 
-/// The description of a property, with its default.
+/// Returns the description of a property, with its default.
 fn description(property: &Value) -> String {
     let text = property.get("description").and_then(Value::as_str).unwrap_or_default();
     match property.get("default") {
@@ -274,10 +274,10 @@ fn description(property: &Value) -> String {
     }
 }
 
-/// A JSON value as a literal type. Structures are not compared.
+/// Returns a JSON value as a literal type. Arrays and objects are `unknown`.
 fn literal(value: &Value) -> String {
     match value {
-        // The escapes of JSON, and the two line ends that JSON allows in strings.
+        // JSON's escapes, and the two line separators that JSON allows unescaped in strings.
         Value::String(_) => value.to_string().replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029"),
         Value::Array(_) | Value::Object(_) => "unknown".to_owned(),
         other => other.to_string(),
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_listed_in_one_line() {
+    fn function_is_listed_on_one_line() {
         let input = json!({
             "properties": {"path": {"type": "string"}, "lines": {"type": ["integer", "null"]}},
             "required": ["path"],
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn declarations_have_doc_comments_and_every_kind_of_type() {
+    fn declarations_have_doc_comments_and_all_types() {
         let input = json!({
             "type": "object",
             "properties": {
@@ -368,10 +368,12 @@ mod tests {
                 "not-a-name": {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
                 "limit": {"type": "integer", "description": "At most", "default": 10},
                 "node": {"$ref": "#/$defs/Node"},
-                "both": {"allOf": [{"type": "object", "properties": {"x": {"const": 1}}}, {"type": "object"}]},
+                "both": {
+                    "allOf": [{"type": "object", "properties": {"x": {"const": 1}}}, {"type": "object"}],
+                },
                 "pair": {"type": "array", "prefixItems": [{"type": "number"}, true]},
                 "map": {"type": "object", "additionalProperties": {"type": "boolean"}},
-                "gone": {"$ref": "#/$defs/Missing"},
+                "lost": {"$ref": "#/$defs/Missing"},
             },
             "required": ["mode"],
             "$defs": {"Node": {"type": "object", "properties": {"next": {"type": "string"}}}},
@@ -400,17 +402,19 @@ mod tests {
             } & Record<string, unknown>;
             pair?: [number, unknown];
             map?: Record<string, boolean>;
-            gone?: unknown;
+            lost?: unknown;
           }): Promise<string>;
         }
         "#);
     }
 
     #[test]
-    fn recursive_and_exploding_schemas_end() {
+    fn recursive_and_huge_schemas_are_limited() {
         let recursive = json!({
             "properties": {"node": {"$ref": "#/$defs/Node"}},
-            "$defs": {"Node": {"properties": {"left": {"$ref": "#/$defs/Node"}, "right": {"$ref": "#/$defs/Node"}}}},
+            "$defs": {
+                "Node": {"properties": {"left": {"$ref": "#/$defs/Node"}, "right": {"$ref": "#/$defs/Node"}}},
+            },
         });
         let text = declarations([&function(recursive, None)]);
         assert!(text.contains("unknown") && text.len() < 200_000, "{}", text.len());

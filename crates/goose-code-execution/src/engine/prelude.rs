@@ -1,5 +1,4 @@
-//! The functions that a program has: those that goose puts into the engine, and the prelude that is written in JavaScript
-//! around them.
+//! The functions of a program: native ones of the engine, and `prelude.js` around them.
 
 use std::{
     rc::Rc,
@@ -15,15 +14,15 @@ use crate::{
     limits::{MAX_CALLS, MAX_DURATION, MAX_PRINTED_BYTES, MAX_TIMERS},
 };
 
-/// The name of the prelude in stack traces.
+/// File name of the prelude in stack traces.
 const PRELUDE_FILE: &str = "prelude.js";
 
 const PRELUDE: &str = include_str!("../prelude.js");
 
-/// A function of the prelude, beyond the calls into the engine.
+/// Function of the prelude, kept between calls into the engine.
 pub(super) type Saved = Persistent<Function<'static>>;
 
-/// The functions that the prelude gives back.
+/// Functions that the prelude returns.
 pub(super) struct Prelude {
     pub(super) settle: Saved,
     pub(super) fire: Saved,
@@ -32,7 +31,7 @@ pub(super) struct Prelude {
     pub(super) describe: Saved,
 }
 
-/// Evaluates the prelude; returns its functions, and the one that tracks rejected promises.
+/// Evaluates the prelude. Returns its functions, and the one that tracks rejected promises.
 pub(super) fn load_prelude(
     ctx: &Ctx<'_>,
     state: &Rc<State>,
@@ -55,7 +54,7 @@ pub(super) fn load_prelude(
     let finish = move |value: Option<String>| it.finished.borrow_mut().get_or_insert(Ok(value)).is_ok();
     native.set("finish", Function::new(ctx.clone(), finish)?)?;
     let it = Rc::clone(state);
-    // An error wins over an end.
+    // An error takes precedence over a regular end.
     let fail = move |text: String| *it.finished.borrow_mut() = Some(Err(Thrown(text)));
     native.set("fail", Function::new(ctx.clone(), fail)?)?;
 
@@ -84,7 +83,7 @@ impl State {
         }
     }
 
-    /// Sends a call off; says why not where it cannot be made.
+    /// Sends a call to the runtime. Returns the reason if it cannot be made.
     fn call(&self, functions: &Functions, id: u32, index: usize, arguments: &str) -> Option<String> {
         let Some(function) = functions.get(index) else {
             return Some("there is no such function".to_owned());
@@ -103,7 +102,7 @@ impl State {
                 "not called: a program may make at most {MAX_CALLS} calls. Split the work."
             ));
         }
-        // There is room for as many calls as there can be.
+        // The channel has room for the maximum number of calls, so it fails only if it is closed.
         if self.link.calls.try_send(Call { id, function: index, arguments }).is_err() {
             return Some("not called: the program is being stopped.".to_owned());
         }

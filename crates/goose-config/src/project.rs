@@ -18,13 +18,8 @@ use crate::{
     yaml,
 };
 
-<<<<<<< HEAD
-/// The configuration, from the project's folder.
-pub const PROJECT_CONFIG: &str = ".goose/config.yaml";
-=======
 /// Path of the configuration from the project's folder.
-const PROJECT_CONFIG: &str = ".goose/config.yaml";
->>>>>>> c2a4706 (config: say in plain technical English what the code does)
+pub const PROJECT_CONFIG: &str = ".goose/config.yaml";
 
 /// Entry that marks the root of a repository.
 const GIT: &str = ".git";

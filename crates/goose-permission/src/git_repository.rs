@@ -7,11 +7,11 @@
 
 use std::{
     fs,
-    io::Read as _,
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
-use super::paths;
+use super::paths::{self, PathError};
 
 /// The largest file of a repository that is read here.
 const MAX_CONFIG_BYTES: u64 = 256 * 1024;
@@ -108,11 +108,36 @@ const HARMLESS_KEYS: [&str; 74] = [
     "tag.gpgsign",
 ];
 
+/// The reason why a read-only git command may run a program, or read files elsewhere.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RepositoryRisk {
+    #[error(transparent)]
+    Folder(PathError),
+    #[error("there are more than {MAX_REPOSITORIES} repositories to check")]
+    TooMany,
+    #[error("the repository sets `{key}` (`{}`), which may make git run a program", file.display())]
+    Setting { key: String, file: PathBuf },
+    #[error("git runs the hook `{}`", .0.display())]
+    Hook(PathBuf),
+    #[error("`core.hooksPath` in `{}` is not understood", .0.display())]
+    HooksPath(PathBuf),
+    #[error("the index of `{}` is split, which is not supported", .0.display())]
+    SplitIndex(PathBuf),
+    #[error("`{}` has a format that is not supported", .0.display())]
+    UnknownFormat(PathBuf),
+    #[error("`{}` is not understood", .0.display())]
+    NotUnderstood(PathBuf),
+    #[error("`{}` cannot be read: {error}", file.display())]
+    Unreadable { file: PathBuf, error: io::Error },
+    #[error("`{}` cannot be read: it is not a regular file, or too large", .0.display())]
+    NotRegular(PathBuf),
+}
+
 /// Returns the reason why a read-only git command in this folder may run a program or read files elsewhere; `None` if it cannot.
-pub(super) fn objection(folder: &Path) -> Option<String> {
+pub(super) fn risk(folder: &Path) -> Option<RepositoryRisk> {
     let folder = match paths::resolve(folder) {
         Ok(folder) => folder,
-        Err(reason) => return Some(reason),
+        Err(error) => return Some(RepositoryRisk::Folder(error)),
     };
     let mut search = Search::default();
     // git stops at the first valid repository. Checking all makes it irrelevant which one it takes.
@@ -129,7 +154,7 @@ struct Search {
 }
 
 impl Search {
-    fn run(&mut self) -> Result<(), String> {
+    fn run(&mut self) -> Result<(), RepositoryRisk> {
         while let Some(folder) = self.pending.pop() {
             let dot_git = folder.join(".git");
             if let Some(repository) = linked(&dot_git)? {
@@ -146,10 +171,10 @@ impl Search {
         Ok(())
     }
 
-    fn repository(&mut self, repository: &Path, work: &Path) -> Result<(), String> {
+    fn repository(&mut self, repository: &Path, work: &Path) -> Result<(), RepositoryRisk> {
         self.looked_at += 1;
         if self.looked_at > MAX_REPOSITORIES {
-            return Err(format!("there are more than {MAX_REPOSITORIES} repositories to check"));
+            return Err(RepositoryRisk::TooMany);
         }
         let common = match read(&repository.join("commondir"), MAX_CONFIG_BYTES)? {
             Some(text) => Some(repository.join(line(&text, &repository.join("commondir"))?)),
@@ -169,26 +194,25 @@ impl Search {
     }
 
     /// Adds the submodules: git reads those that are checked out, and each has its own configuration.
-    fn submodules(&mut self, repository: &Path, work: &Path) -> Result<(), String> {
+    fn submodules(&mut self, repository: &Path, work: &Path) -> Result<(), RepositoryRisk> {
         let file = repository.join("index");
         let is_shared = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with("sharedindex.");
         if fs::read_dir(repository).is_ok_and(|entries| entries.flatten().any(is_shared)) {
-            return Err(format!("the index of `{}` is split, which is not supported", repository.display()));
+            return Err(RepositoryRisk::SplitIndex(repository.to_owned()));
         }
         let Some(index) = read(&file, MAX_INDEX_BYTES)? else { return Ok(()) };
         // Fast path: most repositories have no submodules.
         if !index.windows(4).any(|bytes| bytes == SUBMODULE_MODE) {
             return Ok(());
         }
-        let submodules = submodules(&index)
-            .ok_or_else(|| format!("`{}` has a format that is not supported", file.display()))?;
+        let submodules = submodules(&index).ok_or(RepositoryRisk::UnknownFormat(file))?;
         self.pending.extend(submodules.into_iter().map(|path| work.join(path)));
         Ok(())
     }
 }
 
 /// Returns the repository of a `.git`: the folder itself, or the one that the file names.
-fn linked(dot_git: &Path) -> Result<Option<PathBuf>, String> {
+fn linked(dot_git: &Path) -> Result<Option<PathBuf>, RepositoryRisk> {
     let Ok(metadata) = fs::metadata(dot_git) else { return Ok(None) };
     if metadata.is_dir() {
         return Ok(Some(dot_git.to_owned()));
@@ -200,35 +224,35 @@ fn linked(dot_git: &Path) -> Result<Option<PathBuf>, String> {
 }
 
 /// Returns the content of a file; `None` if there is no file.
-fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, String> {
-    let unreadable = |reason: String| format!("`{}` cannot be read: {reason}", path.display());
+fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, RepositoryRisk> {
+    let unreadable = |error: io::Error| RepositoryRisk::Unreadable { file: path.to_owned(), error };
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
-        Err(error) => return Err(unreadable(error.to_string())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
     };
     // Reading from a pipe would block forever.
     if !metadata.is_file() || metadata.len() > limit {
-        return Err(unreadable("it is not a regular file, or too large".to_owned()));
+        return Err(RepositoryRisk::NotRegular(path.to_owned()));
     }
     let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
-    file.take(limit).read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
+    let file = fs::File::open(path).map_err(unreadable)?;
+    file.take(limit).read_to_end(&mut bytes).map_err(unreadable)?;
     Ok(Some(bytes))
 }
 
 /// Returns the only line of a file.
-fn line<'t>(bytes: &'t [u8], file: &Path) -> Result<&'t str, String> {
+fn line<'t>(bytes: &'t [u8], file: &Path) -> Result<&'t str, RepositoryRisk> {
     let text = std::str::from_utf8(bytes).unwrap_or_default().trim_end_matches(['\n', '\r']);
     let is_plain = !text.is_empty() && !text.contains(char::is_control);
-    is_plain.then_some(text).ok_or_else(|| format!("`{}` is not understood", file.display()))
+    is_plain.then_some(text).ok_or_else(|| RepositoryRisk::NotUnderstood(file.to_owned()))
 }
 
-fn has_no_hook(folder: &Path) -> Result<(), String> {
+fn has_no_hook(folder: &Path) -> Result<(), RepositoryRisk> {
     let hook = folder.join(HOOK);
     match hook.symlink_metadata() {
-        Ok(_) => Err(format!("git runs the hook `{}`", hook.display())),
+        Ok(_) => Err(RepositoryRisk::Hook(hook)),
         Err(_) => Ok(()),
     }
 }
@@ -242,8 +266,8 @@ struct Config<'a> {
 
 impl Config<'_> {
     /// Parses a simple subset of git's configuration syntax. Everything else is an error.
-    fn check(&self, text: &[u8]) -> Result<(), String> {
-        let unclear = || format!("`{}` is not understood", self.file.display());
+    fn check(&self, text: &[u8]) -> Result<(), RepositoryRisk> {
+        let unclear = || RepositoryRisk::NotUnderstood(self.file.to_owned());
         let text = std::str::from_utf8(text).map_err(|_| unclear())?;
         let (mut section, mut part) = (None, None);
         for line in text.split('\n') {
@@ -268,7 +292,13 @@ impl Config<'_> {
         Ok(())
     }
 
-    fn setting(&self, section: &str, part: Option<&str>, name: &str, value: &str) -> Result<(), String> {
+    fn setting(
+        &self,
+        section: &str,
+        part: Option<&str>,
+        name: &str,
+        value: &str,
+    ) -> Result<(), RepositoryRisk> {
         let key = format!("{section}.{name}");
         let is_harmless = match key.as_str() {
             "core.hookspath" => return self.hooks_path(value),
@@ -280,17 +310,14 @@ impl Config<'_> {
         let part = part.map(|part| format!(".{part}")).unwrap_or_default();
         is_harmless.then_some(()).ok_or_else(|| {
             let key = super::judge::shown(&format!("{section}{part}.{name}"));
-            format!(
-                "the repository sets `{key}` (`{}`), which may make git run a program",
-                self.file.display()
-            )
+            RepositoryRisk::Setting { key, file: self.file.to_owned() }
         })
     }
 
     /// Checks the hook that runs when git only reads.
-    fn hooks_path(&self, value: &str) -> Result<(), String> {
+    fn hooks_path(&self, value: &str) -> Result<(), RepositoryRisk> {
         if value.is_empty() || value.contains(['"', '\\', '#', ';']) || value.starts_with(['~', '%']) {
-            return Err(format!("`core.hooksPath` in `{}` is not understood", self.file.display()));
+            return Err(RepositoryRisk::HooksPath(self.file.to_owned()));
         }
         [self.work, self.repository].iter().try_for_each(|base| has_no_hook(&base.join(value)))
     }
@@ -299,7 +326,7 @@ impl Config<'_> {
     fn is_own_folder(&self, value: &str) -> bool {
         let is_plain = !value.is_empty() && !value.contains(['"', '\\', '#', ';']);
         let (named, own) = (paths::resolve(&self.repository.join(value)), paths::resolve(self.work));
-        is_plain && named.is_ok() && named == own
+        is_plain && matches!((named, own), (Ok(named), Ok(own)) if named == own)
     }
 }
 

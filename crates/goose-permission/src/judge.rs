@@ -16,8 +16,8 @@ use serde_json::Value;
 use super::{
     Mode,
     call::{Action, CallToJudge, Origin},
+    git_repository::RepositoryRisk,
     glob::Glob,
-    inspector::{self, Objection},
     matching::Certainty,
     paths::Bases,
     permissions::Permissions,
@@ -55,7 +55,7 @@ pub(super) struct Judge<'a> {
     /// The hard links that are permitted for a file that is read.
     readable_links: HardLinks,
     /// The reason why git may run programs in the working folder, computed on first use.
-    pub(super) repository: OnceCell<Option<String>>,
+    pub(super) repository: OnceCell<Option<RepositoryRisk>>,
     /// Cache of resolved folders.
     pub(super) real_folders: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
     /// The remaining directory entries for the search for secrets.
@@ -93,7 +93,6 @@ impl<'a> Judge<'a> {
         }
         self.gather_rules();
         self.look_up_files();
-        self.ask_inspectors();
         self.default_policy = match mode {
             Mode::Auto => DefaultPolicy::Everything,
             Mode::SmartApprove => DefaultPolicy::Reading,
@@ -147,16 +146,6 @@ impl<'a> Judge<'a> {
         self.rules.retain(|rule| !is_void(rule));
     }
 
-    fn ask_inspectors(&mut self) {
-        for inspector in self.permissions.inspectors() {
-            match inspector::ask(inspector.as_ref(), self.call) {
-                Objection::None => {}
-                Objection::Ask(reason) => self.opinions.ask(reason),
-                Objection::Deny(reason) => self.opinions.deny(reason),
-            }
-        }
-    }
-
     /// Applies the rules about all calls of the tool.
     fn whole_tool(&mut self) {
         for rule in self.rules.iter().filter(|rule| rule.is_whole() && rule.is_about(self.call)) {
@@ -188,10 +177,13 @@ impl<'a> Judge<'a> {
         // Without a path, the tool uses the whole working folder.
         let paths = if paths.is_empty() { vec!["."] } else { paths };
         for given in paths {
-            let target = self.bases.resolve(given).map(|path| {
-                let hard_links = self.hard_links(access, given, &path);
-                FileTarget { path, hard_links }
-            });
+            let target = match self.bases.resolve(given) {
+                Ok(path) => {
+                    let hard_links = self.hard_links(access, given, &path);
+                    Ok(FileTarget { path, hard_links })
+                }
+                Err(error) => Err(error.to_string()),
+            };
             self.files.push(JudgedPath { given: given.to_owned(), target });
         }
     }
@@ -232,7 +224,7 @@ impl<'a> Judge<'a> {
                 self.hard_links(access, path, &resolved);
                 self.judge_path(access, path, &resolved, means);
             }
-            Err(reason) => self.opinions.ask(reason),
+            Err(error) => self.opinions.ask(error.to_string()),
         }
     }
 
@@ -240,7 +232,7 @@ impl<'a> Judge<'a> {
     fn judge_path(&mut self, access: Access, path: &str, resolved: &Path, means: Means) {
         let written = match self.bases.absolute(path) {
             Ok(written) => written,
-            Err(reason) => return self.opinions.ask(reason),
+            Err(error) => return self.opinions.ask(error.to_string()),
         };
         if access == Access::Write {
             self.writes.push(resolved.to_owned());

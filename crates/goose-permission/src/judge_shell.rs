@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    git_repository,
+    git_repository::{self, RepositoryRisk},
     judge::{DefaultPolicy, Judge, Means},
     judge_writes::MAX_WRITTEN,
     matching::Certainty,
@@ -135,7 +135,7 @@ impl Judge<'_> {
             return self.check_obscure(segment);
         }
         let Some(outer) = segment.forms.first() else { return };
-        if let Err(name) = shell::has_harmless_variables(&outer.words, &segment.variables) {
+        if let Some(name) = shell::risky_variable(&outer.words, &segment.variables) {
             let what = line(&outer.words);
             return self
                 .opinions
@@ -145,24 +145,22 @@ impl Judge<'_> {
             return;
         }
         let mut counted = segment.forms.iter().filter(|form| form.coverage == Coverage::Segment);
-        let mut objection = None;
+        let mut risk = None;
         let is_fine = counted.any(|form| {
             let words = &form.words;
             let reads =
                 self.default_policy == DefaultPolicy::Reading && self.reads_only(form, &segment.folders);
-            objection = if reads { self.repository_objection(words) } else { None };
+            risk = if reads { self.repository_risk(words) } else { None };
             self.is_allowed(words, &segment.folders)
-                || (reads && objection.is_none())
+                || (reads && risk.is_none())
                 || self.stays_inside(words, &segment.folders)
         });
         if !is_fine {
             let what = line(&outer.words);
-            let reason = match self.default_policy {
-                _ if objection.is_some() => {
-                    format!("`{what}` may run a program: {}", objection.unwrap_or_default())
-                }
+            let reason = match (risk, self.default_policy) {
+                (Some(risk), _) => format!("`{what}` may run a program: {risk}"),
                 _ if !self.is_here(&segment.folders) => format!("`{what}` runs after a change of the folder"),
-                DefaultPolicy::Reading => format!("`{what}` may change something"),
+                (None, DefaultPolicy::Reading) => format!("`{what}` may change something"),
                 _ => format!("no rule allows `{what}`"),
             };
             let rule = suggest::command(self.call, segment).filter(|_| self.is_here(&segment.folders));
@@ -278,10 +276,10 @@ impl Judge<'_> {
     }
 
     /// Returns the reason why git may run a program here although the command only reads.
-    fn repository_objection(&self, words: &[Word]) -> Option<&str> {
+    fn repository_risk(&self, words: &[Word]) -> Option<&RepositoryRisk> {
         let is_git = words.first().and_then(Word::program) == Some("git");
-        let look = || git_repository::objection(self.bases.working);
-        if is_git { self.repository.get_or_init(look).as_deref() } else { None }
+        let look = || git_repository::risk(self.bases.working);
+        if is_git { self.repository.get_or_init(look).as_ref() } else { None }
     }
 
     /// Returns true for `cd` into a folder below the working folder, which has no effect by itself.

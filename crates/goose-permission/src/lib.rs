@@ -56,7 +56,6 @@
 //! | `git_repository.rs` | repositories that make git run programs when it only reads |
 //! | `suggest.rs`, `approval_snapshot.rs`, `tool_fingerprint.rs` | the rule for "always"; the scope of an approval; changed tools |
 //! | `explain.rs` | the verdict in each mode with its reasons, for the user |
-//! | `inspector.rs` | additional checks that can object to a call |
 
 #![forbid(unsafe_code)]
 
@@ -66,7 +65,6 @@ mod call;
 mod explain;
 mod git_repository;
 mod glob;
-mod inspector;
 mod judge;
 mod judge_computed;
 mod judge_protected;
@@ -90,7 +88,6 @@ pub use approval_snapshot::{ApprovalSnapshot, StaleApproval};
 pub use call::{CallToJudge, Origin};
 pub use explain::{ExplainedFile, ExplainedSegment, Explanation, ModeVerdict};
 pub use goose_config::{Mode, UnknownMode};
-pub use inspector::{Inspector, Objection};
 pub use permissions::{PermissionOptions, Permissions};
-pub use rule::{Effect, Rule};
+pub use rule::{Effect, Rule, RuleError};
 pub use verdict::{Judgement, Verdict};

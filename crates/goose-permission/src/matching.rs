@@ -5,6 +5,7 @@
 
 use super::{
     glob::Glob,
+    rule::RuleError,
     shell::{self, Form, Word},
 };
 
@@ -30,13 +31,13 @@ impl CommandPattern {
     /// # Errors
     ///
     /// Describes the invalid part of the pattern.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, RuleError> {
         let mut words = split(text)?;
         let open = words.last().is_some_and(Glob::is_any) && words.len() > 1;
         if open {
             words.pop();
         }
-        if words.is_empty() { Err("there is no command".into()) } else { Ok(Self { words, open }) }
+        if words.is_empty() { Err(RuleError::NoCommand) } else { Ok(Self { words, open }) }
     }
 
     /// Returns true if the rule allows this command.
@@ -140,7 +141,7 @@ fn runs_arguments(form: &Form) -> Certainty {
 }
 
 /// Splits a pattern into words. Blanks and `*` in quotes are literal.
-fn split(text: &str) -> Result<Vec<Glob>, String> {
+fn split(text: &str) -> Result<Vec<Glob>, RuleError> {
     let (mut words, mut quote) = (Vec::new(), None);
     // The pieces between the `*`s of the current word.
     let mut word: Vec<String> = Vec::new();
@@ -148,11 +149,7 @@ fn split(text: &str) -> Result<Vec<Glob>, String> {
         match (quote, c) {
             (Some(open), _) if open == c => quote = None,
             (None, _) if c.is_whitespace() => end(&mut words, &mut word),
-            (None, _) if OPERATORS.contains(c) => {
-                return Err(format!(
-                    "`{c}` needs quotes; a rule is about one command, so write one for each"
-                ));
-            }
+            (None, _) if OPERATORS.contains(c) => return Err(RuleError::UnquotedOperator(c)),
             (None, '\'' | '"') => {
                 quote = Some(c);
                 push(&mut word, "");
@@ -165,7 +162,7 @@ fn split(text: &str) -> Result<Vec<Glob>, String> {
         }
     }
     end(&mut words, &mut word);
-    if quote.is_some() { Err("a quote is not closed".into()) } else { Ok(words) }
+    if quote.is_some() { Err(RuleError::UnclosedQuote) } else { Ok(words) }
 }
 
 fn push(word: &mut Vec<String>, text: &str) {

@@ -9,7 +9,20 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{glob::Glob, matching::Certainty};
+use super::{glob::Glob, matching::Certainty, rule::RuleError};
+
+/// The reason why it is not known which file a path names.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PathError {
+    #[error("{0:?} is not a path")]
+    NotAPath(String),
+    #[error("the home folder of `{0}` is not known")]
+    NoHome(String),
+    #[error("it is not clear where `{}` leads: its links go in circles", .0.display())]
+    LinkCycle(PathBuf),
+    #[error("it is not clear where `{}` leads: {error}", path.display())]
+    Unresolved { path: PathBuf, error: io::Error },
+}
 
 /// The folders that paths are relative to.
 #[derive(Debug, Clone, Copy)]
@@ -20,31 +33,31 @@ pub(super) struct Bases<'a> {
 
 impl Bases<'_> {
     /// Makes a path absolute without resolving links.
-    pub(super) fn absolute(self, text: &str) -> Result<PathBuf, String> {
+    pub(super) fn absolute(self, text: &str) -> Result<PathBuf, PathError> {
         if text.is_empty() || text.contains('\0') {
-            return Err(format!("{text:?} is not a path"));
+            return Err(PathError::NotAPath(text.to_owned()));
         }
         if text == "~" || text.starts_with("~/") {
-            let home = self.home.ok_or_else(|| format!("the home folder of `{text}` is not known"))?;
+            let home = self.home.ok_or_else(|| PathError::NoHome(text.to_owned()))?;
             return Ok(home.join(text[1..].trim_start_matches('/')));
         }
         Ok(self.working.join(text))
     }
 
     /// Makes a path absolute and resolves it.
-    pub(super) fn resolve(self, text: &str) -> Result<PathBuf, String> {
+    pub(super) fn resolve(self, text: &str) -> Result<PathBuf, PathError> {
         resolve(&self.absolute(text)?)
     }
 }
 
 /// Resolves all links and `..`. Missing components are kept as written.
-pub(super) fn resolve(path: &Path) -> Result<PathBuf, String> {
+pub(super) fn resolve(path: &Path) -> Result<PathBuf, PathError> {
     if let Some((resolved, _)) = path.is_absolute().then(|| walk(Path::new("/"), path)).flatten() {
         return Ok(resolved);
     }
     goose_fs::resolve(path).map_err(|error| match goose_fs::is_link(&error) {
-        true => unclear(path, "its links go in circles"),
-        false => unclear(path, &error.to_string()),
+        true => PathError::LinkCycle(path.to_owned()),
+        false => PathError::Unresolved { path: path.to_owned(), error },
     })
 }
 
@@ -73,10 +86,6 @@ pub(super) fn walk(folder: &Path, path: &Path) -> Option<(PathBuf, Option<Metada
         metadata = fs::symlink_metadata(folder).ok();
     }
     Some((place, metadata))
-}
-
-fn unclear(path: &Path, reason: &str) -> String {
-    format!("it is not clear where `{}` leads: {reason}", path.display())
 }
 
 /// A path in a rule: `~/.ssh/**`, `src/*.rs`, `/etc`. `*` matches within a component, `**` any number of components.
@@ -122,18 +131,18 @@ impl PathPattern {
     /// # Errors
     ///
     /// Describes the invalid part of the pattern.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, RuleError> {
         let (base, rest) = match text {
             "~" => (Base::Home, ""),
             _ if text.starts_with("~/") => (Base::Home, &text[2..]),
-            _ if text.starts_with('~') => return Err("write `~/…` for your home, or the whole path".into()),
+            _ if text.starts_with('~') => return Err(RuleError::OtherHome),
             _ if text.starts_with('/') => (Base::Root, &text[1..]),
             _ => (Base::Working, text),
         };
         let mut components = Vec::new();
         for part in rest.split('/').filter(|part| !part.is_empty() && *part != ".") {
             components.push(match part {
-                ".." => return Err("write the path without `..`".into()),
+                ".." => return Err(RuleError::ParentFolder),
                 "**" => PatternPart::AnyDepth,
                 _ => PatternPart::Name(Glob::new(part)),
             });

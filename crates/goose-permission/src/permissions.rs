@@ -16,7 +16,6 @@ use super::{
     Mode,
     approval_snapshot::{ApprovalSnapshot, StaleApproval},
     call::CallToJudge,
-    inspector::Inspector,
     judge::Judge,
     protected::Protected,
     rule::Rule,
@@ -40,7 +39,6 @@ pub struct PermissionOptions {
     paths: Option<Paths>,
     home: Option<PathBuf>,
     rules: Vec<Rule>,
-    inspectors: Vec<Arc<dyn Inspector>>,
     shell: Option<String>,
 }
 
@@ -74,19 +72,11 @@ impl PermissionOptions {
         self.shell = Some(shell.into());
         self
     }
-
-    /// Adds an additional check of every call.
-    pub fn with_inspector(mut self, inspector: Arc<dyn Inspector>) -> Self {
-        self.inspectors.push(inspector);
-        self
-    }
 }
 
-/// The mode and the rules. Subtasks get [`narrowed`](Self::narrowed) permissions, which follow every change of these and are
-/// never more permissive.
+/// The mode and the rules of a session and its subtasks.
 pub struct Permissions {
     mode: RwLock<Mode>,
-    parent: Option<Arc<Self>>,
     shared: Arc<Shared>,
 }
 
@@ -98,7 +88,6 @@ struct Shared {
     paths: Option<Paths>,
     /// Made when the first call is judged.
     protected: OnceLock<Protected>,
-    inspectors: Vec<Arc<dyn Inspector>>,
     /// The shell, if its language is not supported.
     unsupported_shell: Option<String>,
     cached: RwLock<Option<CachedRules>>,
@@ -126,7 +115,6 @@ impl Permissions {
             protected: OnceLock::new(),
             home: options.home,
             given: options.rules,
-            inspectors: options.inspectors,
             unsupported_shell: options.shell.filter(|shell| !shell.is_empty() && !shell::is_supported(shell)),
             cached: RwLock::default(),
             has_reported_problem: AtomicBool::new(false),
@@ -134,29 +122,22 @@ impl Permissions {
             seen: Mutex::default(),
             paths: options.paths,
         };
-        Arc::new(Self { mode: RwLock::new(options.mode), parent: None, shared: Arc::new(shared) })
+        Arc::new(Self { mode: RwLock::new(options.mode), shared: Arc::new(shared) })
     }
 
-    /// Returns the effective mode: the strictest of these permissions and their parents.
+    /// Returns the mode.
     pub fn mode(&self) -> Mode {
-        let own = *self.mode.read();
-        self.parent.as_ref().map_or(own, |parent| own.stricter(parent.mode()))
+        *self.mode.read()
     }
 
-    /// Changes the mode of these permissions. The modes of the parents still apply.
+    /// Changes the mode.
     pub fn set_mode(&self, mode: Mode) {
         *self.mode.write() = mode;
     }
 
-    /// Creates permissions for a subtask: the same rules, and this mode if it is stricter.
-    pub fn narrowed(self: &Arc<Self>, mode: Mode) -> Arc<Self> {
-        let (parent, shared) = (Some(Arc::clone(self)), Arc::clone(&self.shared));
-        Arc::new(Self { mode: RwLock::new(mode), parent, shared })
-    }
-
     /// Returns the same rules in another mode, which may be more permissive. Only for explanations.
     pub(super) fn in_mode(&self, mode: Mode) -> Self {
-        Self { mode: RwLock::new(mode), parent: None, shared: Arc::clone(&self.shared) }
+        Self { mode: RwLock::new(mode), shared: Arc::clone(&self.shared) }
     }
 
     /// Decides about a call. If the check itself fails, the call needs approval.
@@ -290,10 +271,6 @@ impl Permissions {
 
     pub(super) fn home(&self) -> Option<&Path> {
         self.shared.home.as_deref()
-    }
-
-    pub(super) fn inspectors(&self) -> &[Arc<dyn Inspector>] {
-        &self.shared.inspectors
     }
 
     /// Returns the shell that runs commands, if its language is not supported.

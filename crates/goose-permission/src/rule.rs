@@ -36,6 +36,33 @@ impl Effect {
     }
 }
 
+/// An error in the text of a rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuleError {
+    /// The text is too long or has control characters.
+    #[error("a rule is one line of at most 4 KiB")]
+    NotOneLine,
+    /// The first word is not the name of a tool.
+    #[error("`{0}` is not a tool; write `shell`, `write`, or a name such as `github__*`")]
+    NotATool(String),
+    /// A command has an operator outside of quotes.
+    #[error("`{0}` needs quotes; a rule is about one command, so write one for each")]
+    UnquotedOperator(char),
+    /// A quote in a command is not closed.
+    #[error("a quote is not closed")]
+    UnclosedQuote,
+    /// A command has no words.
+    #[error("there is no command")]
+    NoCommand,
+    /// A path starts with the home folder of another user.
+    #[error("write `~/…` for your home, or the whole path")]
+    OtherHome,
+    /// A path contains `..`.
+    #[error("write the path without `..`")]
+    ParentFolder,
+}
+
 /// A rule: its effect, the tool, and the calls of it. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Rule(Arc<RuleData>);
@@ -55,8 +82,8 @@ struct RuleData {
 /// The pattern of a rule. Its meaning depends on the tool, so it is parsed in every possible way.
 #[derive(Debug, Clone)]
 struct Pattern {
-    command: Result<CommandPattern, String>,
-    path: Result<PathPattern, String>,
+    command: Result<CommandPattern, RuleError>,
+    path: Result<PathPattern, RuleError>,
     named: Option<Vec<(String, Glob)>>,
 }
 
@@ -83,17 +110,15 @@ impl Rule {
     /// # Errors
     ///
     /// Describes the error in the text.
-    pub fn parse(effect: Effect, text: &str) -> Result<Self, String> {
+    pub fn parse(effect: Effect, text: &str) -> Result<Self, RuleError> {
         let text = text.trim();
         if text.len() > MAX_RULE_BYTES || text.chars().any(char::is_control) {
-            return Err("a rule is one line of at most 4 KiB".into());
+            return Err(RuleError::NotOneLine);
         }
         let (subject, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let is_name = |c: char| c.is_alphanumeric() || "_-.*:/".contains(c);
         if subject.is_empty() || !subject.chars().all(is_name) {
-            return Err(format!(
-                "`{subject}` is not a tool; write `shell`, `write`, or a name such as `github__*`"
-            ));
+            return Err(RuleError::NotATool(subject.to_owned()));
         }
         let rest = rest.trim();
         let pattern = (!rest.is_empty() && rest != "*").then(|| Pattern::read(rest));
@@ -195,7 +220,7 @@ impl Pattern {
     }
 
     /// Checks the parts of the pattern that this tool uses.
-    fn check(&self, tool: &str) -> Result<(), String> {
+    fn check(&self, tool: &str) -> Result<(), RuleError> {
         match tool {
             "shell" => self.command.as_ref().map(drop).map_err(Clone::clone),
             "read" | "write" | "edit" => self.path.as_ref().map(drop).map_err(Clone::clone),

@@ -181,9 +181,9 @@ fn parse(text: &str, path: &Path) -> Result<Vec<Rule>, ConfigError> {
 }
 
 fn rule(effect: Effect, text: &Spanned<String>, path: &Path) -> Result<Rule, ConfigError> {
-    Rule::parse(effect, &text.value).map_err(|message| {
+    Rule::parse(effect, &text.value).map_err(|error| {
         let at = text.referenced;
-        malformed(path, Some((at.line(), at.column())), &message)
+        malformed(path, Some((at.line(), at.column())), &error.to_string())
     })
 }
 

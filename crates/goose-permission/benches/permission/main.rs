@@ -53,9 +53,8 @@ fn judges() -> anyhow::Result<Vec<Judge>> {
         (Effect::Deny, "write ~/.ssh/**"),
         (Effect::Deny, "read ~/secret/**"),
     ];
-    let rules: Result<Vec<Rule>, String> =
-        restricting.into_iter().map(|(effect, text)| Rule::parse(effect, text)).collect();
-    let rules = rules.map_err(anyhow::Error::msg)?;
+    let rules: Vec<Rule> =
+        restricting.into_iter().map(|(effect, text)| Rule::parse(effect, text)).collect::<Result<_, _>>()?;
     Ok(vec![
         Judge::new("smart_approve", Mode::SmartApprove, Vec::new())?,
         Judge::new("auto", Mode::Auto, rules)?,

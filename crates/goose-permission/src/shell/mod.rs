@@ -40,7 +40,7 @@ pub(super) use folder_arguments::{
     shows_names_only, takes_files, unnamed as unnamed_folder,
 };
 pub(super) use launchers::is_launcher;
-pub(super) use read_only::{asks_version, has_harmless_variables, is_always_read_only, only_carries};
+pub(super) use read_only::{asks_version, is_always_read_only, only_carries, risky_variable};
 pub(super) use variables::is_exec_variable;
 pub(super) use word::{Reach, Word};
 pub(super) use written_files::{WrittenFiles, written_files};

@@ -85,12 +85,12 @@ pub(crate) fn is_read_only(words: &[Word]) -> bool {
     }
 }
 
-/// Returns the first of these variables that may change the effect of a command as an error.
-pub(crate) fn has_harmless_variables(words: &[Word], variables: &[String]) -> Result<(), String> {
+/// Returns the first of these variables that may change the effect of a command.
+pub(crate) fn risky_variable<'v>(words: &[Word], variables: &'v [String]) -> Option<&'v str> {
     // `IFS` only tells `read` where to split a line.
     let is_read = words.first().and_then(|word| word.text.as_deref()) == Some("read");
     let is_fine = |name: &&String| variables::is_harmless(name) || (is_read && *name == "IFS");
-    variables.iter().find(|name| !is_fine(name)).map_or(Ok(()), |name| Err(name.clone()))
+    variables.iter().find(|name| !is_fine(name)).map(String::as_str)
 }
 
 /// Returns true if a program changes nothing with any arguments, so that a rule may allow all of them.

@@ -1,15 +1,13 @@
-//! Changes after an approval: tools, folders, arguments, links; and inspectors that fail.
+//! Changes after an approval: tools, folders, arguments, links.
 
-use std::{fs, sync::Arc};
+use std::fs;
 
 use anyhow::{Context as _, ensure};
 use goose_extension::{JsonObject, Tool};
-use goose_permission::{
-    ApprovalSnapshot, CallToJudge, Inspector, Mode, Objection, Permissions, Rule, StaleApproval, Verdict,
-};
+use goose_permission::{ApprovalSnapshot, Mode, Rule, StaleApproval, Verdict};
 use serde_json::{Value, json};
 
-use crate::support::{Call, Desk, is_ask, is_deny, reasons};
+use crate::support::{Call, Desk, is_ask, reasons};
 
 /// Returns the snapshot for the approval, and the suggested rule.
 fn asked(verdict: Verdict) -> anyhow::Result<(ApprovalSnapshot, Option<Rule>)> {
@@ -144,41 +142,5 @@ fn row_21_a_path_that_leads_elsewhere_by_now_is_refused() -> anyhow::Result<()> 
     let (snapshot, _) = asked(permissions.judge(&call.in_folder(&work)))?;
     std::os::unix::fs::symlink(desk.home(), work.join("src"))?;
     ensure!(permissions.still_holds(&snapshot, &call.in_folder(&work)) == Err(StaleApproval::PathMoved));
-    Ok(())
-}
-
-/// An inspector that does as it is told.
-struct Stub(fn() -> Result<Objection, String>);
-
-impl Inspector for Stub {
-    fn name(&self) -> &str {
-        "stub"
-    }
-
-    fn inspect(&self, _: &CallToJudge<'_>) -> Result<Objection, String> {
-        (self.0)()
-    }
-}
-
-/// Row 50: an inspector that fails asks, and one that has no objection allows nothing.
-#[test]
-fn row_50_an_inspector_that_fails_asks_and_never_allows() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["deny: shell rm *"])?;
-    let judge = |mode, answer, command| {
-        let options = desk.options(mode).with_inspector(Arc::new(Stub(answer)));
-        Permissions::new(options).judge(&Call::shell(command).in_folder(&desk.work()))
-    };
-    let failing: [fn() -> Result<Objection, String>; 2] =
-        [|| Err("no answer".to_owned()), || panic!("a bug")];
-    for answer in failing {
-        let verdict = judge(Mode::Auto, answer, "ls");
-        ensure!(is_ask(&verdict) && reasons(&verdict).contains("stub"), "{verdict:?}");
-        ensure!(is_deny(&judge(Mode::Auto, answer, "rm x")), "a rule still denies");
-    }
-    ensure!(judge(Mode::Auto, || Ok(Objection::None), "ls") == Verdict::Allow);
-    ensure!(is_ask(&judge(Mode::Approve, || Ok(Objection::None), "ls")));
-    ensure!(is_deny(&judge(Mode::Auto, || Ok(Objection::None), "rm x")));
-    ensure!(is_ask(&judge(Mode::Auto, || Ok(Objection::Ask("odd".into())), "ls")));
-    ensure!(is_deny(&judge(Mode::Auto, || Ok(Objection::Deny("bad".into())), "ls")));
     Ok(())
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::{Call, Desk, is_ask, is_deny, reasons};
 
 fn rule(text: &str) -> anyhow::Result<Rule> {
-    Rule::parse(Effect::Allow, text).map_err(anyhow::Error::msg)
+    Ok(Rule::parse(Effect::Allow, text)?)
 }
 
 #[test]

@@ -85,25 +85,6 @@ fn deny_wins_over_ask_and_ask_over_allow_whatever_the_order() -> anyhow::Result<
 }
 
 #[test]
-fn what_runs_below_is_never_freer_and_follows_changes_above() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["deny: shell rm *"])?;
-    let above = desk.permissions(Mode::SmartApprove);
-    let below = above.narrowed(Mode::Auto);
-    ensure!(below.mode() == Mode::SmartApprove);
-    let strict = below.narrowed(Mode::Approve);
-    ensure!(strict.mode() == Mode::Approve && strict.narrowed(Mode::Auto).mode() == Mode::Approve);
-    below.set_mode(Mode::Auto);
-    ensure!(below.mode() == Mode::SmartApprove, "nobody can free himself");
-    above.set_mode(Mode::Chat);
-    ensure!(below.mode() == Mode::Chat && strict.mode() == Mode::Chat);
-    above.set_mode(Mode::Auto);
-    ensure!(below.mode() == Mode::Auto && strict.mode() == Mode::Approve);
-    let remove = Call::shell("rm x");
-    ensure!(is_deny(&below.judge(&remove.in_folder(&desk.work()))), "the rules are the same");
-    Ok(())
-}
-
-#[test]
 fn a_bare_name_allows_only_goose_s_own_tools() -> anyhow::Result<()> {
     let desk = Desk::with_rules(&["allow: shell", "deny: deploy"])?;
     let foreign = Call::foreign("evil__shell", json!({ "command": "ls" }));

@@ -366,7 +366,7 @@ async fn code_is_denied_what_a_direct_call_is_denied() -> anyhow::Result<()> {
         run("console.log(typeof judge, typeof code_execution); await summon.delegate({})"),
         Turn::text("Denied."),
     ])?;
-    let rule = Rule::parse(Effect::Deny, "shell touch *").map_err(anyhow::Error::msg)?;
+    let rule = Rule::parse(Effect::Deny, "shell touch *")?;
     let permissions = Permissions::new(PermissionOptions::new(Mode::Auto).with_rules([rule]));
     let agents = world.agents()?;
     let options = OpenOptions::new(agents.settings().profile(None)?)

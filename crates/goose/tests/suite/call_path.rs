@@ -68,7 +68,7 @@ fn pass(tool: &str, arguments: Value) -> Turn {
 async fn stage(mode: Mode, rules: &[(Effect, &str)], turns: Vec<Turn>) -> anyhow::Result<Stage> {
     let mut parsed = Vec::new();
     for (effect, rule) in rules {
-        parsed.push(Rule::parse(*effect, rule).map_err(anyhow::Error::msg)?);
+        parsed.push(Rule::parse(*effect, rule)?);
     }
     let permissions = Permissions::new(PermissionOptions::new(mode).with_rules(parsed));
     let model = ModelServer::scripted(turns)?;

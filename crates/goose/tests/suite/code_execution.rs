@@ -85,7 +85,7 @@ fn program(code: &str) -> Turn {
 }
 
 async fn stage(mode: Mode, turns: Vec<Turn>) -> anyhow::Result<Stage> {
-    let deny = Rule::parse(Effect::Deny, "desk__secret").map_err(anyhow::Error::msg)?;
+    let deny = Rule::parse(Effect::Deny, "desk__secret")?;
     stage_with(mode, vec![deny], turns).await
 }
 
@@ -200,7 +200,7 @@ async fn calls_from_code_are_asked_about_as_parts_of_it() -> anyhow::Result<()> 
 #[tokio::test]
 async fn a_rule_about_programs_holds_in_every_mode() -> anyhow::Result<()> {
     for mode in [Mode::Auto, Mode::SmartApprove, Mode::Approve] {
-        let rule = Rule::parse(Effect::Ask, "programs__execute_typescript").map_err(anyhow::Error::msg)?;
+        let rule = Rule::parse(Effect::Ask, "programs__execute_typescript")?;
         let stage =
             stage_with(mode, vec![rule], vec![program("console.log(1)"), Turn::text("Done.")]).await?;
         let mut asked = Vec::new();

@@ -125,7 +125,7 @@ impl Consent {
             Self::AllowRules => (Mode::SmartApprove, Effect::Allow, ["write work/**"].as_slice()),
             Self::Answers => (Mode::Approve, Effect::Allow, ["repeat__calls"].as_slice()),
         };
-        let parse = |rule: &&str| Rule::parse(effect, rule).map_err(anyhow::Error::msg);
+        let parse = |rule: &&str| Rule::parse(effect, rule);
         let rules: Vec<Rule> = rules.iter().map(parse).collect::<Result<_, _>>()?;
         Ok(Permissions::new(PermissionOptions::new(mode).with_home(home).with_rules(rules)))
     }

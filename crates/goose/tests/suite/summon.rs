@@ -233,8 +233,8 @@ async fn denied_calls_are_denied_the_same_way_on_every_path() -> anyhow::Result<
             if *mode == Mode::Chat && way != Way::Direct {
                 continue;
             }
-            let rules = rule.map(|(effect, rule)| Rule::parse(effect, rule).map_err(anyhow::Error::msg));
-            let rules: Vec<Rule> = rules.into_iter().collect::<anyhow::Result<_>>()?;
+            let rules = rule.map(|(effect, rule)| Rule::parse(effect, rule));
+            let rules: Vec<Rule> = rules.into_iter().collect::<Result<_, _>>()?;
             let permissions = Permissions::new(PermissionOptions::new(*mode).with_rules(rules));
             let world = World::new()?;
             fs::create_dir_all(world.paths().config)?;
@@ -500,7 +500,7 @@ async fn another_model_or_an_external_agent_is_asked_about_outside_of_auto() -> 
     let model = json!({"instructions": "Go", "model": "gpt-4o-mini"});
     let stranger = json!({"instructions": "Go", "source": " agent:stranger "});
     let blank = json!({"instructions": "Go", "provider": "", "model": " "});
-    let rule = Rule::parse(Effect::Allow, "delegate").map_err(anyhow::Error::msg)?;
+    let rule = Rule::parse(Effect::Allow, "delegate")?;
     for (mode, rule, arguments, asks) in [
         (Mode::SmartApprove, None, &plain, None),
         (Mode::Approve, None, &plain, None),
@@ -556,7 +556,7 @@ async fn the_tasks_of_one_request_have_so_many_tokens_together() -> anyhow::Resu
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_with_the_earlier_name_restrict_delegates() -> anyhow::Result<()> {
     for rule in ["summon__delegate", "summon__*", "delegate"] {
-        let rule = Rule::parse(Effect::Deny, rule).map_err(anyhow::Error::msg)?;
+        let rule = Rule::parse(Effect::Deny, rule)?;
         let model = cast(vec![delegate(json!({"instructions": "Go"})), Turn::text("No.")], Vec::new())?;
         let options = PermissionOptions::new(Mode::Auto).with_rules([rule]);
         let office = Office::open(model, Permissions::new(options)).await?;

@@ -498,7 +498,7 @@ async fn the_tokens_of_finished_tasks_count_after_a_resume() -> anyhow::Result<(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_tasks_did_is_known_without_their_words() -> anyhow::Result<()> {
-    let rule = Rule::parse(Effect::Deny, "shell touch *").map_err(anyhow::Error::msg)?;
+    let rule = Rule::parse(Effect::Deny, "shell touch *")?;
     let permissions = Permissions::new(PermissionOptions::new(Mode::Auto).with_rules([rule]));
     let model =
         crew_model(|asked| match (text(asked).contains("\n\nWrite\n"), asked.tool_results().len()) {
@@ -756,7 +756,7 @@ async fn approvals_of_tasks_queue_and_name_the_task() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denied_tool_is_denied_inside_a_task() -> anyhow::Result<()> {
-    let rule = Rule::parse(Effect::Deny, "shell touch *").map_err(anyhow::Error::msg)?;
+    let rule = Rule::parse(Effect::Deny, "shell touch *")?;
     let permissions = Permissions::new(PermissionOptions::new(Mode::Auto).with_rules([rule]));
     let model = crew_model(|asked| match asked.tool_results().len() {
         0 => shell("touch marker"),

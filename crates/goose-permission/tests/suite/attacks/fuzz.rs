@@ -76,10 +76,11 @@ impl Scratch {
         for name in programs {
             symlink(system_program(name).with_context(|| format!("{name} is missing"))?, bin.join(name))?;
         }
-        let allow: Result<Vec<Rule>, String> =
-            HARMLESS.iter().map(|name| Rule::parse(Effect::Allow, &format!("shell {name} *"))).collect();
-        let allow = allow.map_err(anyhow::Error::msg)?;
-        let deny = Rule::parse(Effect::Deny, &format!("shell {MARKER} *")).map_err(anyhow::Error::msg)?;
+        let allow: Vec<Rule> = HARMLESS
+            .iter()
+            .map(|name| Rule::parse(Effect::Allow, &format!("shell {name} *")))
+            .collect::<Result<_, _>>()?;
+        let deny = Rule::parse(Effect::Deny, &format!("shell {MARKER} *"))?;
         let modes = vec![
             ("smart_approve", desk.permissions(Mode::SmartApprove)),
             (

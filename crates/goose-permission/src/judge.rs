@@ -237,31 +237,7 @@ impl<'a> Judge<'a> {
         if access == Access::Write {
             self.writes.push(resolved.to_owned());
         }
-        // The tools that edit a file also show parts of it.
-        let shows = access == Access::Write && means == Means::Tool;
-        let about = |rule: &&Rule| {
-            rule.is_about_access(access)
-                || (means == Means::Tool && rule.is_about(self.call))
-                || (shows && rule.restricts() && rule.is_about_access(Access::Read))
-        };
-        let mut is_allowed = false;
-        let mut found = Vec::new();
-        for rule in self.rules.iter().filter(about) {
-            let certainty = match (rule.is_whole(), rule.path()) {
-                (true, _) => Certainty::Yes,
-                (false, None) => Certainty::Maybe,
-                (_, Some(pattern)) if rule.restricts() => pattern.restricts(&written, resolved, self.bases),
-                (_, Some(pattern)) if pattern.allows(resolved, self.bases) => Certainty::Yes,
-                _ => Certainty::No,
-            };
-            match (rule.effect(), certainty) {
-                (Effect::Allow, certainty) => is_allowed |= certainty == Certainty::Yes,
-                _ => found.push((rule.clone(), certainty)),
-            }
-        }
-        for (rule, certainty) in found {
-            self.restriction(&rule, certainty, path);
-        }
+        let is_allowed = self.apply_path_rules(access, path, (&written, resolved), means);
         if let Some(rule) = self.permissions.protected().find(access, &written, resolved) {
             self.protects(rule, access, resolved, path);
         } else if means == Means::Tool && access == Access::Read {
@@ -278,6 +254,42 @@ impl<'a> Judge<'a> {
             let reason = format!("it {verb} `{}`", resolved.display());
             self.opinions.ask_unless(reason, suggest::path(access, resolved, self.bases));
         }
+    }
+
+    /// Applies the rules about a file, given as written and resolved. Returns true if one allows the access.
+    fn apply_path_rules(
+        &mut self,
+        access: Access,
+        path: &str,
+        (written, resolved): (&Path, &Path),
+        means: Means,
+    ) -> bool {
+        // The tools that edit a file also show parts of it.
+        let shows = access == Access::Write && means == Means::Tool;
+        let about = |rule: &&Rule| {
+            rule.is_about_access(access)
+                || (means == Means::Tool && rule.is_about(self.call))
+                || (shows && rule.restricts() && rule.is_about_access(Access::Read))
+        };
+        let mut is_allowed = false;
+        let mut found = Vec::new();
+        for rule in self.rules.iter().filter(about) {
+            let certainty = match (rule.is_whole(), rule.path()) {
+                (true, _) => Certainty::Yes,
+                (false, None) => Certainty::Maybe,
+                (_, Some(pattern)) if rule.restricts() => pattern.restricts(written, resolved, self.bases),
+                (_, Some(pattern)) if pattern.allows(resolved, self.bases) => Certainty::Yes,
+                _ => Certainty::No,
+            };
+            match (rule.effect(), certainty) {
+                (Effect::Allow, certainty) => is_allowed |= certainty == Certainty::Yes,
+                _ => found.push((rule.clone(), certainty)),
+            }
+        }
+        for (rule, certainty) in found {
+            self.restriction(&rule, certainty, path);
+        }
+        is_allowed
     }
 
     /// Applies a restricting rule to a part of the call.

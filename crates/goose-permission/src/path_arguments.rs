@@ -248,28 +248,33 @@ impl Judge<'_> {
                     return candidates;
                 }
                 *left -= 1;
-                let bases = self.bases_in(place);
-                let Ok(written) = bases.absolute(text) else { continue };
-                let folder = if is_absolute { Some(PathBuf::from("/")) } else { self.real_folder(place) };
-                let path = if is_absolute { written.as_path() } else { Path::new(text) };
-                let found_there = folder.and_then(|folder| paths::walk(&folder, path)).or_else(|| {
-                    let resolved = paths::resolve(&written).ok()?;
-                    let metadata = resolved.symlink_metadata().ok();
-                    Some((resolved, metadata))
-                });
-                let is_unclear = found_there.is_none() || is_of_process(&written);
-                // If a link cannot be read, as those of other processes, the written path counts.
-                let (resolved, metadata) = found_there.unwrap_or_else(|| (written.clone(), None));
-                let may_be_folder = is_unclear || metadata.as_ref().is_some_and(Metadata::is_dir);
-                let depth = if depth == Depth::AllBelow && !may_be_folder { Depth::Itself } else { depth };
-                let has_other_names = metadata.is_some_and(|metadata| !HardLinks::Refused.permit(&metadata));
-                found.push(ResolvedPath { written, resolved, depth, has_other_names, is_unclear });
+                found.extend(self.resolved_path(place, text, depth));
             }
             if !found.is_empty() {
                 candidates.push(Candidate { text: text.to_owned(), found });
             }
         }
         candidates
+    }
+
+    /// Resolves a possible path in a folder; `None` if it is not a path.
+    fn resolved_path(&self, place: &Path, text: &str, depth: Depth) -> Option<ResolvedPath> {
+        let written = self.bases_in(place).absolute(text).ok()?;
+        let is_absolute = text.starts_with(['/', '~']);
+        let folder = if is_absolute { Some(PathBuf::from("/")) } else { self.real_folder(place) };
+        let path = if is_absolute { written.as_path() } else { Path::new(text) };
+        let found = folder.and_then(|folder| paths::walk(&folder, path)).or_else(|| {
+            let resolved = paths::resolve(&written).ok()?;
+            let metadata = resolved.symlink_metadata().ok();
+            Some((resolved, metadata))
+        });
+        let is_unclear = found.is_none() || is_of_process(&written);
+        // If a link cannot be read, as those of other processes, the written path counts.
+        let (resolved, metadata) = found.unwrap_or_else(|| (written.clone(), None));
+        let may_be_folder = is_unclear || metadata.as_ref().is_some_and(Metadata::is_dir);
+        let depth = if depth == Depth::AllBelow && !may_be_folder { Depth::Itself } else { depth };
+        let has_other_names = metadata.is_some_and(|metadata| !HardLinks::Refused.permit(&metadata));
+        Some(ResolvedPath { written, resolved, depth, has_other_names, is_unclear })
     }
 
     /// Returns the working folder, then the folders that words may be relative to.

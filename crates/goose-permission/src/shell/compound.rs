@@ -2,7 +2,7 @@
 
 use super::{
     current_folders::{Flow, Folders},
-    reader::{Reader, is_delimiter, is_name_start},
+    reader::{DIFFERS, Reader, is_delimiter, is_name_start},
 };
 
 impl Reader<'_, '_> {
@@ -127,7 +127,7 @@ impl Reader<'_, '_> {
             if self.starts(";;") {
                 self.at += 2;
                 if self.byte(0) == Some(b'&') {
-                    self.doubt_at(self.at - 2, "means different things to different shells");
+                    self.doubt_at(self.at - 2, DIFFERS);
                     self.at += 1;
                 }
             } else if self.reserved() != Some("esac") {

@@ -3,92 +3,99 @@
 
 use super::{launchers, read_only, word::Word};
 
-/// The options of a program: long names, and short ones.
+/// The options of a program that make it run another one, or work on another project.
 struct ExecOptions {
+    programs: &'static [&'static str],
     long: &'static [&'static str],
     short: &'static [&'static str],
 }
 
-fn exec_options(program: &str) -> Option<ExecOptions> {
-    let (long, short): (&'static [&'static str], &'static [&'static str]) = match program {
-        "cargo" => (
-            &[
-                "--config",
-                "--manifest-path",
-                "--lockfile-path",
-                "--target-dir",
-                "--artifact-dir",
-                "--out-dir",
-            ],
-            &["-Z", "-C"],
-        ),
-        "git" => (
-            &[
-                "--upload-pack",
-                "--receive-pack",
-                "--exec",
-                "--exec-path",
-                "--config-env",
-                "--git-dir",
-                "--work-tree",
-                "--output",
-                "--ext-diff",
-                "--textconv",
-                "--open-files-in-pager",
-            ],
-            &["-c", "-C", "-x"],
-        ),
-        "make" | "gmake" => (
-            &["--eval", "--file", "--makefile", "--directory", "--include-dir", "--environment-overrides"],
-            &["-f", "-C", "-E", "-I", "-e"],
-        ),
-        "kubectl" => (&["--kubeconfig", "--server", "--cache-dir", "--profile", "--log-file"], &["-s"]),
-        "npm" => (&["--"], &["-"]),
-        "pytest" => (
-            &[
-                "--rootdir",
-                "--confcutdir",
-                "--override-ini",
-                "--pyargs",
-                "--config-file",
-                "--pdbcls",
-                "--basetemp",
-                "--junitxml",
-                "--junit-xml",
-                "--log-file",
-            ],
-            &["-p", "-c", "-o"],
-        ),
-        // One dash or two.
-        "go" => (
-            &[
-                "--toolexec",
-                "--exec",
-                "--vettool",
-                "--modfile",
-                "--overlay",
-                "--C",
-                "--ldflags",
-                "--gcflags",
-                "--gccgoflags",
-                "--asmflags",
-                "--compiler",
-                "--pkgdir",
-                "--o",
-                "--outputdir",
-                "--coverprofile",
-                "--cpuprofile",
-                "--memprofile",
-                "--blockprofile",
-                "--mutexprofile",
-                "--trace",
-            ],
-            &[],
-        ),
-        _ => return None,
-    };
-    Some(ExecOptions { long, short })
-}
+const EXEC_OPTIONS: [ExecOptions; 7] = [
+    ExecOptions {
+        programs: &["cargo"],
+        long: &[
+            "--config",
+            "--manifest-path",
+            "--lockfile-path",
+            "--target-dir",
+            "--artifact-dir",
+            "--out-dir",
+        ],
+        short: &["-Z", "-C"],
+    },
+    ExecOptions {
+        programs: &["git"],
+        long: &[
+            "--upload-pack",
+            "--receive-pack",
+            "--exec",
+            "--exec-path",
+            "--config-env",
+            "--git-dir",
+            "--work-tree",
+            "--output",
+            "--ext-diff",
+            "--textconv",
+            "--open-files-in-pager",
+        ],
+        short: &["-c", "-C", "-x"],
+    },
+    ExecOptions {
+        programs: &["make", "gmake"],
+        long: &["--eval", "--file", "--makefile", "--directory", "--include-dir", "--environment-overrides"],
+        short: &["-f", "-C", "-E", "-I", "-e"],
+    },
+    ExecOptions {
+        programs: &["kubectl"],
+        long: &["--kubeconfig", "--server", "--cache-dir", "--profile", "--log-file"],
+        short: &["-s"],
+    },
+    // Any option of npm is a setting, also the shell that runs scripts.
+    ExecOptions { programs: &["npm"], long: &["--"], short: &["-"] },
+    ExecOptions {
+        programs: &["pytest"],
+        long: &[
+            "--rootdir",
+            "--confcutdir",
+            "--override-ini",
+            "--pyargs",
+            "--config-file",
+            "--pdbcls",
+            "--basetemp",
+            "--junitxml",
+            "--junit-xml",
+            "--log-file",
+        ],
+        short: &["-p", "-c", "-o"],
+    },
+    // `go` accepts one dash or two.
+    ExecOptions {
+        programs: &["go"],
+        long: &[
+            "--toolexec",
+            "--exec",
+            "--vettool",
+            "--modfile",
+            "--overlay",
+            "--C",
+            "--ldflags",
+            "--gcflags",
+            "--gccgoflags",
+            "--asmflags",
+            "--compiler",
+            "--pkgdir",
+            "--o",
+            "--outputdir",
+            "--coverprofile",
+            "--cpuprofile",
+            "--memprofile",
+            "--blockprofile",
+            "--mutexprofile",
+            "--trace",
+        ],
+        short: &[],
+    },
+];
 
 /// Returns true if one of a program's words, from the `count`th on, is or may be such an option.
 pub(crate) fn has_exec_option(words: &[Word], count: usize) -> bool {
@@ -108,13 +115,15 @@ pub(crate) fn has_exec_option(words: &[Word], count: usize) -> bool {
         return true;
     }
     let Some(name) = program.program() else { return true };
-    let Some(options) = exec_options(name) else { return false };
+    let Some(options) = EXEC_OPTIONS.iter().find(|options| options.programs.contains(&name)) else {
+        return false;
+    };
     let end = further.iter().position(|word| word.text.as_deref() == Some("--")).unwrap_or(further.len());
     // The words after `--` are for the program that it runs.
     let (own, passed) = further.split_at(end);
     let has_option = own.iter().filter(|word| word.may_be_option()).any(|word| match word.text.as_deref() {
         None => true,
-        Some(text) => is_exec_option(text, name, &options),
+        Some(text) => is_exec_option(text, name, options),
     });
     // `make SHELL=x`.
     let sets = |word: &Word| word.pieces().iter().any(|piece| piece.contains('='));

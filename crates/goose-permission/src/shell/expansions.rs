@@ -1,7 +1,7 @@
 //! Expansions in a word: `$name`, `${name:-word}`, `$(…)`, `$((…))`, and backquotes.
 
 use super::{
-    reader::{Reader, is_name_start},
+    reader::{DIFFERS, Reader, is_name_start},
     word::{Word, WordBuilder},
 };
 
@@ -73,12 +73,12 @@ impl Reader<'_, '_> {
                 self.at += 1;
             }
             Some(b'\'' | b'"' | b'[' | b'`' | b'\\') => {
-                self.doubt_at(start, "means different things to different shells");
+                self.doubt_at(start, DIFFERS);
                 word.push_unknown(true);
                 self.at += 1;
             }
             Some(byte) if !byte.is_ascii() => {
-                self.doubt_at(start, "means different things to different shells");
+                self.doubt_at(start, DIFFERS);
                 word.push_unknown(true);
                 self.at += 1;
             }

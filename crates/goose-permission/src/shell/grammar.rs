@@ -1,12 +1,22 @@
-//! Commands, lists, pipelines, brackets and redirections.
+//! Commands, lists, pipelines and brackets.
 
 use super::{
-    Access, FileUse, MAX_PARTS, TOO_MANY_PARTS,
+    MAX_PARTS, TOO_MANY_PARTS,
     current_folders::{Flow, Folders},
-    reader::{Reader, is_delimiter, is_name, is_name_start},
+    reader::{DIFFERS, Reader, is_delimiter, is_name, is_name_start},
     variables,
     word::Word,
 };
+
+/// The parts of a simple command.
+#[derive(Default)]
+struct SimpleCommand {
+    words: Vec<Word>,
+    /// Names of the variables that are set before the first word.
+    variables: Vec<String>,
+    /// True if it has a redirection.
+    has_file: bool,
+}
 
 impl Reader<'_, '_> {
     /// Parses the whole text.
@@ -127,7 +137,7 @@ impl Reader<'_, '_> {
             }
             self.at += 1;
             if self.byte(0) == Some(b'&') {
-                self.doubt_at(self.at - 1, "means different things to different shells");
+                self.doubt_at(self.at - 1, DIFFERS);
                 self.at += 1;
             }
             self.lines();
@@ -149,7 +159,7 @@ impl Reader<'_, '_> {
         let (start, before) = (self.at, self.folders.clone());
         if self.byte(0) == Some(b'(') {
             if self.byte(1) == Some(b'(') {
-                self.doubt_at(start, "means different things to different shells");
+                self.doubt_at(start, DIFFERS);
             }
             return self.subshell();
         }
@@ -166,7 +176,7 @@ impl Reader<'_, '_> {
             "while" | "until" => self.while_loop(start),
             "case" => self.case(start),
             "function" => {
-                self.doubt_at(start, "means different things to different shells");
+                self.doubt_at(start, DIFFERS);
                 self.blanks();
                 self.word();
                 self.blanks();
@@ -214,28 +224,6 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Parses the redirections after `}`, `)`, `fi` and `done`.
-    fn redirections_behind(&mut self, folders: &Folders) {
-        loop {
-            self.blanks();
-            let digit = self.byte(0).is_some_and(|byte| byte.is_ascii_digit());
-            match self.byte(usize::from(digit)) {
-                Some(b'<' | b'>') => {
-                    self.at += usize::from(digit);
-                    self.redirection(folders);
-                }
-                Some(b'&') if self.starts("&>") => {
-                    self.doubt_at(self.at, "means different things to different shells");
-                    return;
-                }
-                Some(b'#') if !digit => return self.comment(),
-                None => return,
-                Some(byte) if matches!(byte, b'\n' | b';' | b'&' | b'|' | b')') && !digit => return,
-                _ => return self.doubt_at(self.at, "is out of place"),
-            }
-        }
-    }
-
     /// Records a variable that is set for the following commands.
     pub(super) fn set(&mut self, name: &str) {
         if !variables::is_local(name) && !self.script.set.iter().any(|set| set == name) {
@@ -246,55 +234,33 @@ impl Reader<'_, '_> {
     /// Parses variables, words and redirections up to the end of the command.
     fn simple(&mut self) -> Flow {
         let (start, folders) = (self.at, self.folders.clone());
-        let (mut words, mut variables, mut has_file) = (Vec::<Word>::new(), Vec::<String>::new(), false);
+        let mut command = SimpleCommand::default();
         let mut end = self.at;
         loop {
-            if words.len() + self.script.parts > MAX_PARTS {
+            if command.words.len() + self.script.parts > MAX_PARTS {
                 return self.leave_unread(TOO_MANY_PARTS);
             }
             self.blanks();
-            let from = self.at;
             match self.byte(0) {
                 None | Some(b'\n' | b';' | b'|' | b')') => break,
-                Some(b'&') if self.byte(1) == Some(b'>') => {
-                    self.doubt_at(from, "means different things to different shells");
-                    self.at += 1;
-                }
-                Some(b'&') => break,
+                Some(b'&') if self.byte(1) != Some(b'>') => break,
                 Some(b'#') => {
                     self.comment();
                     break;
                 }
                 Some(b'(') => {
                     self.doubt_at(start, "is not understood");
-                    if !self.starts("()") || words.len() != 1 {
+                    if !self.starts("()") || command.words.len() != 1 {
                         break;
                     }
                     self.at += 2;
                     return self.function_body();
                 }
-                Some(b'<' | b'>') if self.byte(1) == Some(b'(') => words.push(self.process()),
-                Some(b'<' | b'>') => {
-                    self.redirection(&folders);
-                    has_file = true;
-                }
-                Some(_) if words.is_empty() && self.is_assignment() => variables.push(self.assignment()),
-                Some(_) => {
-                    if words.is_empty() && !variables.is_empty() && self.reserved().is_some() {
-                        self.doubt_at(from, "is out of place");
-                    }
-                    let word = self.word();
-                    match self.is_descriptor(from) {
-                        true => {
-                            self.redirection(&folders);
-                            has_file = true;
-                        }
-                        false => words.push(word),
-                    }
-                }
+                Some(byte) => self.simple_part(byte, &mut command, &folders),
             }
             end = self.at;
         }
+        let SimpleCommand { words, variables, has_file } = command;
         match (words.is_empty(), variables.is_empty()) {
             (true, true) if !has_file => self.doubt_at(start, "is empty where a command should be"),
             (true, _) => variables.iter().for_each(|name| self.set(name)),
@@ -303,16 +269,36 @@ impl Reader<'_, '_> {
         Flow::stays(folders)
     }
 
-    /// Returns true if the word is the file descriptor of a redirection directly after it.
-    fn is_descriptor(&mut self, from: usize) -> bool {
-        let text = &self.text[from..self.at];
-        if !matches!(self.byte(0), Some(b'<' | b'>')) || self.byte(1) == Some(b'(') {
-            return false;
+    /// Parses a variable, word or redirection that starts with this byte.
+    fn simple_part(&mut self, byte: u8, command: &mut SimpleCommand, folders: &Folders) {
+        let from = self.at;
+        match byte {
+            b'&' => {
+                self.doubt_at(from, DIFFERS);
+                self.at += 1;
+            }
+            b'<' | b'>' if self.byte(1) == Some(b'(') => command.words.push(self.process()),
+            b'<' | b'>' => {
+                self.redirection(folders);
+                command.has_file = true;
+            }
+            _ if command.words.is_empty() && self.is_assignment() => {
+                command.variables.push(self.assignment());
+            }
+            _ => {
+                let may_start = command.words.is_empty() && !command.variables.is_empty();
+                if may_start && self.reserved().is_some() {
+                    self.doubt_at(from, "is out of place");
+                }
+                let word = self.word();
+                if self.is_descriptor(from) {
+                    self.redirection(folders);
+                    command.has_file = true;
+                } else {
+                    command.words.push(word);
+                }
+            }
         }
-        if text.starts_with('{') || (text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_digit())) {
-            self.doubt_at(from, "means different things to different shells");
-        }
-        text.len() == 1 && text.as_bytes()[0].is_ascii_digit()
     }
 
     /// Parses `<(…)`: a file that another command writes or reads. A shell without it reports an error and runs nothing.
@@ -337,86 +323,15 @@ impl Reader<'_, '_> {
         let start = self.at;
         let name = self.name().to_owned();
         if self.byte(0) == Some(b'+') {
-            self.doubt_at(start, "means different things to different shells");
+            self.doubt_at(start, DIFFERS);
             self.at += 1;
         }
         self.at += 1;
         let value = self.word();
         if self.byte(0) == Some(b'(') {
-            self.doubt_at(start, "means different things to different shells");
+            self.doubt_at(start, DIFFERS);
         }
         self.loose_word(value);
         name
-    }
-
-    /// Parses a redirection at its operator.
-    fn redirection(&mut self, folders: &Folders) {
-        let start = self.at;
-        let access = match () {
-            () if self.starts("<<<") => {
-                self.doubt_at(start, "means different things to different shells");
-                self.at += 3;
-                self.blanks();
-                self.word();
-                return;
-            }
-            () if self.starts("<<") => {
-                self.at += 2;
-                return self.heredoc();
-            }
-            () if self.starts("<&") || self.starts(">&") => {
-                self.at += 2;
-                self.blanks();
-                let is_plain = self.byte(0).is_some_and(|byte| byte.is_ascii_digit() || byte == b'-')
-                    && self.byte(1).is_none_or(is_delimiter);
-                if is_plain {
-                    self.at += 1;
-                    // `2>&1<x` has no number before its `<`.
-                    if matches!(self.byte(0), Some(b'<' | b'>')) {
-                        self.doubt_at(start, "is not understood");
-                    }
-                    return;
-                }
-                self.doubt_at(start, "means different things to different shells");
-                Access::Write
-            }
-            () if self.starts("<>") => {
-                self.doubt_at(start, "is not understood");
-                self.at += 2;
-                Access::Write
-            }
-            () if self.starts(">>") || self.starts(">|") => {
-                self.at += 2;
-                Access::Write
-            }
-            () if self.starts(">") => {
-                self.at += 1;
-                Access::Write
-            }
-            () => {
-                self.at += 1;
-                Access::Read
-            }
-        };
-        self.blanks();
-        if matches!(self.byte(0), Some(b'<' | b'>')) && self.byte(1) == Some(b'(') {
-            self.doubt_at(start, "is not understood");
-            self.substituted("<(");
-            return;
-        }
-        let from = self.at;
-        let word = self.word();
-        if from == self.at {
-            return self.doubt_at(start, "names no file");
-        }
-        if matches!(self.byte(0), Some(b'<' | b'>'))
-            && self.text[from..self.at].bytes().all(|byte| byte.is_ascii_digit())
-        {
-            self.doubt_at(start, "is not understood");
-        }
-        let path = word.path().map(str::to_owned);
-        let source = self.text[from..self.at].to_owned();
-        let at = self.source_position(from);
-        self.script.files.push(FileUse { path, word, source, access, folders: folders.clone(), at });
     }
 }

@@ -1,6 +1,6 @@
 //! Analysis of shell commands.
 //!
-//! - `reader`, `expansions`, `grammar`, `compound`, `heredoc`: from source to [`Script`], for a subset of the syntax that dash and
+//! - `reader`, `expansions`, `grammar`, `compound`, `redirection`, `heredoc`: from source to [`Script`], for a subset of the syntax that dash and
 //!   bash parse alike; `word`: a word as the shell would see it; `current_folders`: the folders that a command may run in;
 //! - `segment`: from words to a [`Segment`]; `wrappers`: `env`, `sudo`, `xargs`, `bash -c` … and the commands that they run;
 //!   `builtins`: builtin commands that evaluate their words; `launchers`: programs that run code;
@@ -23,6 +23,7 @@ mod heredoc;
 mod launchers;
 mod read_only;
 mod reader;
+mod redirection;
 mod sed;
 mod segment;
 mod variables;

@@ -21,6 +21,9 @@ const MAX_DOUBTS: usize = 32;
 /// The largest number of characters of the source that a doubt shows.
 const SHOWN_CHARS: usize = 60;
 
+/// Doubt about syntax that dash, bash and bash in POSIX mode do not parse alike.
+pub(super) const DIFFERS: &str = "means different things to different shells";
+
 /// The reserved words of shells, which are recognized at the start of a command.
 pub(super) const RESERVED: [&str; 19] = [
     "!", "{", "}", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function",

@@ -5,8 +5,8 @@ use super::rule::Rule;
 /// Indentation of a new list.
 const INDENT: &str = "  ";
 
-/// Returns the text with a rule added at the end of `rules:`, or `None` if the list is not in block style. The caller
-/// parses the result and checks it.
+/// Returns the text with a rule added at the end of `rules:`, or `None` if the list is not in block style.
+/// The caller parses the result and checks it.
 pub(super) fn rule(text: &str, rule: &Rule) -> Option<String> {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     if let Some(last) = lines.last_mut().filter(|last| !last.ends_with('\n')) {

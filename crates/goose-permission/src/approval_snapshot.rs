@@ -1,4 +1,5 @@
-//! [`ApprovalSnapshot`]: the exact call that the user was asked about. The approval is valid for nothing else.
+//! [`ApprovalSnapshot`]: the exact call that the user was asked about. An approval is valid only for this
+//! call.
 
 use std::{
     fs,
@@ -15,8 +16,8 @@ use super::{
 };
 use goose_config::digest::json_digest;
 
-/// The call that the user was asked about: the definition of the tool, the exact arguments, the folder, and the resolved
-/// paths.
+/// Call that the user was asked about: the definition of the tool, the exact arguments, the folder, and the
+/// resolved paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalSnapshot {
     tool: String,
@@ -25,14 +26,14 @@ pub struct ApprovalSnapshot {
     paths: Vec<Option<PathBuf>>,
 }
 
-/// The path and identity of a folder.
+/// Path and identity of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Folder {
     path: PathBuf,
     identity: (u64, u64),
 }
 
-/// The reason why an approval is no longer valid.
+/// Reason why an approval is no longer valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StaleApproval {
@@ -48,8 +49,8 @@ pub enum StaleApproval {
     /// The arguments differ.
     #[error("these are not the arguments that were approved; nothing was run")]
     ArgumentsChanged,
-    /// A path resolves to another place.
-    #[error("a path leads to another place since this was approved; nothing was run")]
+    /// A path resolves to another file.
+    #[error("a path resolves to another file since this was approved; nothing was run")]
     PathMoved,
     /// A rule denies the call now.
     #[error("{0}")]
@@ -95,7 +96,7 @@ impl Folder {
     }
 }
 
-/// Returns a digest of the tool's name and its arguments, in any order.
+/// Returns a digest of the tool's name and the arguments, whose order does not matter.
 fn digest(call: &CallToJudge<'_>) -> String {
     json_digest(json!([call.name(), call.arguments]))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::shell::Access;
 
-/// The origin of a tool, which decides whether its declarations are trusted.
+/// Origin of a tool, which decides whether its declarations are trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// Built into goose: its groups and hints are trusted.
@@ -16,36 +16,36 @@ pub enum Origin {
     Foreign,
 }
 
-/// A requested call. Created by [`ToolHandle::call`](crate::agents::ToolHandle::call).
+/// A requested call.
 #[derive(Debug, Clone, Copy)]
 pub struct CallToJudge<'a> {
-    /// The tool, under the name that the model sees.
+    /// Tool under the name that the model sees.
     pub tool: &'a Tool,
-    /// The tool's name in its extension.
+    /// Name of the tool in its extension.
     pub bare_name: &'a str,
-    /// The origin of the tool.
+    /// Origin of the tool.
     pub origin: Origin,
-    /// The arguments of the call.
+    /// Arguments of the call.
     pub arguments: &'a JsonObject,
-    /// The folder that the call would run in.
+    /// Folder that the call would run in.
     pub working_dir: &'a Path,
-    /// The reason why a person should be asked, unless the mode or a rule allows the call.
+    /// Reason to ask the user, unless the mode or a rule allows the call.
     pub concern: Option<&'a str>,
 }
 
-/// The arguments that name files or folders in tools that do not declare their actions.
+/// Arguments that name files or folders in tools that do not declare their actions.
 const PATH_ARGUMENTS: [&str; 8] =
     ["path", "paths", "file", "file_path", "folder", "directory", "destination", "output_path"];
 
-/// The largest number of paths in one call.
+/// Maximum number of paths in one call.
 const MAX_PATHS: usize = 64;
 
-/// Parsing a command that is longer than this may block noticeably.
+/// Length of a command above which parsing may block noticeably.
 const LONG_COMMAND_BYTES: usize = 1024;
 
-/// The effect of a call, as far as it is known.
+/// Effect of a call, as far as it is known.
 pub(super) enum Action<'a> {
-    /// Runs a command line; `None` if the call does not say which.
+    /// Runs a command line; `None` if it is not known.
     Shell(Option<&'a str>),
     /// Uses files.
     Files(Access),
@@ -64,7 +64,8 @@ impl<'a> CallToJudge<'a> {
         self.tool.action().filter(|_| self.origin == Origin::Own)
     }
 
-    /// Returns the groups of this call: those of the operation if an argument selects one, otherwise the tool's.
+    /// Returns the groups of this call: those of the operation if an argument selects one, otherwise the
+    /// tool's.
     fn groups(&self) -> Cow<'a, [ToolGroup]> {
         match self.declared() {
             Some(ToolAction::ByOperation { argument, groups }) => {
@@ -121,7 +122,8 @@ impl<'a> CallToJudge<'a> {
             && properties.is_some_and(|all| PATH_ARGUMENTS.iter().any(|name| all.contains_key(*name)))
     }
 
-    /// Returns the paths in the arguments; `None` if there are too many, one is not a string, or a required one is missing.
+    /// Returns the paths in the arguments; `None` if there are too many, if one is not a string, or if a
+    /// required one is missing.
     pub(super) fn paths(&self) -> Option<Vec<&'a str>> {
         let mut paths = Vec::new();
         let declared = match self.declared() {

@@ -1,7 +1,7 @@
 //! [`Explanation`]: the verdict about a command in each mode, with its reasons.
 //!
-//! `goose permissions` prints it. The verdicts are those of [`Permissions::judge`]; everything else explains them and has no
-//! effect on them.
+//! `goose permissions` prints it. The verdicts are those of [`Permissions::judge`]; everything else explains
+//! them and has no effect on them.
 
 use std::path::Path;
 
@@ -20,34 +20,34 @@ use super::{
 };
 use goose_config::ConfigError;
 
-/// The tools that rules may name without their extension: the shell, and kinds of access to files.
+/// Tools that rules may name without their extension: the shell, and kinds of access to files.
 const KINDS: [&str; 4] = ["shell", "read", "write", "edit"];
 
-/// The explanation of a command.
+/// Explanation of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// The verdict in each mode.
+    /// Verdict in each mode.
     pub verdicts: Vec<ModeVerdict>,
-    /// The commands in the command line.
+    /// Commands in the command line.
     pub segments: Vec<ExplainedSegment>,
-    /// The files that redirections use.
+    /// Files that redirections use.
     pub files: Vec<ExplainedFile>,
-    /// The parts that were not understood.
+    /// Parts that were not understood.
     pub not_understood: Vec<String>,
 }
 
-/// The verdict in one mode.
+/// Verdict in one mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModeVerdict {
-    /// The mode.
+    /// Mode that the verdict applies to.
     pub mode: Mode,
-    /// The decision about the command.
+    /// Decision about the command.
     pub effect: Effect,
-    /// The reasons; at least one.
+    /// Reasons for the decision; at least one.
     pub reasons: Vec<String>,
-    /// The rule that "always" would store.
+    /// Rule that "always" would store.
     pub always: Option<Rule>,
 }
 
@@ -55,15 +55,15 @@ pub struct ModeVerdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExplainedSegment {
-    /// The words of the command, with `…` for words that are only known at run time.
+    /// Words of the command, with `…` for words that are only known at run time.
     pub command: String,
-    /// The commands that it runs: `rm x` for `sudo rm x`.
+    /// Commands that the command runs: `rm x` for `sudo rm x`.
     pub runs: Vec<String>,
-    /// The variables that are set for the command.
+    /// Variables that are set for the command.
     pub variables: Vec<String>,
     /// True if the command is known to change nothing.
     pub reads_only: bool,
-    /// The rules that apply to the command. Written as texts.
+    /// Rules that apply to the command. They are serialized as texts.
     #[serde(serialize_with = "as_texts")]
     pub rules: Vec<Rule>,
 }
@@ -76,7 +76,7 @@ fn as_texts<S: Serializer>(rules: &[Rule], serializer: S) -> Result<S::Ok, S::Er
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedFile {
-    /// The path as written.
+    /// Path as written in the command line.
     pub path: String,
     /// True if the file is written, false if it is read.
     pub is_written: bool,
@@ -90,8 +90,8 @@ impl Explanation {
 }
 
 impl Permissions {
-    /// Explains the verdict about a command that the shell tool would run in a folder. Nothing is run. `shell` is the tool
-    /// under its name in a session, `developer__shell`.
+    /// Explains the verdict about a command that the shell tool would run in a folder. Nothing is run.
+    /// `shell` is the tool under its name in a session, `developer__shell`.
     pub fn explain(&self, shell: &Tool, command: &str, working_dir: &Path) -> Explanation {
         let arguments = JsonObject::from_iter([("command".to_owned(), Value::from(command))]);
         let call = CallToJudge {
@@ -132,8 +132,9 @@ impl Permissions {
         ModeVerdict { mode, effect, reasons, always }
     }
 
-    /// Returns the rules that name no possible tool, because of a typing error or a removed extension. `extensions` are the
-    /// names of the configured extensions, `own_tools` the full names of the tools that come with goose.
+    /// Returns the rules that name no possible tool, because of a typing error or a removed extension.
+    /// `extensions` are the names of the configured extensions, `own_tools` the full names of the tools that
+    /// come with goose.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
 //! Finds git repositories that make git run programs when it only reads.
 //!
-//! `git status` runs the programs in `core.fsmonitor`, `diff.external`, `filter.*.clean` and others, and an unpacked archive may
-//! contain a `.git` with such a configuration. So git counts as read-only only if the configuration of every repository
-//! that it may find has nothing but settings that are known to run nothing. The user's own configuration (`~/.gitconfig`)
-//! is trusted.
+//! `git status` runs the programs in `core.fsmonitor`, `diff.external`, `filter.*.clean` and others, and an
+//! unpacked archive may contain a `.git` with such a configuration. git therefore counts as read-only only if
+//! every repository that it may find has only settings that are known to run nothing. The user's own
+//! configuration (`~/.gitconfig`) is trusted.
 
 use std::{
     fs,
@@ -13,24 +13,26 @@ use std::{
 
 use super::paths::{self, PathError};
 
-/// The largest file of a repository that is read here.
+/// Largest configuration file that is read.
 const MAX_CONFIG_BYTES: u64 = 256 * 1024;
+
+/// Largest index that is searched for submodules.
 const MAX_INDEX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The largest number of repositories that are checked for one command: those in parent folders, and submodules.
+/// Maximum number of repositories that are checked for one command: those in parent folders, and submodules.
 const MAX_REPOSITORIES: usize = 64;
 
-/// The hook that git runs even when it only reads, because it refreshes the index.
+/// Hook that git runs even when it only reads, because it refreshes the index.
 const HOOK: &str = "post-index-change";
 
-/// The mode of a submodule in an index, as stored.
+/// Mode of a submodule in an index, as stored.
 const SUBMODULE_MODE: [u8; 4] = [0, 0, 0xE0, 0];
 
 /// Sections in which no key runs a program or reads another file.
 const HARMLESS_SECTIONS: [&str; 11] =
     ["advice", "author", "branch", "color", "column", "committer", "gc", "gitflow", "http", "i18n", "user"];
 
-/// Other such keys: the section and the key, with any subsection.
+/// Keys in other sections that run no program and read no other file, with any subsection.
 const HARMLESS_KEYS: [&str; 74] = [
     "core.abbrev",
     "core.autocrlf",
@@ -108,7 +110,7 @@ const HARMLESS_KEYS: [&str; 74] = [
     "tag.gpgsign",
 ];
 
-/// The reason why a read-only git command may run a program, or read files elsewhere.
+/// Reason why a read-only git command may run a program, or read files elsewhere.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RepositoryRisk {
     #[error(transparent)]
@@ -133,14 +135,15 @@ pub(super) enum RepositoryRisk {
     NotRegular(PathBuf),
 }
 
-/// Returns the reason why a read-only git command in this folder may run a program or read files elsewhere; `None` if it cannot.
+/// Returns the reason why a read-only git command in this folder may run a program or read files elsewhere;
+/// `None` if it cannot.
 pub(super) fn risk(folder: &Path) -> Option<RepositoryRisk> {
     let folder = match paths::resolve(folder) {
         Ok(folder) => folder,
         Err(error) => return Some(RepositoryRisk::Folder(error)),
     };
     let mut search = Search::default();
-    // git stops at the first valid repository. Checking all makes it irrelevant which one it takes.
+    // git uses the first valid repository. With all of them checked, it does not matter which one that is.
     search.pending.extend(folder.ancestors().map(Path::to_owned));
     search.run().err()
 }
@@ -223,7 +226,7 @@ fn linked(dot_git: &Path) -> Result<Option<PathBuf>, RepositoryRisk> {
     Ok(Some(dot_git.parent().unwrap_or(dot_git).join(path.trim_start())))
 }
 
-/// Returns the content of a file; `None` if there is no file.
+/// Returns the content of a file; `None` if the file does not exist.
 fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, RepositoryRisk> {
     let unreadable = |error: io::Error| RepositoryRisk::Unreadable { file: path.to_owned(), error };
     let metadata = match fs::metadata(path) {

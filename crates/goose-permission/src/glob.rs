@@ -1,9 +1,9 @@
 //! [`Glob`]: a pattern with `*`, the only wildcard within a word of a rule.
 
-/// A pattern in which `*` matches any characters, also none.
+/// A pattern in which `*` matches any characters, including none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Glob {
-    /// The texts between the `*`s; a single piece means no `*`.
+    /// Texts between the `*`s; a single piece means no `*`.
     pieces: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_stand_for_any_characters() {
+    fn stars_match_any_characters() {
         for (glob, text, expected) in [
             ("", "", true),
             ("", "a", false),

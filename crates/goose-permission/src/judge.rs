@@ -1,6 +1,6 @@
 //! [`Judge`]: checks one call against the mode and the rules.
 //!
-//! deny wins over ask, and ask over allow. Where no rule applies, the mode decides.
+//! Deny wins over ask, and ask over allow. If no rule applies, the mode decides.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -29,10 +29,10 @@ use super::{
     verdict::{Judgement, Verdict, VerdictBuilder},
 };
 
-/// The largest number of partly unknown words that are compared with the list of protected files.
+/// Maximum number of partly unknown words that are compared with the list of protected files.
 const MAX_HINTS: usize = 2000;
 
-/// The calls that run if no rule applies.
+/// Calls that run if no rule applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DefaultPolicy {
     Everything,
@@ -40,7 +40,7 @@ pub(super) enum DefaultPolicy {
     Nothing,
 }
 
-/// The state of judging one call.
+/// State of judging one call.
 pub(super) struct Judge<'a> {
     pub(super) permissions: &'a Permissions,
     pub(super) call: &'a CallToJudge<'a>,
@@ -48,19 +48,19 @@ pub(super) struct Judge<'a> {
     pub(super) rules: Vec<Rule>,
     pub(super) default_policy: DefaultPolicy,
     pub(super) opinions: VerdictBuilder,
-    /// The files of the call, resolved once: the tool uses the same paths that are judged here.
+    /// Files of the call, resolved once: the tool uses the paths that are judged here.
     files: Vec<JudgedPath>,
-    /// The files that it is known to write.
+    /// Files that the call is known to write.
     pub(super) writes: Vec<PathBuf>,
-    /// The hard links that are permitted for a file that is read.
+    /// Hard links that are permitted for a file that is read.
     readable_links: HardLinks,
-    /// The reason why git may run programs in the working folder, computed on first use.
+    /// Reason why git may run programs in the working folder, computed on first use.
     pub(super) repository: OnceCell<Option<RepositoryRisk>>,
     /// Cache of resolved folders.
     pub(super) real_folders: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
-    /// The remaining directory entries for the search for secrets.
+    /// Remaining directory entries for the search for secrets.
     pub(super) entries_left: usize,
-    /// The remaining partly unknown words to compare with the list of protected files.
+    /// Remaining partly unknown words to compare with the list of protected files.
     pub(super) hints_left: usize,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Judge<'a> {
     pub(super) fn judgement(mut self) -> Judgement {
         let mode = self.permissions.mode();
         if mode == Mode::Chat {
-            let reason = "in the mode `chat` there are no tools".to_owned();
+            let reason = "no tools run in the mode `chat`".to_owned();
             let verdict = Verdict::Deny { reason };
             return Judgement { verdict, files: Vec::new(), writes: Vec::new() };
         }
@@ -168,8 +168,8 @@ impl<'a> Judge<'a> {
 
     /// Resolves the paths of a call to one of goose's own file tools.
     fn look_up_files(&mut self) {
-        // Package managers hard-link files from their stores into many projects, and these are world-readable. A secret is
-        // readable by its owner only, under each of its names.
+        // Package managers hard-link files from their stores into many projects, and these are
+        // world-readable. A secret is readable by its owner only, under each of its names.
         let is_restricted =
             self.rules.iter().any(|rule| rule.restricts() && rule.is_about_access(Access::Read));
         self.readable_links = if is_restricted { HardLinks::Refused } else { HardLinks::AllowedIfPublic };
@@ -188,8 +188,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Returns the hard links that are permitted for a file. Another name of the file may be protected, so a file with
-    /// several names needs approval, and the approval is for this file.
+    /// Returns the hard links that are permitted for a file. Another name of the file may be protected, so a
+    /// file with several names needs approval, and the approval is for this file.
     fn hard_links(&mut self, access: Access, given: &str, path: &Path) -> HardLinks {
         // Writing to such a file changes it under all of its names.
         let permitted = if access == Access::Write { HardLinks::Refused } else { self.readable_links };
@@ -323,8 +323,9 @@ impl<'a> Judge<'a> {
         let runs = match self.default_policy {
             DefaultPolicy::Everything => true,
             _ if self.call.concern.is_some() => false,
-            // A program in code mode, or a delegate, has no effect by itself, and each of its calls is judged. Asking about
-            // both would teach users to approve what they cannot judge, and then its calls.
+            // A program in code mode, or a delegate, has no effect by itself, and each of its calls is
+            // judged. Asking about both would teach users to approve what they cannot judge, and then its
+            // calls.
             _ if self.call.only_calls_tools() => true,
             DefaultPolicy::Reading => self.call.is_read_only(),
             DefaultPolicy::Nothing => false,
@@ -338,7 +339,7 @@ impl<'a> Judge<'a> {
                 }
                 _ => "every call needs approval",
             };
-            // A rule for all calls would also allow those that others are concerned about.
+            // A rule for all calls would also allow those with a concern.
             let rule = suggest::tool(self.call).filter(|_| self.call.concern.is_none());
             self.opinions.ask_unless(reason, rule);
         }
@@ -364,7 +365,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The way in which a file is used.
+/// Way in which a file is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Means {
     Tool,

@@ -1,5 +1,5 @@
-//! Judges files whose names a script computes at run time: `f=.netrc; cat ~/$f`, `find ~ | xargs cat`, `cat $(…)`. They may be
-//! protected although no word of the script names them.
+//! Judges files whose names a script computes at run time: `f=.netrc; cat ~/$f`, `find ~ | xargs cat`,
+//! `cat $(…)`. They may be protected although no word of the script names them.
 
 use super::{
     glob::Glob,
@@ -10,7 +10,7 @@ use super::{
     shell::{self, Access, FileUse, Form, Reach, Script, Segment, Word},
 };
 
-/// The largest number of unknown words, and of values that are inserted into each.
+/// Maximum number of unknown words, and of values that are inserted into each.
 const MAX_VALUES: usize = 32;
 
 impl Judge<'_> {
@@ -74,7 +74,7 @@ impl Judge<'_> {
             let operands = || form.words.iter().skip(1).filter(|word| !word.may_be_option());
             let mut texts: Vec<&str> = operands()
                 .filter_map(|word| match word.reach() {
-                    Reach::Exactly(text) | Reach::SecretScope(text) => Some(text),
+                    Reach::Exactly(text) | Reach::Below(text) => Some(text),
                     Reach::Anywhere => None,
                 })
                 .collect();

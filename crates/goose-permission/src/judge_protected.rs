@@ -77,7 +77,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Checks a word that belongs to no command but may be passed to one.
+    /// Checks a word outside of commands, which may be passed to one.
     pub(super) fn protect_loose(&mut self, word: &Word, written: &Path, resolved: &Path, reads: bool) {
         let accesses = if reads { &ALL_USES[..1] } else { &ALL_USES[..] };
         for access in accesses {
@@ -138,8 +138,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Asks about a protected file, unless the user has allowed it with a rule that writes out its path. A rule whose wildcards
-    /// happen to match is not enough.
+    /// Asks about a protected file, unless the user has allowed it with a rule that writes out its path. A
+    /// rule whose wildcards happen to match is not enough.
     pub(super) fn protects(&mut self, rule: &Rule, access: Access, resolved: &Path, what: &str) {
         let protected = self.permissions.protected();
         let is_written_out = |pattern: &&PathPattern| {
@@ -162,14 +162,14 @@ pub(super) fn is_wanted(wanted: &[Glob], path: &Path) -> bool {
 
 const ALL_USES: [Access; 2] = [Access::Read, Access::Write];
 
-/// The uses that a command may make of its files. Computed once: some commands have very many words.
+/// Ways in which a command may use its files. Computed once per command, because it may have many words.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Uses {
-    /// The access to the content of its files.
+    /// Access to the content of the command's files.
     content: &'static [Access],
-    /// The names in folders that it walks to show the content of files.
+    /// Files that the command shows from folders that it walks; `None` if it shows none.
     below: Option<Names>,
-    /// True if it may change whole folders.
+    /// True if the command may change whole folders.
     changes_folders: bool,
 }
 

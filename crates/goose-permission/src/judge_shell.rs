@@ -10,7 +10,7 @@ use super::{
     judge::{DefaultPolicy, Judge, Means},
     judge_writes::MAX_WRITTEN,
     matching::Certainty,
-    path_arguments::{RestrictedPaths, is_of_process, without_dots},
+    path_arguments::{RestrictedPaths, is_per_process, without_dots},
     paths,
     rule::{Effect, Rule},
     shell::{
@@ -41,13 +41,13 @@ const VERSION_FILES: [&str; 15] = [
     "rust-toolchain.toml",
 ];
 
-/// The largest `package.json` that is read.
+/// Largest `package.json` that is read.
 const MAX_PACKAGE_BYTES: u64 = 1024 * 1024;
 
-/// The largest nesting of command lines within words of command lines.
+/// Maximum nesting of command lines within words of command lines.
 const MAX_HIDDEN: usize = 3;
 
-/// The extent of the checks of a command.
+/// Extent of the checks of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Checks {
     /// Checks only for protected files.
@@ -68,7 +68,7 @@ impl Judge<'_> {
         for segment in &script.segments {
             self.segment(segment, &script, checks, &mut watch);
             for form in &segment.forms {
-                self.note_writes(form, &segment.folders, &mut entries_left);
+                self.record_writes(form, &segment.folders, &mut entries_left);
             }
         }
         for file in &script.files {
@@ -159,7 +159,7 @@ impl Judge<'_> {
             let what = line(&outer.words);
             let reason = match (risk, self.default_policy) {
                 (Some(risk), _) => format!("`{what}` may run a program: {risk}"),
-                _ if !self.is_here(&segment.folders) => format!("`{what}` runs after a change of the folder"),
+                _ if !self.is_here(&segment.folders) => format!("`{what}` may run in another folder"),
                 (None, DefaultPolicy::Reading) => format!("`{what}` may change something"),
                 _ => format!("no rule allows `{what}`"),
             };
@@ -168,7 +168,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Asks about commands whose effect is unknown, for the case that a rule restricts some commands and all others run.
+    /// Asks about commands whose effect is unknown, for the case that a rule restricts some commands and all
+    /// others run.
     fn check_obscure(&mut self, segment: &Segment) {
         let Some(outer) = segment.forms.first() else { return };
         if let Some(name) = segment.variables.iter().find(|name| shell::is_exec_variable(name)) {
@@ -204,7 +205,7 @@ impl Judge<'_> {
 
     /// Applies rules to words that are command lines themselves and may be run by the program that gets them.
     fn restrict_hidden(&mut self, rules: &[Rule], form: &Form, left: usize) {
-        // The words that these run are known; their other words are messages.
+        // It is known which of their words run something. The others are messages.
         let is_known = matches!(form.words.first().and_then(Word::program), Some("git" | "gh"));
         if left == 0 || is_known || form.reads_only {
             return;
@@ -235,7 +236,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Returns true if a rule allows the command. Rules apply in the working folder: elsewhere the same words may mean something else.
+    /// Returns true if a rule allows the command. Rules apply in the working folder: in another one, the same
+    /// words may have another effect.
     fn is_allowed(&self, words: &[Word], folders: &Folders) -> bool {
         self.is_here(folders)
             && self
@@ -245,8 +247,8 @@ impl Judge<'_> {
                 .any(|rule| rule.command().is_some_and(|pattern| pattern.allows(words)))
     }
 
-    /// Returns true if the command only reads. In another folder, git may find a configuration that runs programs. Commands that
-    /// `find` runs are judged separately.
+    /// Returns true if the command only reads. In another folder, git may find a configuration that runs
+    /// programs. Commands that `find` runs are judged separately.
     fn reads_only(&self, form: &Form, folders: &Folders) -> bool {
         let words = &form.words;
         let is_git = words.first().and_then(Word::program) == Some("git");
@@ -254,8 +256,8 @@ impl Judge<'_> {
         (form.reads_only && (!is_git || self.is_here(folders))) || shell::only_carries(words) || is_version
     }
 
-    /// Returns true if a file in the working folder or above selects the version of a language that is run. Files in the home
-    /// folder are trusted.
+    /// Returns true if a file in the working folder or above selects the version of a language that is run.
+    /// Files in the home folder are trusted.
     fn chooses_versions(&self, words: &[Word]) -> bool {
         let is_npm = words.first().and_then(Word::program) == Some("npm");
         let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
@@ -305,8 +307,8 @@ impl Judge<'_> {
         self.places(folders).is_some_and(|places| places.iter().all(is_same))
     }
 
-    /// Returns the absolute paths of these folders, with `..` both removed as shells do and resolved through links; `None` if they
-    /// are not known.
+    /// Returns the absolute paths of these folders, with `..` both removed as shells do and resolved through
+    /// links; `None` if they are not known.
     pub(super) fn places(&self, folders: &Folders) -> Option<Vec<PathBuf>> {
         let Folders::Known(folders) = folders else { return None };
         let mut places = Vec::new();
@@ -347,7 +349,7 @@ impl Judge<'_> {
         if path.starts_with("/dev/") && checks == Checks::All {
             return self.opinions.ask(format!("`{path}` is not a regular file"));
         }
-        if checks == Checks::All && is_of_process(Path::new(path)) {
+        if checks == Checks::All && is_per_process(Path::new(path)) {
             self.opinions.ask(format!("`{path}` is different in each process"));
         }
         if self.is_here(&file.folders) || path.starts_with(['/', '~']) {
@@ -357,7 +359,7 @@ impl Judge<'_> {
             self.path(file.access, &place.join(path).to_string_lossy(), Means::Shell);
         }
         if checks == Checks::All {
-            self.opinions.ask(format!("the place of `{path}` is not known after a change of the folder"));
+            self.opinions.ask(format!("the folder of `{path}` is not known"));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Notes the files that a command is known to write, for those who must know of each other's writes. This decides nothing.
+//! Records the files that a command is known to write, so that parallel tasks do not overwrite each other's
+//! files. This does not affect the verdict.
 
 use std::path::PathBuf;
 
@@ -10,12 +11,12 @@ use super::{
     shell::{self, Folders, Form, Word, WrittenFiles},
 };
 
-/// The largest number of directory entries that are looked at for the wildcards of one command line.
+/// Maximum number of directory entries that are read for the wildcards of one command line.
 pub(super) const MAX_WRITTEN: usize = 2_000;
 
 impl Judge<'_> {
-    /// Notes the files that a command writes, in each folder that it may run in.
-    pub(super) fn note_writes(&mut self, form: &Form, folders: &Folders, left: &mut usize) {
+    /// Records the files that a command writes, in each folder that it may run in.
+    pub(super) fn record_writes(&mut self, form: &Form, folders: &Folders, left: &mut usize) {
         if form.reads_only {
             return;
         }
@@ -70,7 +71,7 @@ pub(super) fn expand(bases: Bases<'_>, text: &str, left: &mut usize) -> Option<V
     }
 }
 
-/// Returns true for `x/.`: not the folder is copied but what is in it, and that is not looked up.
+/// Returns true for `x/.`, which copies the content of a folder. Its files are not looked up.
 fn is_content(word: &Word) -> bool {
     word.text.as_deref().is_some_and(|text| matches!(text.rsplit('/').next(), Some("." | "..")))
 }

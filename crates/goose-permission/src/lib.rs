@@ -1,12 +1,14 @@
-//! Permission checks for tool calls: modes, rules, and approvals that are valid only for the call that was shown.
+//! Permission checks for tool calls: modes, rules, and approvals that are valid only for the call that was
+//! shown.
 //!
-//! A model's call passes, in this order: [`Toolset`](crate::agents::toolset::Toolset), argument validation, [`Permissions`],
-//! dispatch. [`Permissions::judge`] allows the call, denies it, or requires approval; right before it runs,
+//! A model's call passes the toolset, argument validation, [`Permissions`] and dispatch, in this order.
+//! [`Permissions::judge`] allows the call, denies it, or requires approval. Right before the call runs,
 //! [`Permissions::still_holds`] checks that it is still the call that was approved.
 //!
 //! # Rules
 //!
-//! They are stored in `permission.yaml` in the config folder. deny wins over ask, and ask over allow, in any order.
+//! Rules are stored in `permission.yaml` in the config folder. Deny wins over ask, and ask over allow, in any
+//! order.
 //!
 //! ```yaml
 //! user:                               # whole tools
@@ -27,34 +29,41 @@
 //! ```text
 //! rule    = tool [pattern]
 //! tool    = name as the model sees it, with * | shell | read | write | bare name of a tool
-//! pattern = words of a command   for shell: * within a word; a * at the end matches any further words; quotes keep blanks
-//!         | path                 for files: * within a name; ** any folders; ~/ is home; otherwise relative to the working folder
+//! pattern = words of a command   for shell: * within a word; a * at the end matches any further words;
+//!                                quotes keep blanks
+//!         | path                 for files: * within a name; ** any folders; ~/ is home;
+//!                                other paths are relative to the working folder
 //!         | name=value …         for other tools: arguments, with *
 //! ```
 //!
-//! In an allow rule, a bare name matches only goose's own tools: any server may call a tool `shell`. Rules that ask or deny
-//! match every tool of that name, and also apply where they only *may* match. A command is allowed if each of its segments is
-//! allowed; a command that cannot be parsed needs approval. The `*` at the end of an allow rule does not match options that
-//! make a program run another one, such as `cargo build --config …`: these must be written out in the rule. As in a shell,
-//! `*` in the path of an allow rule does not match a leading dot: write out `.github/**`.
+//! In an allow rule, a bare name matches only goose's own tools, because any server may call a tool `shell`.
+//! Rules that ask or deny match every tool of that name, and also apply if they only *may* match. A command
+//! is allowed if each of its segments is allowed; a command that cannot be parsed needs approval. The `*` at
+//! the end of an allow rule does not match options that make a program run another one, such as
+//! `cargo build --config …`: the rule must name them. As in a shell, `*` in the path of an allow rule does
+//! not match a leading dot: write `.github/**`.
 //!
 //! # Protected files
 //!
-//! A built-in list of rules asks in every mode, including `auto` without any rules: before writing to goose's own folders, `.git`,
-//! the startup files of shells, editors and agents, keys and credentials, and before reading secrets. Users extend it with
-//! their own rules, and make exceptions with rules that write out a path: `allow: read .env`, `allow: write .vscode/**`. Rules
-//! about commands cannot see everything that a program does: they prevent accidents, and only a sandbox contains an attack.
+//! A built-in list of rules asks in every mode, including `auto` without any rules: before writing to goose's
+//! own folders, `.git`, startup files of shells, editors and agents, keys and credentials, and before reading
+//! secrets. Users extend the list with their own rules, and make exceptions with rules that name the path:
+//! `allow: read .env`, `allow: write .vscode/**`. Rules about commands cannot see everything that a program
+//! does: they prevent accidents, and only a sandbox contains an attack.
 //!
 //! | file | purpose |
 //! | --- | --- |
-//! | `mode.rs`, `permissions.rs`, `verdict.rs` | modes; shared state; results |
+//! | `permissions.rs`, `verdict.rs` | shared state; results |
 //! | `call.rs`, `judge.rs`, `judge_shell.rs`, `path_arguments.rs` | a call and how it is judged |
+//! | `judge_writes.rs` | the files that a call is known to write |
 //! | `rule.rs`, `glob.rs`, `matching.rs`, `paths.rs` | rules and how they match |
 //! | `rules_file.rs`, `append.rs` | `permission.yaml` |
-//! | `protected.rs`, `protected_paths.rs`, `judge_protected.rs`, `judge_computed.rs`, `secrets_below.rs` | the built-in list of protected files |
+//! | `protected.rs`, `protected_paths.rs` | the built-in list of protected files |
+//! | `judge_protected.rs`, `judge_computed.rs`, `secrets_below.rs` | calls that use protected files |
 //! | `shell/` | parser and analysis of command lines |
 //! | `git_repository.rs` | repositories that make git run programs when it only reads |
-//! | `suggest.rs`, `approval_snapshot.rs`, `tool_fingerprint.rs` | the rule for "always"; the scope of an approval; changed tools |
+//! | `suggest.rs` | the rule that "always" stores |
+//! | `approval_snapshot.rs`, `tool_fingerprint.rs` | the scope of an approval; changed tools |
 //! | `explain.rs` | the verdict in each mode with its reasons, for the user |
 
 #![forbid(unsafe_code)]

@@ -1,7 +1,7 @@
 //! Matching of commands against rules.
 //!
-//! An allow rule must match with certainty. A restricting rule also applies where it may match: behind a variable, with
-//! options in between, or under another path of the same program.
+//! An allow rule must match with certainty. A restricting rule also applies if it may match: if a word is
+//! unknown, with options in between, or under another path of the same program.
 
 use super::{
     glob::Glob,
@@ -9,7 +9,7 @@ use super::{
     shell::{self, Form, Word},
 };
 
-/// The certainty of a match.
+/// Certainty of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Certainty {
     No,
@@ -17,7 +17,7 @@ pub(super) enum Certainty {
     Yes,
 }
 
-/// The words of a command in a rule: `cargo test *`. A `*` at the end matches any further words, also none.
+/// Words of a command in a rule: `cargo test *`. A `*` at the end matches any further words, including none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommandPattern {
     words: Vec<Glob>,
@@ -28,9 +28,11 @@ pub(super) struct CommandPattern {
 const OPERATORS: &str = ";|&<>()$`\n\\";
 
 impl CommandPattern {
+    /// Parses the words of a pattern.
+    ///
     /// # Errors
     ///
-    /// Describes the invalid part of the pattern.
+    /// Fails if an operator is not quoted, if a quote is not closed, or if there are no words.
     pub(super) fn parse(text: &str) -> Result<Self, RuleError> {
         let mut words = split(text)?;
         let open = words.last().is_some_and(Glob::is_any) && words.len() > 1;

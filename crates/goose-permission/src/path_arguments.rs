@@ -1,4 +1,4 @@
-//! Judges the words of a command that may be paths which a rule restricts.
+//! Judges the words of a command that may be restricted paths.
 
 use std::{
     collections::HashSet,
@@ -17,20 +17,21 @@ use super::{
     shell::{self, Access, Folders, Form, Reach, Word},
 };
 
-/// The largest number of paths that are resolved for one command line. Longer ones need approval.
+/// Maximum number of paths that are resolved for one command line. Longer ones need approval.
 const MAX_PATHS: usize = 2000;
 
-/// The largest number of folders that the options of a command select.
+/// Maximum number of folders that the options of a command select.
 const MAX_CHOSEN: usize = 8;
 
 /// Separators of possible paths within a word: `--file=x`, `@x`, `HEAD:x`, `a,b`.
 const JOINTS: [char; 4] = ['=', '@', ':', ','];
 
-/// The restricted paths, resolved once for a command line.
+/// Restricted paths, resolved once for a command line.
 pub(super) struct RestrictedPaths {
     rules: Vec<RestrictedPath>,
+    /// Number of paths that may still be resolved.
     left: usize,
-    /// The folders that were resolved last.
+    /// Folders that were resolved last.
     last: Option<(Folders, Option<Vec<PathBuf>>)>,
 }
 
@@ -45,7 +46,7 @@ impl RestrictedPaths {
 struct RestrictedPath {
     rule: Rule,
     access: Access,
-    /// `None` if the base of the pattern is not known.
+    /// Places of the pattern; `None` if its base is not known.
     places: Option<Places>,
     /// Texts that indicate the restricted files within other text.
     names: Vec<String>,
@@ -67,10 +68,10 @@ struct ResolvedPath {
     is_unclear: bool,
 }
 
-/// The part of a folder that a command uses.
+/// Part of a folder that a command uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
-    /// The folder that the command runs in and may use.
+    /// Folder that the command runs in and may use.
     Around,
     Itself,
     AllBelow,
@@ -92,8 +93,8 @@ impl Judge<'_> {
         RestrictedPaths { rules, left: MAX_PATHS, last: None }
     }
 
-    /// Checks words that are, or may be, restricted paths. It is not known how the command uses them, so this asks; a command that
-    /// only reads is denied if reading is.
+    /// Checks words that are, or may be, restricted paths. Their use is not known, so this asks; a command
+    /// that only reads is denied if reading is denied.
     pub(super) fn restrict_words(&mut self, form: &Form, folders: &Folders, watch: &mut RestrictedPaths) {
         let reads = form.reads_only;
         // A command that only reads writes nothing.
@@ -141,7 +142,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Checks a word that belongs to no command but may be passed to one.
+    /// Checks a word outside of commands, which may be passed to one.
     pub(super) fn restrict_loose(
         &mut self,
         word: &Word,
@@ -228,11 +229,11 @@ impl Judge<'_> {
         let around = (!folders.is_here()).then_some((".", Depth::Around));
         let written = form.words.iter().skip(1).flat_map(|word| match word.reach() {
             Reach::Exactly(text) => path_parts(text).into_iter().map(|part| (part, depth)).collect(),
-            Reach::SecretScope(folder) => vec![(folder, Depth::AllBelow)],
+            Reach::Below(folder) => vec![(folder, Depth::AllBelow)],
             Reach::Anywhere => Vec::new(),
         });
         let mut candidates = Vec::new();
-        // The target of a link is relative to where the link is.
+        // The target of a symbolic link is relative to the folder of the link.
         let beside = self.places_of_links(form, places);
         for (text, depth) in written.chain(unnamed).chain(around) {
             let is_absolute = text.starts_with(['/', '~']);
@@ -268,8 +269,8 @@ impl Judge<'_> {
             let metadata = resolved.symlink_metadata().ok();
             Some((resolved, metadata))
         });
-        let is_unclear = found.is_none() || is_of_process(&written);
-        // If a link cannot be read, as those of other processes, the written path counts.
+        let is_unclear = found.is_none() || is_per_process(&written);
+        // If a link cannot be read, such as those of other processes, the written path counts.
         let (resolved, metadata) = found.unwrap_or_else(|| (written.clone(), None));
         let may_be_folder = is_unclear || metadata.as_ref().is_some_and(Metadata::is_dir);
         let depth = if depth == Depth::AllBelow && !may_be_folder { Depth::Itself } else { depth };
@@ -315,7 +316,7 @@ impl RestrictedPath {
         }
     }
 
-    /// Returns true if a word contains the name of a restricted file: in a script, behind an option.
+    /// Returns true if a word contains the name of a restricted file: in a script, or after an option.
     fn is_named_in(&self, word: &Word) -> bool {
         word.pieces().iter().any(|piece| self.names.iter().any(|name| paths::names(piece, name)))
     }
@@ -329,7 +330,7 @@ fn lists_files(text: &str) -> bool {
 }
 
 /// Returns true if a path is different in each process: `/proc/self/cwd`, `/dev/fd/3/x`.
-pub(super) fn is_of_process(path: &Path) -> bool {
+pub(super) fn is_per_process(path: &Path) -> bool {
     let path = without_dots(path);
     let parts: Vec<&str> = path.iter().skip(1).filter_map(|part| part.to_str()).take(3).collect();
     match parts.as_slice() {

@@ -1,7 +1,7 @@
 //! Path resolution, and matching of paths against rules.
 //!
-//! Containment is decided by path components after all links and `..` are resolved: `/work-evil` is not in `/work`. A path that
-//! does not exist yet is resolved through its nearest existing parent.
+//! Containment is decided by path components after all links and `..` are resolved: `/work-evil` is not in
+//! `/work`. A path that does not exist yet is resolved through its nearest existing parent.
 
 use std::{
     fs::{self, Metadata},
@@ -11,20 +11,20 @@ use std::{
 
 use super::{glob::Glob, matching::Certainty, rule::RuleError};
 
-/// The reason why it is not known which file a path names.
+/// Reason why the file that a path names is not known.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PathError {
     #[error("{0:?} is not a path")]
     NotAPath(String),
     #[error("the home folder of `{0}` is not known")]
     NoHome(String),
-    #[error("it is not clear where `{}` leads: its links go in circles", .0.display())]
+    #[error("it is not clear where `{}` leads: its links form a cycle", .0.display())]
     LinkCycle(PathBuf),
     #[error("it is not clear where `{}` leads: {error}", path.display())]
     Unresolved { path: PathBuf, error: io::Error },
 }
 
-/// The folders that paths are relative to.
+/// Folders that paths are relative to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bases<'a> {
     pub(super) working: &'a Path,
@@ -61,8 +61,8 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, PathError> {
     })
 }
 
-/// Resolves a path below a resolved folder and returns its metadata; `None` if the path has a link or `..`. Much faster
-/// than [`resolve`].
+/// Resolves a path below a resolved folder and returns its metadata; `None` if the path has a link or `..`.
+/// Much faster than [`resolve`].
 pub(super) fn walk(folder: &Path, path: &Path) -> Option<(PathBuf, Option<Metadata>)> {
     let (mut place, mut metadata) = (folder.to_owned(), None);
     let mut is_there = true;
@@ -88,7 +88,8 @@ pub(super) fn walk(folder: &Path, path: &Path) -> Option<(PathBuf, Option<Metada
     Some((place, metadata))
 }
 
-/// A path in a rule: `~/.ssh/**`, `src/*.rs`, `/etc`. `*` matches within a component, `**` any number of components.
+/// A path in a rule: `~/.ssh/**`, `src/*.rs`, `/etc`. `*` matches within a component, `**` any number of
+/// components.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathPattern {
     base: Base,
@@ -128,9 +129,11 @@ impl PatternPart {
 }
 
 impl PathPattern {
+    /// Parses the path of a rule.
+    ///
     /// # Errors
     ///
-    /// Describes the invalid part of the pattern.
+    /// Fails if the path contains `..` or the home folder of another user.
     pub(super) fn parse(text: &str) -> Result<Self, RuleError> {
         let (base, rest) = match text {
             "~" => (Base::Home, ""),
@@ -150,8 +153,9 @@ impl PathPattern {
         Ok(Self { base, components })
     }
 
-    /// Returns true if an allow rule with this pattern matches a path. Only the base is resolved: a link in place of a name of
-    /// the pattern leads to a place that was not allowed. As in a shell, `*` does not match a leading dot.
+    /// Returns true if an allow rule with this pattern matches a path. Only the base is resolved: the rule
+    /// does not allow the target of a link that replaces a folder of the pattern. As in a shell, `*` does not
+    /// match a leading dot.
     pub(super) fn allows(&self, resolved: &Path, bases: Bases<'_>) -> bool {
         let Some(base) = self.base(bases).and_then(|base| resolve(&base).ok()) else { return false };
         let is_hidden = |name: &str| name.starts_with('.');
@@ -166,8 +170,8 @@ impl PathPattern {
         self.places(bases).map_or(Certainty::Maybe, |places| places.certainty(written, resolved))
     }
 
-    /// Returns the places that a restricting rule matches, with the pattern's own links both resolved and unresolved; `None` if
-    /// the base of the pattern is not known.
+    /// Returns the places that a restricting rule matches, with the links of the pattern both resolved and
+    /// unresolved; `None` if the base of the pattern is not known.
     pub(super) fn places(&self, bases: Bases<'_>) -> Option<Places> {
         let base = self.base(bases)?;
         let real = |base: &Path| resolve(base).unwrap_or_else(|_| base.to_owned());
@@ -221,8 +225,8 @@ impl PathPattern {
         (resolve(&folder).unwrap_or(folder), Self { base: Base::Root, components: rest })
     }
 
-    /// Returns texts that indicate the path within other text: the whole path, its last two components, and names with a
-    /// leading dot.
+    /// Returns texts that indicate the path within other text: the whole path, its last two components, and
+    /// names with a leading dot.
     pub(super) fn names(&self, bases: Bases<'_>) -> Vec<String> {
         let literals = self.literals();
         let mut names: Vec<String> = self
@@ -246,7 +250,7 @@ impl PathPattern {
     }
 
     /// Returns true if the pattern can match something below a folder.
-    fn goes_on(&self, base: &Path, folder: &Path) -> bool {
+    fn may_match_below(&self, base: &Path, folder: &Path) -> bool {
         if base.starts_with(folder) {
             return true;
         }
@@ -276,9 +280,9 @@ impl PathPattern {
 
 /// Returns true if a text contains a name that is not part of a longer one.
 pub(super) fn names(text: &str, name: &str) -> bool {
-    let goes_on = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "_-.".contains(c));
+    let is_name = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "_-.".contains(c));
     text.match_indices(name).any(|(at, _)| {
-        !goes_on(text[..at].chars().next_back()) && !goes_on(text[at + name.len()..].chars().next())
+        !is_name(text[..at].chars().next_back()) && !is_name(text[at + name.len()..].chars().next())
     })
 }
 
@@ -287,7 +291,7 @@ fn names_below<'p>(folder: &Path, path: &'p Path) -> Option<Vec<&'p str>> {
     path.strip_prefix(folder).ok()?.components().map(|part| part.as_os_str().to_str()).collect()
 }
 
-/// The resolved places of a pattern.
+/// Resolved places of a pattern.
 #[derive(Debug)]
 pub(super) struct Places {
     variants: Vec<Variant>,
@@ -298,9 +302,9 @@ pub(super) struct Places {
 struct Variant {
     base: PathBuf,
     pattern: PathPattern,
-    /// The pattern and everything below it: `/etc` includes its content.
+    /// Pattern and everything below it: `/etc` includes its content.
     whole: Vec<PatternPart>,
-    /// The path before the first wildcard.
+    /// Path before the first wildcard.
     folder: PathBuf,
 }
 
@@ -327,8 +331,8 @@ impl Variant {
 }
 
 impl Places {
-    /// Matches a path, by its resolved or its written form. A parent folder of the pattern, and a name that differs only in
-    /// case, are a possible match.
+    /// Matches a path, by its resolved or its written form. A parent folder of the pattern, and a name that
+    /// differs only in case, are a possible match.
     pub(super) fn certainty(&self, written: &Path, resolved: &Path) -> Certainty {
         let paths = if written == resolved { &[written][..] } else { &[written, resolved] };
         let all = self.variants.iter().flat_map(|variant| paths.iter().map(|path| variant.certainty(path)));
@@ -338,13 +342,15 @@ impl Places {
     /// Returns true if the pattern may match something below a folder.
     pub(super) fn may_be_below(&self, written: &Path, resolved: &Path) -> bool {
         self.variants.iter().any(|variant| {
-            [written, resolved].into_iter().any(|folder| variant.pattern.goes_on(&variant.base, folder))
+            [written, resolved]
+                .into_iter()
+                .any(|folder| variant.pattern.may_match_below(&variant.base, folder))
         })
     }
 }
 
-/// Returns true if components match a pattern; `same` compares a component, and `any` accepts components for `**`. Greedy with a
-/// single backtracking point, so that many `**` cost no more than one.
+/// Returns true if components match a pattern; `same` compares a component, and `any` accepts components for
+/// `**`. Greedy with a single backtracking point, so that many `**` cost no more than one.
 pub(super) fn parts_match<N>(
     pattern: &[PatternPart],
     names: &[N],

@@ -26,10 +26,10 @@ use super::{
 };
 use goose_config::{ConfigError, Paths};
 
-/// The name of the file of rules.
+/// Name of the rules file.
 const FILE_NAME: &str = "permission.yaml";
 
-/// The largest number of external tools that are checked for changes while goose runs.
+/// Maximum number of external tools that are checked for changes while goose runs.
 const MAX_SEEN: usize = 4096;
 
 /// Options for [`Permissions::new`].
@@ -54,7 +54,7 @@ impl PermissionOptions {
         self
     }
 
-    /// Sets the folder that `~` stands for.
+    /// Sets the home folder, which `~` refers to.
     pub fn with_home(mut self, home: impl Into<PathBuf>) -> Self {
         self.home = Some(home.into());
         self
@@ -66,15 +66,15 @@ impl PermissionOptions {
         self
     }
 
-    /// Sets the shell that runs commands, by name or path. The default is `sh`. Only `sh` and `bash` are supported: commands for
-    /// other shells need approval.
+    /// Sets the shell that runs commands, by name or path. The default is `sh`. Only `sh` and `bash` are
+    /// supported: commands for other shells need approval.
     pub fn with_shell(mut self, shell: impl Into<String>) -> Self {
         self.shell = Some(shell.into());
         self
     }
 }
 
-/// The mode and the rules of a session and its subtasks.
+/// Mode and rules of a session and its subtasks.
 pub struct Permissions {
     mode: RwLock<Mode>,
     shared: Arc<Shared>,
@@ -86,18 +86,18 @@ struct Shared {
     home: Option<PathBuf>,
     given: Vec<Rule>,
     paths: Option<Paths>,
-    /// Made when the first call is judged.
+    /// Built-in list, created when the first call is judged.
     protected: OnceLock<Protected>,
-    /// The shell, if its language is not supported.
+    /// Shell that runs commands, if its syntax is not supported.
     unsupported_shell: Option<String>,
     cached: RwLock<Option<CachedRules>>,
     has_reported_problem: AtomicBool,
     has_checked_tools: AtomicBool,
-    /// The external tools as they were when first seen.
+    /// External tools as they were when first seen.
     seen: Mutex<HashMap<String, Arc<ToolFingerprint>>>,
 }
 
-/// The rules as of the last read.
+/// Rules as of the last read.
 #[derive(Clone)]
 struct CachedRules {
     stamp: Stamp,
@@ -105,7 +105,7 @@ struct CachedRules {
 }
 
 impl Permissions {
-    /// Creates permissions. If the file of rules cannot be read, every call needs approval, and
+    /// Creates permissions. If the rules file cannot be read, every call needs approval, and
     /// [`problem`](Self::problem) reports it.
     pub fn new(options: PermissionOptions) -> Arc<Self> {
         let paths = options.paths.as_ref();
@@ -155,7 +155,7 @@ impl Permissions {
         })
     }
 
-    /// Records a call that the user approves or has edited.
+    /// Returns the snapshot of a call that the user approves or has edited.
     pub fn shown(&self, call: &CallToJudge<'_>) -> ApprovalSnapshot {
         ApprovalSnapshot::new(call, self.home())
     }
@@ -164,7 +164,7 @@ impl Permissions {
     ///
     /// # Errors
     ///
-    /// Describes the change. The call must not run then.
+    /// Fails if something has changed since the approval. The call must not run then.
     pub fn still_holds(
         &self,
         snapshot: &ApprovalSnapshot,
@@ -181,7 +181,8 @@ impl Permissions {
     ///
     /// # Errors
     ///
-    /// Fails if the file cannot be read, or the rule cannot be added without changing other text. The file is left unchanged.
+    /// Fails if the file cannot be read, or if the rule cannot be added without changing other text. The file
+    /// is left unchanged.
     pub fn remember(&self, rule: &Rule) -> Result<(), ConfigError> {
         let Some(file) = &self.shared.file else { return Err(ConfigError::NoHome) };
         file.add(rule)?;
@@ -192,22 +193,23 @@ impl Permissions {
         Ok(())
     }
 
-    /// Returns the error in the file of rules, once.
+    /// Returns the error in the rules file. Later calls return `None`.
     pub fn problem(&self) -> Option<String> {
         let error = self.rules().err()?;
         let is_first = !self.shared.has_reported_problem.swap(true, Ordering::Relaxed);
         is_first.then(|| format!("{error}. Until this is fixed, every tool call needs approval."))
     }
 
-    /// Returns the restricting rules that match none of these tools, given by the names that the model sees. A misspelt
-    /// rule protects nothing.
+    /// Returns the restricting rules that match none of these tools, given by the names that the model sees.
+    /// A misspelt rule protects nothing.
     pub fn rules_about_no_tool<'n>(&self, tools: impl Iterator<Item = &'n str> + Clone) -> Vec<Rule> {
         let rules = self.rules().unwrap_or_default();
         let is_unmatched = |rule: &&Rule| rule.restricts() && !rule.is_about_any(tools.clone());
         rules.iter().filter(is_unmatched).cloned().collect()
     }
 
-    /// Returns a warning about [rules that match no tool](Self::rules_about_no_tool), once.
+    /// Returns a warning about [rules that match no tool](Self::rules_about_no_tool). Later calls return
+    /// `None`.
     pub fn unmatched_rules_warning<'n>(
         &self,
         tools: impl Iterator<Item = &'n str> + Clone,
@@ -226,7 +228,7 @@ impl Permissions {
         })
     }
 
-    /// Returns the current rules of the file and those of the options.
+    /// Returns the current rules of the file, and those of the options.
     ///
     /// # Errors
     ///
@@ -244,7 +246,7 @@ impl Permissions {
         rules
     }
 
-    /// Returns the path of the file of rules.
+    /// Returns the path of the rules file.
     pub fn file(&self) -> Option<&Path> {
         self.shared.file.as_ref().map(RulesFile::path)
     }
@@ -254,12 +256,13 @@ impl Permissions {
         &self.shared.given
     }
 
-    /// The built-in rules about protected files. They hold in every mode, besides those of people.
+    /// Returns the built-in rules about protected files. They apply in every mode, in addition to the user's
+    /// rules.
     pub fn protected_files(&self) -> impl Iterator<Item = &Rule> {
         self.protected().rules()
     }
 
-    /// Makes the list of protected files, which the first judgement would otherwise wait for.
+    /// Creates the list of protected files, so that the first judgement does not wait for it.
     pub fn prepare(&self) {
         self.protected();
     }
@@ -273,7 +276,7 @@ impl Permissions {
         self.shared.home.as_deref()
     }
 
-    /// Returns the shell that runs commands, if its language is not supported.
+    /// Returns the shell that runs commands, if its syntax is not supported.
     pub(super) fn unsupported_shell(&self) -> Option<&str> {
         self.shared.unsupported_shell.as_deref()
     }

@@ -1,8 +1,8 @@
-//! The built-in list of protected files: files that make programs run later, and secrets.
+//! Built-in list of protected files: files that make programs run later, and secrets.
 //!
-//! Each entry is an ordinary ask rule that applies in every mode, in addition to the user's rules. They are separate from the
-//! user's rules because they do not make goose ask about commands that it cannot analyse: in `auto`, it asks only about
-//! paths that are on the list or look like one.
+//! Each entry is an ask rule that applies in every mode, in addition to the user's rules. The entries are
+//! kept apart from the user's rules because they do not make goose ask about commands that it cannot analyse:
+//! in `auto`, it asks only about paths that are on the list or look like one.
 
 use std::{
     borrow::Cow,
@@ -20,21 +20,21 @@ use super::{
 };
 use goose_config::Paths;
 
-/// Common names, which alone do not make a partly unknown path a protected one.
+/// Names that are too common to make a partly unknown path a protected one.
 const COMMON_NAMES: [&str; 6] = ["bin", "config", "etc", "fd", "repo", "share"];
 
 /// Placeholder for the unknown parts of a word.
 const UNKNOWN: char = '\0';
 
-/// The entries that do not depend on the home folder.
+/// Entries that do not depend on the home folder.
 static EVERYWHERE: LazyLock<List> = LazyLock::new(|| List::load(|text| !text.starts_with('~'), None));
 
-/// The built-in list.
+/// Built-in list of protected files.
 #[derive(Debug)]
 pub(super) struct Protected {
-    /// The part that depends on the places of goose's folders and the home.
+    /// Entries that depend on the home folder and on goose's own folders.
     here: List,
-    /// goose's own folders.
+    /// Folders of goose itself, resolved and unresolved.
     own: Vec<PathBuf>,
 }
 
@@ -42,9 +42,9 @@ pub(super) struct Protected {
 #[derive(Debug, Default)]
 struct List {
     entries: Vec<Entry>,
-    /// The entries by the last literal name of their paths.
+    /// Entries by the last literal name of their paths.
     by_name: HashMap<String, Vec<usize>>,
-    /// The entries without a literal name, by their patterns, which contain a dot.
+    /// Entries without a literal name, by their patterns, which contain a dot.
     by_glob: Vec<(Glob, usize)>,
 }
 
@@ -53,13 +53,13 @@ struct Entry {
     rule: Rule,
     access: Access,
     kind: Kind,
-    /// The components from the root, in lower case; several if links lead to the place.
+    /// Components from the root, in lower case. There is a variant for each way to resolve the links.
     places: Vec<Vec<PatternPart>>,
-    /// The last components.
+    /// Last two components before a final `**`.
     tail: Vec<PatternPart>,
 }
 
-/// The kind of a protected file.
+/// Kind of a protected file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A file or folder of the user.
@@ -70,7 +70,7 @@ enum Kind {
     KeySuffix,
 }
 
-/// The secrets to search for in folders that a command walks.
+/// Secrets to search for in folders that a command walks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SecretScope {
     Personal,
@@ -112,7 +112,8 @@ impl List {
         self.entries.push(Entry { rule, access, kind, places, tail });
     }
 
-    /// Adds goose's own folders. The state folder as a whole stays readable: it contains outputs of commands for the model.
+    /// Adds goose's own folders. The state folder as a whole stays readable: it contains outputs of commands
+    /// for the model.
     fn add_own(&mut self, paths: &Paths) {
         let read = ["history.txt", "logs", "trusted.yaml"].map(|name| paths.state.join(name));
         let logins = paths.logins();
@@ -157,7 +158,7 @@ impl Protected {
         Self { here, own }
     }
 
-    /// The rules, for people to see.
+    /// Returns all rules, to show them to the user.
     pub(super) fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.lists().into_iter().flat_map(|list| &list.entries).map(|entry| &entry.rule)
     }
@@ -181,8 +182,8 @@ impl Protected {
         [&self.here, &EVERYWHERE]
     }
 
-    /// Like [`find`](Self::find), for a word of a command. A name without a folder, such as `.env` or `.data.key`, is often not a
-    /// file, so it counts only if the file exists.
+    /// Like [`find`](Self::find), for a word of a command. A name without a folder, such as `.env` or
+    /// `.data.key`, is often not a file, so it counts only if the file exists.
     pub(super) fn find_word(
         &self,
         access: Access,
@@ -196,7 +197,7 @@ impl Protected {
     }
 
     /// Returns the rule that protects a secret found in a folder.
-    pub(super) fn find_met(&self, path: &Path, within: SecretScope) -> Option<&Rule> {
+    pub(super) fn find_secret(&self, path: &Path, within: SecretScope) -> Option<&Rule> {
         let entry = self.entry(Access::Read, path, path)?;
         let is_meant = match entry.kind {
             Kind::Personal => true,
@@ -269,9 +270,9 @@ fn names_of(path: &str) -> impl Iterator<Item = &str> {
 /// A name that may be partly unknown.
 struct HalfKnown<'n> {
     name: &'n str,
-    /// The known part.
+    /// Known part of the name.
     known: String,
-    /// The possible names, if a part is unknown.
+    /// Possible names, if a part is unknown.
     glob: Option<Glob>,
 }
 
@@ -287,7 +288,8 @@ impl<'n> HalfKnown<'n> {
             && !COMMON_NAMES.contains(&self.name.trim_matches(UNKNOWN))
     }
 
-    /// Returns true if the name may match a pattern. A name with a known suffix, such as `$x.json`, does not match `.mcp.json`.
+    /// Returns true if the name may match a pattern. A name with a known suffix, such as `$x.json`, does not
+    /// match `.mcp.json`.
     fn fits(&self, pattern: &Glob) -> bool {
         match (&self.glob, pattern.literal()) {
             (Some(glob), Some(literal)) => {
@@ -313,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_without_a_known_name_have_a_dot() {
+    fn patterns_without_a_literal_name_have_a_dot() {
         assert!(EVERYWHERE.by_glob.len() > KEY_SUFFIXES.len());
         for (glob, index) in &EVERYWHERE.by_glob {
             let rule = &EVERYWHERE.entries[*index].rule;

@@ -1,4 +1,4 @@
-//! The patterns of the built-in list of protected files. [`Protected`](super::protected::Protected) matches them.
+//! Patterns of the built-in list of protected files. [`Protected`](super::protected::Protected) matches them.
 
 /// Files that goose, agents, shells, editors, git or the system execute or load as configuration.
 pub(super) const WRITES: &[&str] = &[
@@ -33,7 +33,7 @@ pub(super) const WRITES: &[&str] = &[
     "/**/.emacs",
     "/**/.emacs.d/**",
     "/**/.dir-locals.el",
-    // shells and what they load
+    // shells and the files that they load
     "/**/.bashrc",
     "/**/.bash_profile",
     "/**/.bash_login",
@@ -61,7 +61,7 @@ pub(super) const WRITES: &[&str] = &[
     "/**/.screenrc",
     "/**/.local/bin/**",
     "~/bin/**",
-    // tools that run what their configuration says
+    // tools that run commands from their configuration
     "/**/.cargo/config*",
     "/**/.cargo/bin/**",
     "/**/.npmrc",
@@ -182,7 +182,8 @@ pub(super) const SECRETS: &[&str] = &[
     "/dev/input/**",
 ];
 
-/// Suffixes of files that are often keys. They matter only if a call names the file, not if it searches a folder.
+/// Suffixes of files that are often keys. They matter only if a call names the file, not if it searches a
+/// folder.
 pub(super) const KEY_SUFFIXES: &[&str] = &[
     "/**/*.pem",
     "/**/*.key",

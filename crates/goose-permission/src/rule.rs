@@ -11,10 +11,10 @@ use super::{
     tool_fingerprint::ToolFingerprint,
 };
 
-/// The longest rule.
+/// Maximum length of a rule.
 const MAX_RULE_BYTES: usize = 4096;
 
-/// The effect of a rule. Later ones win.
+/// Effect of a rule. Later variants win over earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// The call runs.
@@ -63,23 +63,23 @@ pub enum RuleError {
     ParentFolder,
 }
 
-/// A rule: its effect, the tool, and the calls of it. Cheap to clone.
+/// A rule: its effect, its tool, and the calls that it matches. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Rule(Arc<RuleData>);
 
 #[derive(Debug, Clone)]
 struct RuleData {
     effect: Effect,
-    /// The tool as written: `shell`, `github__*`.
+    /// Tool as written: `shell`, `github__*`.
     subject: Glob,
-    /// The whole text: tool and pattern.
+    /// Whole text: tool and pattern.
     text: String,
     pattern: Option<Pattern>,
-    /// The tool as it was when the rule was stored.
+    /// Fingerprint of the tool when the rule was stored.
     fingerprint: Option<Arc<ToolFingerprint>>,
 }
 
-/// The pattern of a rule. Its meaning depends on the tool, so it is parsed in every possible way.
+/// Pattern of a rule. Its meaning depends on the tool, so it is parsed in every possible way.
 #[derive(Debug, Clone)]
 struct Pattern {
     command: Result<CommandPattern, RuleError>,
@@ -109,7 +109,7 @@ impl Rule {
     ///
     /// # Errors
     ///
-    /// Describes the error in the text.
+    /// Fails if the text is not a rule.
     pub fn parse(effect: Effect, text: &str) -> Result<Self, RuleError> {
         let text = text.trim();
         if text.len() > MAX_RULE_BYTES || text.chars().any(char::is_control) {
@@ -163,14 +163,14 @@ impl Rule {
         self.0.pattern.is_none()
     }
 
-    /// Returns true if the rule matches the tool of this call. In an allow rule, a bare name matches only goose's own tools: any
-    /// server may call a tool `shell`.
+    /// Returns true if the rule matches the tool of this call. In an allow rule, a bare name matches only
+    /// goose's own tools: any server may call a tool `shell`.
     pub(super) fn is_about(&self, call: &CallToJudge<'_>) -> bool {
         if self.0.subject.matches(call.name()) {
             return true;
         }
         let bare = self.0.subject.matches(call.bare_name) && (self.restricts() || call.origin == Origin::Own);
-        // Its name before it was a function of goose's own.
+        // Rules with the earlier name of `delegate` still restrict it.
         let earlier = self.restricts() && call.delegates() && self.0.subject.matches("summon__delegate");
         bare || earlier || call.access().is_some_and(|access| self.is_about_access(access))
     }
@@ -198,7 +198,8 @@ impl Rule {
         }
     }
 
-    /// Returns the pattern as a command. A restricting rule whose pattern is none may match any command.
+    /// Returns the pattern as a command. A restricting rule whose pattern is not a command may match any
+    /// command.
     pub(super) fn command(&self) -> Option<&CommandPattern> {
         self.0.pattern.as_ref()?.command.as_ref().ok()
     }

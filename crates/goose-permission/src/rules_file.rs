@@ -20,13 +20,13 @@ use super::{
 };
 use goose_config::{ConfigError, Place};
 
-/// The largest file that is read.
+/// Largest file that is read.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// The longest wait for another process that is adding a rule.
+/// Longest wait for another process that is adding a rule.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The largest number of rules in a file.
+/// Maximum number of rules in a file.
 const MAX_RULES: usize = 2000;
 
 /// Start of a new file.
@@ -37,7 +37,7 @@ const HEADER: &str = "\
 #   - deny: write ~/.ssh/**
 ";
 
-/// The file as a whole.
+/// Content of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
@@ -66,7 +66,7 @@ struct Entry {
     tool: Option<Spanned<String>>,
 }
 
-/// The file of rules.
+/// `permission.yaml` at a path.
 #[derive(Debug)]
 pub(super) struct RulesFile {
     path: PathBuf,
@@ -89,7 +89,7 @@ impl RulesFile {
         Stamp(fs::metadata(&self.path).ok().map(|it| (it.modified().ok(), it.len(), it.ino())))
     }
 
-    /// Returns the rules in the file; none if there is no file.
+    /// Returns the rules in the file; none if the file does not exist.
     pub(super) fn read(&self) -> Result<Vec<Rule>, ConfigError> {
         parse(&self.text()?, &self.path)
     }
@@ -118,8 +118,8 @@ impl RulesFile {
         String::from_utf8(bytes).map_err(|_| malformed(&self.path, None, "this is not UTF-8 text"))
     }
 
-    /// Adds a rule at the end of the list and leaves all other text unchanged. If that is not possible, the file is left
-    /// unchanged.
+    /// Adds a rule at the end of the list and leaves all other text unchanged. If that is not possible, the
+    /// file is left unchanged.
     pub(super) fn add(&self, rule: &Rule) -> Result<(), ConfigError> {
         let failed = |error: io::Error| ConfigError::Unreadable {
             path: self.path.clone(),
@@ -149,7 +149,7 @@ impl RulesFile {
                 &format!("there is no safe way to add to this file; add `- {rule}` to `rules:`"),
             )
         })?;
-        // A new file is private.
+        // A new file is readable by its owner only.
         AtomicFile::new(&path).keep_permissions().synced().write(changed.as_bytes()).map_err(failed)
     }
 }
@@ -198,7 +198,11 @@ impl Entry {
         let Some(tool) = self.tool else { return Ok(rule) };
         let at = tool.referenced;
         let fingerprint = ToolFingerprint::from_digest(&tool.value).ok_or_else(|| {
-            malformed(path, Some((at.line(), at.column())), "`tool` is the 64 digits that goose wrote there")
+            malformed(
+                path,
+                Some((at.line(), at.column())),
+                "`tool` is not the 64 hex digits that goose wrote",
+            )
         })?;
         Ok(rule.with_tool_fingerprint(Arc::new(fingerprint)))
     }

@@ -1,4 +1,5 @@
-//! Search for secrets among files that a command reads without naming them: in folders that it walks, and behind wildcards.
+//! Search for secrets among files that a command reads without naming them: in folders that it walks, and by
+//! wildcards.
 
 use std::{
     collections::VecDeque,
@@ -13,13 +14,14 @@ use super::{
     rule::Rule,
 };
 
-/// The largest number of directory entries that are checked for one call, which takes about 50 ms. Only names are read.
+/// Maximum number of directory entries that are checked for one call. This takes about 50 ms, as only names
+/// are read.
 pub(super) const MAX_ENTRIES: usize = 50_000;
 
-/// The cost of opening a folder, in entries.
+/// Cost of opening a folder, in entries.
 const FOLDER_COST: usize = 5;
 
-/// The result of a search.
+/// Result of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SearchResult<'p> {
     Nothing,
@@ -29,7 +31,7 @@ pub(super) enum SearchResult<'p> {
     TooMany,
 }
 
-/// The names that a walk includes.
+/// Names that a walk includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
     All,
@@ -72,7 +74,7 @@ pub(super) fn below<'p>(
             let path = entry.path();
             let place =
                 if is_link { paths::resolve(&path).unwrap_or_else(|_| path.clone()) } else { path.clone() };
-            let rule = rule.or_else(|| if is_named { protected.find_met(&place, within) } else { None });
+            let rule = rule.or_else(|| if is_named { protected.find_secret(&place, within) } else { None });
             if let Some(rule) = rule.filter(|_| is_wanted(&path)) {
                 return SearchResult::Secret(place, rule);
             }

@@ -1,4 +1,4 @@
-//! The rule that "always" would store: narrow, and only if it is safe.
+//! Suggests the rule that "always" would store: narrow, and only if it is safe.
 
 use std::{path::Path, sync::Arc};
 
@@ -10,7 +10,8 @@ use super::{
     tool_fingerprint::ToolFingerprint,
 };
 
-/// Commands that "always" allows with any further words. They build and test the user's project, or only show something.
+/// Commands that "always" allows with any further words. They build and test the user's project, or only show
+/// something.
 const OPEN: [&str; 34] = [
     "cargo bench",
     "cargo build",
@@ -48,8 +49,8 @@ const OPEN: [&str; 34] = [
     "touch",
 ];
 
-/// Programs that run other commands or are destructive: for these and for all [launchers](shell::is_launcher) there is no
-/// "always", not even for the exact words.
+/// Programs that run other commands or are destructive. For these and for all
+/// [launchers](shell::is_launcher), "always" is not offered, not even for the exact words.
 const NEVER: [&str; 30] = [
     "busybox", "chmod", "chown", "curl", "dd", "doas", "env", "exec", "ionice", "kill", "killall", "ln",
     "mkfs", "mount", "mv", "nice", "nohup", "pip", "pkill", "rm", "rmdir", "rsync", "scp", "shred", "sudo",
@@ -84,8 +85,8 @@ pub(super) fn command(call: &CallToJudge<'_>, segment: &Segment) -> Option<Rule>
     rule.command().is_some_and(|pattern| pattern.allows(words)).then_some(rule)
 }
 
-/// Suggests a rule for the files next to a file: only in a folder of the project, without hidden files, and not for
-/// subfolders.
+/// Suggests a rule for the files next to a file: only in a folder of the project, without hidden files, and
+/// not for subfolders.
 pub(super) fn path(access: Access, resolved: &Path, bases: Bases<'_>) -> Option<Rule> {
     let working = paths::resolve(bases.working).ok()?;
     let folder = resolved.parent().filter(|folder| folder.starts_with(&working))?;
@@ -121,7 +122,8 @@ fn subject<'a>(call: &CallToJudge<'a>) -> &'a str {
     }
 }
 
-/// Returns true if there is no "always" for a program. A program with a path is included: the next call may replace it.
+/// Returns true if "always" is not offered for a program. This includes programs with a path: the next call
+/// may replace the file.
 fn is_never(program: &str) -> bool {
     let versioned = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     program.contains('/')

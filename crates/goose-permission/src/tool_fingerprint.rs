@@ -1,4 +1,5 @@
-//! [`ToolFingerprint`]: a tool's definition at the time it was allowed. A tool whose definition changes counts as another one.
+//! [`ToolFingerprint`]: a tool's definition at the time it was allowed. A tool whose definition changes
+//! counts as another one.
 
 use std::{
     fs,
@@ -11,20 +12,20 @@ use serde_json::Value;
 
 use goose_config::digest::sha256;
 
-/// The largest number of removed, and of added, lines that are shown.
+/// Maximum number of removed lines, and of added lines, that are shown.
 const MAX_SHOWN_LINES: usize = 10;
 
-/// The largest number of characters of a line that are shown.
+/// Maximum number of characters of a line that are shown.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// The largest definition that is stored to show later changes.
+/// Largest definition that is stored to show later changes.
 const MAX_STORED_BYTES: usize = 256 * 1024;
 
-/// A tool's definition at some time.
+/// Definition of a tool at some time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ToolFingerprint {
     digest: String,
-    /// The description and the schema; `None` if only the digest is known.
+    /// Description and schema; `None` if only the digest is known.
     definition: Option<String>,
 }
 
@@ -49,7 +50,8 @@ impl ToolFingerprint {
         &self.digest
     }
 
-    /// Stores the definition in a folder, to show later changes. Errors are only logged: the check itself needs the digest alone.
+    /// Stores the definition in a folder, to show later changes. Errors are only logged, because the check
+    /// itself needs only the digest.
     pub(super) fn save(&self, folder: &Path) {
         let Some(text) = self.definition.as_ref().filter(|text| text.len() <= MAX_STORED_BYTES) else {
             return;

@@ -6,41 +6,43 @@ use goose_extension::JudgedPath;
 
 use super::{approval_snapshot::ApprovalSnapshot, rule::Rule};
 
-/// The largest number of reasons that are shown.
+/// Maximum number of reasons that are shown.
 const MAX_REASONS: usize = 8;
 
-/// The largest number of reasons that are kept; further ones are only counted.
+/// Maximum number of reasons that are kept; further ones are only counted.
 const MAX_KEPT: usize = 64;
 
-/// The decision about a call.
+/// Decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The call runs.
     Allow,
     /// The call does not run.
     Deny {
-        /// The reason, for the model and the user.
+        /// Reason for the model and the user.
         reason: String,
     },
     /// The user decides.
     Ask {
-        /// The reasons for asking.
+        /// Reasons for asking.
         reasons: Vec<String>,
-        /// The rule that "always" would store; `None` if no rule is safe.
+        /// Rule that "always" would store; `None` if no rule is safe.
         always: Option<Rule>,
-        /// The scope of the approval. [`still_holds`](super::Permissions::still_holds) checks it right before the call.
+        /// Scope of the approval. [`still_holds`](super::Permissions::still_holds) checks it right before the
+        /// call.
         shown: ApprovalSnapshot,
     },
 }
 
-/// The outcome of judging a call.
+/// Outcome of judging a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
-    /// The decision.
+    /// Decision about the call.
     pub verdict: Verdict,
-    /// The files that the decision is based on. The tool may use no other files.
+    /// Files that the decision is based on. The tool may use no other files.
     pub files: Vec<JudgedPath>,
-    /// The files that it is known to write: by a file tool, a redirection of the shell, or a command like `sed -i` or `mv`.
+    /// Files that the call is known to write: by a file tool, a redirection of the shell, or a command like
+    /// `sed -i`.
     pub writes: Vec<PathBuf>,
 }
 
@@ -49,14 +51,14 @@ pub struct Judgement {
 pub(super) struct VerdictBuilder {
     denied: Option<String>,
     asks: Vec<Ask>,
-    /// The number of reasons beyond [`MAX_KEPT`].
+    /// Number of reasons beyond [`MAX_KEPT`].
     more: usize,
 }
 
 #[derive(Debug)]
 struct Ask {
     reason: String,
-    /// The rule that would make this question unnecessary.
+    /// Rule that would make this question unnecessary.
     rule: Option<Rule>,
 }
 

@@ -1,6 +1,6 @@
-//! Texts of 200 KB that are made to take long: deep, unfinished, or with very many parts.
+//! Texts of 200 KB that take as long as possible: deeply nested, unfinished, or with many parts.
 
-/// The size of each text.
+/// Size of each text.
 const BYTES: usize = 200 * 1024;
 
 /// Returns the texts with their names.

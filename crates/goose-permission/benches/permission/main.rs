@@ -1,12 +1,13 @@
-//! The cost of judging shell commands. `cargo bench -p goose --bench permission` prints each figure with its bar and exits
-//! with 1 where a bar is missed.
+//! The cost of judging shell commands. `cargo bench -p goose-permission --bench permission` prints each
+//! result with its limit, and exits with 1 if a limit is exceeded.
 //!
-//! - `everyday`: the everyday commands of the tests, in `smart_approve` without rules and in `auto` with rules that restrict.
-//!   The floor is a loop that splits the same commands into words, in turn. The median of each, and their ratio.
-//! - `hostile`: texts of 200 KB that are made to take long, in the same two ways. Each below 100 ms, and no more than in
-//!   proportion to its length: half of the text takes about half of the time.
+//! - `everyday`: the everyday commands of the tests, in `smart_approve` without rules and in `auto` with
+//!   restricting rules. The baseline is a loop that splits the same commands into words. Prints both medians
+//!   and their ratio.
+//! - `hostile`: texts of 200 KB that take as long as possible, in the same two modes. Each takes less than
+//!   100 ms, and half of the text takes about half of the time.
 //!
-//! Names as arguments choose what is measured, `--quick` takes few rounds.
+//! Names as arguments select benchmarks; `--quick` runs fewer rounds.
 
 mod hostile;
 #[path = "../../../goose/benches/services/report.rs"]
@@ -97,14 +98,14 @@ fn micros(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e6
 }
 
-/// Splits a command at blanks, which the simplest judge would have to do as well.
+/// Splits a command at blanks, the minimum that any judge has to do.
 fn split_words(command: &str) -> f64 {
     let begin = Instant::now();
     black_box(command.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>());
     micros(begin)
 }
 
-/// Reads the commands of the tests, without the verdicts. Here-documents lose their text.
+/// Reads the commands of the tests, without the verdicts and the texts of here-documents.
 fn commands() -> anyhow::Result<Vec<String>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/attacks/data");
     let mut commands = Vec::new();
@@ -150,7 +151,7 @@ fn hostile(report: &mut Report, judges: &[Judge], rounds: usize) {
             }
             let (whole, half) = (median(whole), median(halves));
             report.judge(&format!("hostile, {}: {name}", judge.name), whole, "ms", Bar::Below(100.0));
-            // Below a few milliseconds, the clock and the caches decide.
+            // Below a few milliseconds, the ratio depends on the clock and the caches.
             if whole > 5.0 {
                 let share = half * 2.0 / whole;
                 report.judge(

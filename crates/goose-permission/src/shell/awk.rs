@@ -28,7 +28,8 @@ pub(super) fn prints_only(rest: &[Word]) -> bool {
     false
 }
 
-/// Returns true if a program only computes and prints. Strings and patterns are checked as well: their ends are hard to find.
+/// Returns true if a program only computes and prints. Strings and patterns are checked as well: their ends
+/// are hard to find.
 fn is_plain(program: &str) -> bool {
     let pipes = program.replace("||", "").contains('|');
     // `>` writes only after `print`; otherwise it compares.
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_programs_that_print_are_plain() {
+    fn programs_that_write_or_run_are_not_plain() {
         for program in [
             "{print $1}",
             "NR>1 {print $2}",

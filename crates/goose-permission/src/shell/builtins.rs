@@ -89,8 +89,8 @@ pub(super) fn is_plain_set(rest: &[Word]) -> bool {
     is_plain
 }
 
-/// Returns true for a test whose operator is known. Unknown ones may look up a variable, which evaluates the text in its
-/// brackets.
+/// Returns true for a test whose operator is known. Unknown ones may look up a variable, which evaluates the
+/// text in its brackets.
 pub(super) fn is_plain_test(words: &[Word]) -> bool {
     const FILES: &str = "-b -c -d -e -f -g -h -k -L -n -p -r -s -S -t -u -w -x -z -O -G";
     const COMPARISONS: &str = "= == != -eq -ne -lt -le -gt -ge -nt -ot -ef";

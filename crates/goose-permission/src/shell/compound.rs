@@ -41,13 +41,13 @@ impl Reader<'_, '_> {
         if is_name && is_in {
             self.at += 2;
             self.set(&name);
-            while self.words_go_on() {
+            while self.has_next_word() {
                 let word = self.word();
                 self.loose_word(word);
             }
         } else {
             self.doubt_at(from, "is not understood as a loop");
-            while self.words_go_on() {
+            while self.has_next_word() {
                 self.word();
             }
         }
@@ -59,8 +59,8 @@ impl Reader<'_, '_> {
         self.looped(before, mark)
     }
 
-    /// Returns true if there is another word in this line.
-    fn words_go_on(&mut self) -> bool {
+    /// Returns true if another word follows in this line.
+    fn has_next_word(&mut self) -> bool {
         self.blanks();
         self.byte(0).is_some_and(|byte| !is_delimiter(byte) && byte != b'#')
     }

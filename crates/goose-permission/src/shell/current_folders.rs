@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-/// The largest number of possible folders.
+/// Maximum number of possible folders.
 const MAX_FOLDERS: usize = 8;
 
-/// The longest path of a folder.
+/// Longest path of a folder.
 const MAX_BYTES: usize = 1024;
 
-/// The folders that a command may run in, as joined from the `cd` commands of a script: an empty text for the working folder,
-/// `a/../b`, `/x`, `~/x`.
+/// Folders that a command may run in, as joined from the `cd` commands of a script: an empty text for the
+/// working folder, `a/../b`, `/x`, `~/x`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Folders {
     /// One of these.
@@ -64,7 +64,7 @@ impl Folders {
     }
 }
 
-/// The folders after a command that succeeded, and after one that failed.
+/// Folders after a command that succeeded, and after one that failed.
 #[derive(Debug, Clone)]
 pub(super) struct Flow {
     pub(super) success: Folders,

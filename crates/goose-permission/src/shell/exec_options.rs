@@ -1,9 +1,9 @@
-//! Options that make a well-known program run another one, or work on another project. The `*` at the end of an allow rule
-//! does not match them: they must be written out in the rule.
+//! Options that make a well-known program run another one, or work on another project. The `*` at the end of
+//! an allow rule does not match them: the rule must name them.
 
 use super::{launchers, read_only, word::Word};
 
-/// The options of a program that make it run another one, or work on another project.
+/// Options of a program that make it run another one, or work on another project.
 struct ExecOptions {
     programs: &'static [&'static str],
     long: &'static [&'static str],
@@ -50,7 +50,7 @@ const EXEC_OPTIONS: [ExecOptions; 7] = [
         long: &["--kubeconfig", "--server", "--cache-dir", "--profile", "--log-file"],
         short: &["-s"],
     },
-    // Any option of npm is a setting, also the shell that runs scripts.
+    // Every option of npm sets a configuration value, such as the shell that runs scripts.
     ExecOptions { programs: &["npm"], long: &["--"], short: &["-"] },
     ExecOptions {
         programs: &["pytest"],
@@ -142,9 +142,9 @@ fn is_exec_option(text: &str, program: &str, options: &ExecOptions) -> bool {
         return options.long.iter().any(|bad| bad.trim_start_matches('-') == name.trim_start_matches('-'));
     }
     match text.starts_with("--") {
-        // Abbreviations count as well.
+        // Programs accept abbreviations of long options.
         true => options.long.iter().any(|bad| bad.starts_with(name) || *bad == "--"),
-        // Letters count at any place in a bundle.
+        // A letter may be anywhere in a bundle: `-vZ`.
         false => options.short.iter().any(|bad| name[1..].contains(bad.trim_start_matches('-'))),
     }
 }

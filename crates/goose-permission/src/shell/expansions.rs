@@ -5,14 +5,15 @@ use super::{
     word::{Word, WordBuilder},
 };
 
-/// The quotes around an expansion.
+/// Quotes around an expansion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
     None,
     Double,
 }
+
 impl Reader<'_, '_> {
-    /// Parses `` `…` ``, whose content is unescaped and parsed again, which shells do differently.
+    /// Parses `` `…` ``. Shells unescape its content and parse it again, each in its own way.
     pub(super) fn backquoted(&mut self, word: &mut WordBuilder) {
         let start = self.at;
         self.doubt_at(start, "has backquotes; write `$(…)`");
@@ -97,7 +98,7 @@ impl Reader<'_, '_> {
         if self.enter() {
             self.substitutions += 1;
             if !self.heredocs.is_empty() {
-                self.doubt_at(start, "stands before a here-document");
+                self.doubt_at(start, "is before a here-document");
             }
             self.list(&[], true);
             if self.byte(0) == Some(b')') {

@@ -1,4 +1,4 @@
-//! The folders that a command uses: those that it names or walks, and the default one if it names none.
+//! Folders that a command uses: those that it names or walks, and the default one if it names none.
 
 use super::{
     read_only::is_read_only,
@@ -86,8 +86,8 @@ pub(crate) fn included_names(words: &[Word]) -> Vec<Glob> {
     for word in words.iter().skip(1).filter(|word| is_grep && word.may_be_option()) {
         let text = match word.reach() {
             Reach::Exactly(text) => text.to_owned(),
-            // The names of all files that it may stand for match it.
-            Reach::SecretScope(_) => known_parts(word).join("*"),
+            // All files that the word may expand to match this glob.
+            Reach::Below(_) => known_parts(word).join("*"),
             Reach::Anywhere => return Vec::new(),
         };
         match text.strip_prefix("--include=") {
@@ -152,7 +152,7 @@ pub(crate) fn takes_files(words: &[Word]) -> bool {
     !words.first().and_then(Word::program).is_some_and(|program| OTHERS.contains(&program))
 }
 
-/// Returns the folders that options select: `git -C x`, `tar --directory=x`. `None` stands for an unknown one.
+/// Returns the folders that options select: `git -C x`, `tar --directory=x`. `None` is an unknown folder.
 pub(crate) fn chosen(words: &[Word]) -> Vec<Option<String>> {
     const LONG: [&str; 8] =
         ["--directory", "--chdir", "--cwd", "--prefix", "--work-tree", "--git-dir", "--root", "--project"];
@@ -178,7 +178,8 @@ pub(crate) fn chosen(words: &[Word]) -> Vec<Option<String>> {
     chosen
 }
 
-/// Returns true if a search names both a pattern and a place, without options that may take one of them as a value.
+/// Returns true if a search names both a pattern and a place, without options that may take one of them as a
+/// value.
 fn names_where(rest: &[Word]) -> bool {
     let is_plain = |word: &Word| {
         word.text.as_deref().is_some_and(|text| match text.strip_prefix("--") {

@@ -2,7 +2,8 @@
 
 use super::{read_only::avoids, word::Word};
 
-/// Options of the commands that show differences and commits which write a file, run a program, or read submodules.
+/// Options of the commands that show differences and commits which write a file, run a program, or read
+/// submodules.
 const BAD_LONG: [&str; 10] = [
     "--batch-command",
     "--submodule",
@@ -16,7 +17,8 @@ const BAD_LONG: [&str; 10] = [
     "--contents",
 ];
 
-/// Returns true if git changes nothing with these arguments. Options before the command can change its whole meaning.
+/// Returns true if git changes nothing with these arguments. Options before the command can change its whole
+/// meaning.
 pub(super) fn is_read_only(rest: &[Word]) -> bool {
     let rest = match rest.first().and_then(|word| word.text.as_deref()) {
         Some("--no-pager") => &rest[1..],

@@ -8,13 +8,13 @@ use super::{
     word::Word,
 };
 
-/// The parts of a simple command.
+/// Parts of a simple command.
 #[derive(Default)]
 struct SimpleCommand {
     words: Vec<Word>,
-    /// Names of the variables that are set before the first word.
+    /// Names of the variables that are set for the command.
     variables: Vec<String>,
-    /// True if it has a redirection.
+    /// True if the command has a redirection.
     has_file: bool,
 }
 
@@ -92,7 +92,8 @@ impl Reader<'_, '_> {
         false
     }
 
-    /// Like [`is_at_end`](Self::is_at_end) but without recursion: the list skips further unexpected words one by one.
+    /// Like [`is_at_end`](Self::is_at_end) but without recursion: the list skips further unexpected words one
+    /// by one.
     fn is_at_end_again(&mut self, ends: &[&str], bracket: bool) -> bool {
         match self.byte(0) {
             None => true,
@@ -158,6 +159,7 @@ impl Reader<'_, '_> {
         self.blanks();
         let (start, before) = (self.at, self.folders.clone());
         if self.byte(0) == Some(b'(') {
+            // bash calculates in `((…))`, dash starts two subshells.
             if self.byte(1) == Some(b'(') {
                 self.doubt_at(start, DIFFERS);
             }
@@ -175,6 +177,7 @@ impl Reader<'_, '_> {
             "for" => self.for_loop(start),
             "while" | "until" => self.while_loop(start),
             "case" => self.case(start),
+            // dash runs a program of this name.
             "function" => {
                 self.doubt_at(start, DIFFERS);
                 self.blanks();
@@ -190,7 +193,7 @@ impl Reader<'_, '_> {
                 return self.command();
             }
         };
-        self.redirections_behind(&before);
+        self.trailing_redirections(&before);
         flow
     }
 
@@ -205,11 +208,11 @@ impl Reader<'_, '_> {
             self.doubt_at(start, "has no end");
         }
         self.moves = moves;
-        self.redirections_behind(&before);
+        self.trailing_redirections(&before);
         Flow::stays(before)
     }
 
-    /// Parses the body of a function, which runs later in an unknown folder.
+    /// Parses the body of a function. It runs later, in an unknown folder.
     fn function_body(&mut self) -> Flow {
         self.lines();
         self.folders = Folders::Unknown;
@@ -262,7 +265,7 @@ impl Reader<'_, '_> {
         }
         let SimpleCommand { words, variables, has_file } = command;
         match (words.is_empty(), variables.is_empty()) {
-            (true, true) if !has_file => self.doubt_at(start, "is empty where a command should be"),
+            (true, true) if !has_file => self.doubt_at(start, "is empty where a command is expected"),
             (true, _) => variables.iter().for_each(|name| self.set(name)),
             (false, _) => return self.segment(words, variables, start, end),
         }
@@ -273,6 +276,7 @@ impl Reader<'_, '_> {
     fn simple_part(&mut self, byte: u8, command: &mut SimpleCommand, folders: &Folders) {
         let from = self.at;
         match byte {
+            // bash redirects with `&>`; dash runs the command in the background and opens the file.
             b'&' => {
                 self.doubt_at(from, DIFFERS);
                 self.at += 1;
@@ -301,11 +305,12 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Parses `<(…)`: a file that another command writes or reads. A shell without it reports an error and runs nothing.
+    /// Parses `<(…)`: a file that another command writes or reads. A shell without it reports an error and
+    /// runs nothing.
     fn process(&mut self) -> Word {
         self.substituted("<(");
         if self.byte(0).is_some_and(|byte| !is_delimiter(byte)) {
-            self.doubt_at(self.at, "stands in the middle of a word");
+            self.doubt_at(self.at, "is in the middle of a word");
         }
         Word::below("/dev/fd/")
     }
@@ -322,6 +327,7 @@ impl Reader<'_, '_> {
     fn assignment(&mut self) -> String {
         let start = self.at;
         let name = self.name().to_owned();
+        // dash takes `x+=1` for a command.
         if self.byte(0) == Some(b'+') {
             self.doubt_at(start, DIFFERS);
             self.at += 1;

@@ -2,14 +2,14 @@
 
 use super::{expansions::Quotes, reader::Reader, word::WordBuilder};
 
-/// The largest number of here-documents in one line.
+/// Maximum number of here-documents in one line.
 const MAX_HEREDOCS: usize = 8;
 
 /// A here-document whose text has not started yet.
 #[derive(Debug)]
 pub(super) struct Heredoc {
     delimiter: String,
-    /// True if the text is not expanded.
+    /// True if the text is not expanded, because the delimiter is quoted.
     is_raw: bool,
     strips_tabs: bool,
 }
@@ -52,7 +52,7 @@ impl Reader<'_, '_> {
     /// Parses the texts of the here-documents of the last line.
     pub(super) fn heredoc_bodies(&mut self) {
         for heredoc in std::mem::take(&mut self.heredocs) {
-            if self.is_unended {
+            if self.has_open_heredoc {
                 return;
             }
             let start = self.at;
@@ -61,8 +61,8 @@ impl Reader<'_, '_> {
                 Some(end) => self.evaluated(start, end),
                 None => {
                     self.doubt(format!("the here-document up to `{}` has no end", heredoc.delimiter));
-                    // It may not be a here-document; then the lines are commands.
-                    self.is_unended = true;
+                    // If a shell does not see a here-document here, the lines are commands.
+                    self.has_open_heredoc = true;
                     self.at = start;
                     return;
                 }
@@ -107,7 +107,7 @@ impl Reader<'_, '_> {
             heredocs: Vec::new(),
             folders: self.folders.clone(),
             moves: 0,
-            is_unended: false,
+            has_open_heredoc: false,
         };
         let mut word = WordBuilder::new();
         while let Some(byte) = reader.byte(0) {

@@ -7,39 +7,41 @@ use super::{Coverage, Form, word::Word};
 #[rustfmt::skip]
 /// Programs that run other programs, or code in their own language.
 const LAUNCHERS: [&str; 276] = [
-    ".", "R", "Rscript", "ansible", "ansible-playbook", "arch", "asdf", "ash", "at", "awk", "aws-vault", "bash",
-    "batch", "box64", "bpython", "bun", "bunx", "bwrap", "caffeinate", "capsh", "catatonit", "catchsegv", "cgexec",
-    "chamber", "choom", "chpst", "chronic", "chroot", "chrt", "clisp", "conda", "coproc", "cpulimit", "crontab",
-    "cscript", "csh", "csharp", "daemonize", "dash", "dbus-launch", "dbus-run-session", "dc", "deno", "direnv",
-    "distrobox", "docker", "doppler", "dotenv", "dotnet", "dtruss", "dumb-init", "ed", "elixir", "elvish", "emacs",
-    "emacsclient", "entr", "envconsul", "envdir", "envuidgid", "erl", "eval", "ex", "expect", "fakechroot",
-    "fakeroot", "faketime", "fetchmail", "firejail", "fish", "flatpak", "flock", "fnm", "fswatch", "ftp", "gawk",
-    "gdb", "ghci", "gnome-terminal", "gnuplot", "gosu", "gpg-agent", "groovy", "gtester", "guile", "gvim", "hatch",
-    "hyperfine", "i386", "iex", "ifne", "invoke", "ipython", "irb", "janet", "java", "joe", "jshell", "julia",
-    "konsole", "kotlin", "ksh", "ksh93", "kubectl", "launchctl", "ld.so", "less", "linux32", "linux64", "lldb",
-    "lockf", "lockrun", "logrotate", "lp", "ltrace", "lua", "luajit", "lxc", "m4", "machinectl", "mail", "mailx",
-    "mamba", "man", "mariadb", "mawk", "micro", "micromamba", "mise", "mispipe", "mksh", "mono", "more", "mosh",
-    "mutt", "mysql", "nano", "nawk", "nc", "ncat", "nerdctl", "newgrp", "nix", "nix-shell", "node", "nodejs",
+    ".", "R", "Rscript", "ansible", "ansible-playbook", "arch", "asdf", "ash", "at", "awk", "aws-vault",
+    "bash", "batch", "box64", "bpython", "bun", "bunx", "bwrap", "caffeinate", "capsh", "catatonit",
+    "catchsegv", "cgexec", "chamber", "choom", "chpst", "chronic", "chroot", "chrt", "clisp", "conda",
+    "coproc", "cpulimit", "crontab", "cscript", "csh", "csharp", "daemonize", "dash", "dbus-launch",
+    "dbus-run-session", "dc", "deno", "direnv", "distrobox", "docker", "doppler", "dotenv", "dotnet",
+    "dtruss", "dumb-init", "ed", "elixir", "elvish", "emacs", "emacsclient", "entr", "envconsul", "envdir",
+    "envuidgid", "erl", "eval", "ex", "expect", "fakechroot", "fakeroot", "faketime", "fetchmail", "firejail",
+    "fish", "flatpak", "flock", "fnm", "fswatch", "ftp", "gawk", "gdb", "ghci", "gnome-terminal", "gnuplot",
+    "gosu", "gpg-agent", "groovy", "gtester", "guile", "gvim", "hatch", "hyperfine", "i386", "iex", "ifne",
+    "invoke", "ipython", "irb", "janet", "java", "joe", "jshell", "julia", "konsole", "kotlin", "ksh",
+    "ksh93", "kubectl", "launchctl", "ld.so", "less", "linux32", "linux64", "lldb", "lockf", "lockrun",
+    "logrotate", "lp", "ltrace", "lua", "luajit", "lxc", "m4", "machinectl", "mail", "mailx", "mamba", "man",
+    "mariadb", "mawk", "micro", "micromamba", "mise", "mispipe", "mksh", "mono", "more", "mosh", "mutt",
+    "mysql", "nano", "nawk", "nc", "ncat", "nerdctl", "newgrp", "nix", "nix-shell", "node", "nodejs",
     "nodemon", "nodenv", "npx", "nsenter", "nu", "numactl", "nvim", "ocaml", "octave", "open", "openvt",
     "osascript", "parallel", "pdksh", "pee", "perf", "perl", "php", "pico", "pipenv", "pipx", "pkexec", "pm2",
     "podman", "poetry", "posh", "powershell", "prlimit", "procmail", "proot", "proxychains", "psql", "pueue",
-    "pwsh", "pyenv", "pypy", "python", "racket", "rbenv", "rlogin", "rlwrap", "rr", "rsh", "ruby", "run-parts",
-    "run0", "runas", "runcon", "runghc", "runhaskell", "runsv", "runuser", "rvim", "rye", "s6-setuidgid",
-    "sandbox-exec", "sbcl", "scala", "scheme", "screen", "script", "scriptreplay", "sed", "sendmail", "setarch",
-    "setlock", "setpriv", "setuidgid", "sftp", "sg", "sh", "snap", "socat", "softlimit", "source", "sqlite",
-    "sqlite3", "ssh", "ssh-agent", "sshpass", "start-stop-daemon", "startx", "strace", "su", "su-exec", "swift",
-    "swipl", "systemctl", "systemd-inhibit", "systemd-nspawn", "systemd-run", "taskset", "tclsh", "telnet",
-    "timelimit", "tini", "tmux", "toolbox", "torify", "torsocks", "trickle", "ts-node", "tsocks", "tsp", "tsx",
-    "unbuffer", "unshare", "uvx", "vagrant", "valgrind", "vi", "view", "vim", "vimdiff", "vimtutor", "vipe",
-    "volta", "watch", "wine", "wish", "x-terminal-emulator", "x86_64", "xcrun", "xdg-open", "xinit", "xonsh",
-    "xterm", "xvfb-run", "yash", "zsh",
+    "pwsh", "pyenv", "pypy", "python", "racket", "rbenv", "rlogin", "rlwrap", "rr", "rsh", "ruby",
+    "run-parts", "run0", "runas", "runcon", "runghc", "runhaskell", "runsv", "runuser", "rvim", "rye",
+    "s6-setuidgid", "sandbox-exec", "sbcl", "scala", "scheme", "screen", "script", "scriptreplay", "sed",
+    "sendmail", "setarch", "setlock", "setpriv", "setuidgid", "sftp", "sg", "sh", "snap", "socat",
+    "softlimit", "source", "sqlite", "sqlite3", "ssh", "ssh-agent", "sshpass", "start-stop-daemon", "startx",
+    "strace", "su", "su-exec", "swift", "swipl", "systemctl", "systemd-inhibit", "systemd-nspawn",
+    "systemd-run", "taskset", "tclsh", "telnet", "timelimit", "tini", "tmux", "toolbox", "torify", "torsocks",
+    "trickle", "ts-node", "tsocks", "tsp", "tsx", "unbuffer", "unshare", "uvx", "vagrant", "valgrind", "vi",
+    "view", "vim", "vimdiff", "vimtutor", "vipe", "volta", "watch", "wine", "wish", "x-terminal-emulator",
+    "x86_64", "xcrun", "xdg-open", "xinit", "xonsh", "xterm", "xvfb-run", "yash", "zsh",
 ];
 
 #[rustfmt::skip]
 /// Programs that run commands from the files of a project.
 const BUILDERS: [&str; 25] = [
-    "ant", "bazel", "bmake", "buck", "cmake", "ctest", "doit", "fab", "gmake", "gradle", "gradlew", "just", "make",
-    "meson", "mvn", "mvnw", "ninja", "nox", "pdflatex", "rake", "samu", "scons", "task", "tox", "xelatex",
+    "ant", "bazel", "bmake", "buck", "cmake", "ctest", "doit", "fab", "gmake", "gradle", "gradlew", "just",
+    "make", "meson", "mvn", "mvnw", "ninja", "nox", "pdflatex", "rake", "samu", "scons", "task", "tox",
+    "xelatex",
 ];
 
 /// Programs that run something if one of these is among their arguments: commands, and options.
@@ -99,7 +101,7 @@ const ONLY_WITH: [(&str, &[&str]); 4] = [
 const CONTAINER: &[&str] =
     &["run", "exec", "compose", "build", "buildx", "create", "container", "service", "stack", "plugin"];
 
-/// Folders with programs of the system.
+/// Folders of system programs.
 const SYSTEM: [&str; 7] =
     ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/libexec/", "/opt/homebrew/bin/"];
 
@@ -122,7 +124,7 @@ pub(super) fn opaque_reason(words: &[Word]) -> Option<&'static str> {
     let first = words.first()?.text.as_deref()?;
     let (program, rest) = (words.first()?.program()?, &words[1..]);
     if first.contains('/') && !SYSTEM.iter().any(|folder| first.strip_prefix(folder) == Some(program)) {
-        return Some("is not a program of the system and may do anything");
+        return Some("is not a system program and may do anything");
     }
     if let Some((_, needed)) = ONLY_WITH.iter().find(|(name, _)| *name == program) {
         return has_one_of(rest, needed).then_some(RUNS_CODE);
@@ -157,20 +159,21 @@ fn is_word(text: &str, wanted: &str) -> bool {
     }
 }
 
-/// The built-in commands of git. Others may be aliases.
+/// Built-in commands of git. Others may be aliases.
 #[rustfmt::skip]
 const GIT: [&str; 74] = [
-    "add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file", "check-ignore",
-    "checkout", "cherry", "cherry-pick", "clean", "clone", "commit", "commit-tree", "config", "count-objects", "describe",
-    "diff", "diff-files", "diff-index", "diff-tree", "fetch", "for-each-ref", "format-patch", "fsck", "gc", "grep",
-    "hash-object", "help", "init", "log", "ls-files", "ls-remote", "ls-tree", "merge", "merge-base", "merge-tree", "mv",
-    "name-rev", "notes", "prune", "pull", "push", "range-diff", "read-tree", "rebase", "reflog", "remote", "repack",
-    "request-pull", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "send-pack", "shortlog", "show",
-    "show-branch", "show-ref", "sparse-checkout", "stash", "status", "submodule", "switch", "tag", "version", "whatchanged",
-    "worktree",
+    "add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file",
+    "check-ignore", "checkout", "cherry", "cherry-pick", "clean", "clone", "commit", "commit-tree", "config",
+    "count-objects", "describe", "diff", "diff-files", "diff-index", "diff-tree", "fetch", "for-each-ref",
+    "format-patch", "fsck", "gc", "grep", "hash-object", "help", "init", "log", "ls-files", "ls-remote",
+    "ls-tree", "merge", "merge-base", "merge-tree", "mv", "name-rev", "notes", "prune", "pull", "push",
+    "range-diff", "read-tree", "rebase", "reflog", "remote", "repack", "request-pull", "reset", "restore",
+    "rev-list", "rev-parse", "revert", "rm", "send-pack", "shortlog", "show", "show-branch", "show-ref",
+    "sparse-checkout", "stash", "status", "submodule", "switch", "tag", "version", "whatchanged", "worktree",
 ];
 
-/// Returns true if git runs another program because of its words: configuration, aliases, commands for each commit.
+/// Returns true if git runs another program because of its words: configuration, aliases, commands for each
+/// commit.
 fn git_runs(rest: &[Word]) -> bool {
     const PLAIN: [&str; 4] = ["--no-pager", "--version", "--no-optional-locks", "--literal-pathspecs"];
     let mut rest = rest;
@@ -206,7 +209,8 @@ fn git_runs(rest: &[Word]) -> bool {
         || rest.iter().any(|word| word.pieces().iter().any(|piece| piece.contains("ext::")))
 }
 
-/// Returns the usual form of a git command: `git push` for `git-push` and `git send-pack`.
+/// Returns the usual form of a git command: `git push` for `git-push` and `git send-pack`. Rules are written
+/// for this one.
 pub(super) fn git_by_other_name(words: &[Word]) -> Option<Form> {
     let program = words.first()?.program()?;
     let is_push = |name: &str| matches!(name, "push" | "send-pack" | "http-push");
@@ -231,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lists_are_sorted_for_the_search_in_them() {
+    fn lists_are_sorted_for_binary_search() {
         assert!(LAUNCHERS.is_sorted() && BUILDERS.is_sorted());
         for program in ["python3.12", "perl", "ld-linux-x86-64.so.2", "lua5.4", ".", "sh"] {
             assert!(is_launcher(program), "{program}");

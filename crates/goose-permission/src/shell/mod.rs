@@ -1,14 +1,17 @@
 //! Analysis of shell commands.
 //!
-//! - `reader`, `expansions`, `grammar`, `compound`, `redirection`, `heredoc`: from source to [`Script`], for a subset of the syntax that dash and
-//!   bash parse alike; `word`: a word as the shell would see it; `current_folders`: the folders that a command may run in;
-//! - `segment`: from words to a [`Segment`]; `wrappers`: `env`, `sudo`, `xargs`, `bash -c` … and the commands that they run;
-//!   `builtins`: builtin commands that evaluate their words; `launchers`: programs that run code;
-//! - `read_only`, `git`, `sed`, `awk`: commands that are known to change nothing; `folder_arguments`: the folders that a command
-//!   uses; `written_files`: the files that a command writes; `exec_options`: options that make a program run another one;
-//!   `variables`: variables that do.
+//! | file | contents |
+//! | --- | --- |
+//! | `reader.rs`, `expansions.rs`, `word.rs` | parser of characters and words |
+//! | `grammar.rs`, `compound.rs`, `redirection.rs`, `heredoc.rs` | parser of commands, into a [`Script`] |
+//! | `current_folders.rs` | folders that a command may run in |
+//! | `segment.rs`, `wrappers.rs`, `builtins.rs`, `launchers.rs` | commands that a command runs |
+//! | `read_only.rs`, `git.rs`, `sed.rs`, `awk.rs` | commands that are known to change nothing |
+//! | `folder_arguments.rs`, `written_files.rs` | folders and files that a command uses |
+//! | `exec_options.rs`, `variables.rs` | options and variables that make a program run another one |
 //!
-//! Everything that is not understood is a doubt (`Script::doubts`). This module decides nothing; the judge does.
+//! The parser supports a subset of the syntax that dash and bash parse alike. Everything else is a doubt
+//! (`Script::doubts`). Decisions are made by the judge, not here.
 
 mod awk;
 mod builtins;
@@ -46,18 +49,18 @@ pub(super) use variables::is_exec_variable;
 pub(super) use word::{Reach, Word};
 pub(super) use written_files::{WrittenFiles, written_files};
 
-/// The longest command that is parsed.
+/// Longest command that is parsed.
 pub(super) const MAX_COMMAND_BYTES: usize = 256 * 1024;
 
-/// The largest number of segments that are shown one by one; a command with more needs approval as a whole.
+/// Maximum number of segments that are shown one by one; a command with more needs approval as a whole.
 pub(super) const MAX_SEGMENTS: usize = 50;
 
-/// The largest number of commands and words, counted again behind each wrapper.
+/// Maximum number of commands and words, counted again for each wrapper.
 const MAX_PARTS: usize = 20_000;
 
 const TOO_MANY_PARTS: &str = "it has too many parts";
 
-/// The largest nesting of shells.
+/// Maximum nesting of shells.
 const MAX_NESTING: usize = 5;
 
 /// Returns true if the syntax of a shell, given by name or path, is supported.
@@ -79,49 +82,50 @@ pub(super) fn read(source: &str) -> Script {
     script
 }
 
-/// The parts of a command line, in source order.
+/// Parts of a command line, in source order.
 #[derive(Debug, Default)]
 pub(super) struct Script {
-    /// The commands.
+    /// Commands.
     pub(super) segments: Vec<Segment>,
-    /// The files that redirections read and write.
+    /// Files that redirections read and write.
     pub(super) files: Vec<FileUse>,
-    /// Words that belong to no command, with their folders: values of variables, and items of loops.
+    /// Words outside of commands, with their folders: values of variables, and items of loops.
     pub(super) loose: Vec<(Word, Folders)>,
-    /// The variables that are set for all following commands, except those that no program reads.
+    /// Variables that are set for all following commands, except those that no program reads.
     pub(super) set: Vec<String>,
-    /// The parts that are not understood.
+    /// Parts that are not understood.
     pub(super) doubts: Vec<String>,
-    /// The reason why a part was not parsed at all.
+    /// Reason why a part was not parsed at all.
     pub(super) unread: Option<&'static str>,
-    /// The number of commands and words so far.
+    /// Number of commands and words so far.
     parts: usize,
 }
 
 /// One command.
 #[derive(Debug)]
 pub(super) struct Segment {
-    /// The command, and the commands inside its wrappers: `sudo apt update`, `apt update`.
+    /// Command, and the commands inside its wrappers: `sudo apt update`, `apt update`.
     pub(super) forms: Vec<Form>,
-    /// The variables that are set for the command.
+    /// Variables that are set for the command.
     pub(super) variables: Vec<String>,
-    /// Tells whether the commands that it runs are judged separately, as the script of `bash -c` is.
+    /// [`SegmentKind::Carrier`] if the commands that it runs are judged separately, as the script of
+    /// `bash -c` is.
     pub(super) kind: SegmentKind,
-    /// The folders that it may run in.
+    /// Folders that the command may run in.
     pub(super) folders: Folders,
-    /// The reason why the code that it runs is not known.
+    /// Reason why the code that the command runs is not known.
     pub(super) opaque_reason: Option<&'static str>,
-    /// The start of its source.
+    /// Start of the command's source.
     pub(super) source: String,
-    /// The position in the source.
+    /// Position in the source.
     pub(super) at: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SegmentKind {
-    /// Must be allowed itself.
+    /// The command itself must be allowed.
     Own,
-    /// Only runs others, which must be allowed.
+    /// The command only runs others, which must be allowed.
     Carrier,
 }
 
@@ -130,7 +134,7 @@ pub(super) enum SegmentKind {
 pub(super) struct Form {
     pub(super) words: Vec<Word>,
     pub(super) coverage: Coverage,
-    /// True if it is known to change nothing.
+    /// True if the command is known to change nothing.
     pub(super) reads_only: bool,
 }
 
@@ -140,32 +144,33 @@ impl Form {
     }
 }
 
-/// The part of a segment that is allowed if a form is.
+/// Part of a segment that is allowed if a form is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coverage {
-    /// The whole segment.
+    /// Whole segment.
     Segment,
-    /// Nothing: `apt update` says nothing about `sudo apt update`.
+    /// No part: a rule for `apt update` does not allow `sudo apt update`.
     Nothing,
 }
 
 /// A file that a redirection uses.
 #[derive(Debug)]
 pub(super) struct FileUse {
-    /// The path as written; `None` if it is only known at run time.
+    /// Path as written; `None` if it is only known at run time.
     pub(super) path: Option<String>,
-    /// The word that names it.
+    /// Word that names the file.
     pub(super) word: Word,
-    /// The source of the word.
+    /// Source of the word.
     pub(super) source: String,
+    /// Reading or writing.
     pub(super) access: Access,
-    /// The folders that it may be relative to.
+    /// Folders that the path may be relative to.
     pub(super) folders: Folders,
-    /// The position in the source.
+    /// Position in the source.
     pub(super) at: usize,
 }
 
-/// The kind of access to a file.
+/// Kind of access to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,

@@ -4,13 +4,13 @@
 
 use super::{awk, builtins, git, sed, variables, word::Word};
 
-/// The check of a program's arguments.
+/// Check of a program's arguments.
 enum Check {
     /// No option writes a file or starts a program.
     Anything,
     /// None of these options may be present: short letters, and long names, also abbreviated.
     Without { short: &'static str, long: &'static [&'static str] },
-    /// A function checks the arguments.
+    /// This function accepts the arguments.
     Own(fn(&[Word]) -> bool),
 }
 
@@ -18,7 +18,7 @@ use Check::{Anything, Own, Without};
 
 const NO_OUTPUT_FILE: Check = Without { short: "o", long: &["--output"] };
 
-fn check_of(program: &str) -> Option<Check> {
+fn read_only_check(program: &str) -> Option<Check> {
     Some(match program {
         "b2sum" | "basename" | "cal" | "cat" | "cksum" | "cmp" | "column" | "comm" | "cut" | "df"
         | "dirname" | "du" | "echo" | "egrep" | "expand" | "expr" | "false" | "fgrep" | "fmt" | "fold"
@@ -75,7 +75,7 @@ pub(crate) fn is_read_only(words: &[Word]) -> bool {
     if matches!(program, "test" | "[") {
         return builtins::is_plain_test(words);
     }
-    match check_of(program) {
+    match read_only_check(program) {
         Some(Anything) => true,
         Some(Without { short, long }) => {
             rest.iter().all(|word| !word.may_be_option() || avoids(word, short, long))
@@ -95,7 +95,7 @@ pub(crate) fn risky_variable<'v>(words: &[Word], variables: &'v [String]) -> Opt
 
 /// Returns true if a program changes nothing with any arguments, so that a rule may allow all of them.
 pub(crate) fn is_always_read_only(program: &str) -> bool {
-    matches!(check_of(program), Some(Anything))
+    matches!(read_only_check(program), Some(Anything))
 }
 
 /// Returns true if an option is known and is none of these.
@@ -112,8 +112,8 @@ fn is_version(rest: &[Word]) -> bool {
     matches!(rest, [one] if one.text.as_deref() == Some("--version"))
 }
 
-/// Returns true for `node --version`, `pip list`. They change nothing, unless a file in the folder selects another program, as
-/// with rustup or pyenv.
+/// Returns true for `node --version`, `pip list`. They change nothing unless a file in the folder selects
+/// another program, as with rustup or pyenv.
 pub(crate) fn asks_version(words: &[Word]) -> bool {
     const PROGRAMS: [&str; 8] = ["cargo", "java", "node", "npm", "python", "python3", "ruby", "rustc"];
     let program = words.first().and_then(|word| word.text.as_deref());
@@ -130,7 +130,7 @@ pub(crate) fn asks_version(words: &[Word]) -> bool {
     lists_packages || (is_one && (is_short || is_version(&words[1..])))
 }
 
-/// Returns true for a search that does nothing but run other commands, which are judged separately.
+/// Returns true for a `find` that only runs other commands, which are judged separately.
 pub(crate) fn only_carries(words: &[Word]) -> bool {
     let is_find = words.first().and_then(|word| word.text.as_deref()) == Some("find");
     is_find && find_without(&words[1..], &[])
@@ -140,7 +140,8 @@ fn is_plain_find(rest: &[Word]) -> bool {
     find_without(rest, &["-exec", "-execdir"])
 }
 
-/// Returns true for a search without these options, without options that change something, and without a list of files.
+/// Returns true for a search without these options, without options that change something, and without a list
+/// of files.
 fn find_without(rest: &[Word], others: &[&str]) -> bool {
     const BAD: [&str; 8] =
         ["-ok", "-okdir", "-delete", "-files0-from", "-fprint", "-fprint0", "-fprintf", "-fls"];
@@ -191,7 +192,8 @@ fn searches_titles(rest: &[Word]) -> bool {
     option.text.as_deref() == Some("-k") && titles.iter().all(|word| !word.may_be_option())
 }
 
-/// Returns true for kubectl commands that list resources by name and state. Full descriptions may contain secrets.
+/// Returns true for kubectl commands that list resources by name and state. Full descriptions may contain
+/// secrets.
 fn lists_resources(rest: &[Word]) -> bool {
     const KINDS: [&str; 12] = [
         "deploy",

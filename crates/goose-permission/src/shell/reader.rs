@@ -1,8 +1,8 @@
 //! [`Reader`]: parses the characters and words of a command line.
 //!
-//! It supports a subset of the syntax that dash and all versions of bash parse alike, also in POSIX mode. Everything else is a
-//! doubt, and parsing continues after it as well as possible, so that a denied command is still found. Every byte is read
-//! once, and nesting is limited.
+//! It supports a subset of the syntax that dash and all versions of bash parse alike, also in POSIX mode.
+//! Everything else is a doubt, and parsing continues after it as well as possible, so that a denied command
+//! is still found. Every byte is read once, and nesting is limited.
 
 use super::{
     MAX_COMMAND_BYTES, MAX_NESTING, MAX_PARTS, Script,
@@ -12,19 +12,19 @@ use super::{
     word::{Word, WordBuilder},
 };
 
-/// The largest nesting of brackets, loops and quotes.
+/// Maximum nesting of brackets, loops and quotes.
 const MAX_DEPTH: usize = 48;
 
-/// The largest number of doubts that are kept: one is enough to ask.
+/// Maximum number of doubts that are kept: one is enough to ask.
 const MAX_DOUBTS: usize = 32;
 
-/// The largest number of characters of the source that a doubt shows.
+/// Maximum number of characters of the source that a doubt shows.
 const SHOWN_CHARS: usize = 60;
 
 /// Doubt about syntax that dash, bash and bash in POSIX mode do not parse alike.
 pub(super) const DIFFERS: &str = "means different things to different shells";
 
-/// The reserved words of shells, which are recognized at the start of a command.
+/// Reserved words of shells, which are recognized at the start of a command.
 pub(super) const RESERVED: [&str; 19] = [
     "!", "{", "}", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function",
     "if", "select", "then", "until", "while",
@@ -35,22 +35,22 @@ pub(super) struct Reader<'t, 's> {
     pub(super) text: &'t str,
     pub(super) at: usize,
     pub(super) script: &'s mut Script,
-    /// The position of the text in the whole source, if it is a part of it.
+    /// Position of the text in the whole source, if it is a part of it.
     pub(super) origin: Option<usize>,
-    /// The nesting of shells.
+    /// Nesting of shells.
     pub(super) nesting: usize,
-    /// The number of open brackets and loops.
+    /// Number of open brackets and loops.
     pub(super) depth: usize,
-    /// The number of open `$(`.
+    /// Number of open `$(`.
     pub(super) substitutions: usize,
-    /// The here-documents that start in the next line.
+    /// Here-documents whose texts start in the next line.
     pub(super) heredocs: Vec<Heredoc>,
-    /// The folders that the next command may run in.
+    /// Folders that the next command may run in.
     pub(super) folders: Folders,
-    /// The number of changes of the shell's own folder so far.
+    /// Number of changes of the shell's folder so far.
     pub(super) moves: usize,
-    /// True if a here-document had no end; further ones are not parsed then.
-    pub(super) is_unended: bool,
+    /// True if a here-document had no end. Further ones are not parsed then.
+    pub(super) has_open_heredoc: bool,
 }
 
 impl Reader<'_, '_> {
@@ -73,10 +73,10 @@ impl Reader<'_, '_> {
             heredocs: Vec::new(),
             folders,
             moves: 0,
-            is_unended: false,
+            has_open_heredoc: false,
         };
         if nesting > MAX_NESTING {
-            return reader.leave_unread("it starts shells in shells");
+            return reader.leave_unread("it nests shells too deeply");
         }
         if text.len() > MAX_COMMAND_BYTES {
             return reader.leave_unread("it is too long to check");
@@ -163,10 +163,10 @@ impl Reader<'_, '_> {
                     let before = self.at.checked_sub(1).map(|at| self.text.as_bytes()[at]);
                     self.at += 2;
                     if !matches!(before, None | Some(b' ' | b'\t' | b'\n')) || self.byte(0) == Some(b'#') {
-                        self.doubt_at(self.at - 2, "is a line that goes on in the middle of something");
+                        self.doubt_at(self.at - 2, "is a line continuation in an unusual place");
                     }
                     if !self.heredocs.is_empty() {
-                        self.doubt("a line goes on before its here-document");
+                        self.doubt("a line continues before its here-document");
                     }
                 }
                 _ => return,
@@ -230,7 +230,7 @@ impl Reader<'_, '_> {
         while let Some(byte) = self.byte(0) {
             match byte {
                 b'<' | b'>' if self.byte(1) == Some(b'(') => {
-                    self.doubt_at(self.at, "stands in the middle of a word");
+                    self.doubt_at(self.at, "is in the middle of a word");
                     break;
                 }
                 _ if is_delimiter(byte) => break,
@@ -238,7 +238,7 @@ impl Reader<'_, '_> {
                 b'"' => self.quoted(&mut word),
                 b'\\' if self.byte(1) == Some(b'\n') => {
                     if !self.byte(2).is_none_or(|byte| matches!(byte, b' ' | b'\t')) {
-                        self.doubt_at(start, "goes on in the next line");
+                        self.doubt_at(start, "continues in the next line");
                     }
                     self.at += 2;
                 }
@@ -265,23 +265,23 @@ impl Reader<'_, '_> {
         let is_always_plain = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-./".contains(byte);
         let mut end = self.at + c.len_utf8();
         if !c.is_ascii() {
-            self.check_foreign(end);
+            self.check_non_ascii(end);
         }
         end += self.text.as_bytes()[end..].iter().take_while(is_always_plain).count();
         word.push(&self.text[self.at..end]);
         self.at = end;
     }
 
-    /// Adds a doubt about characters that shells parse differently: some treat the bytes 0x85 and 0xA0 as blanks, and in other
-    /// encodings a character may include the backslash after it.
-    fn check_foreign(&mut self, end: usize) {
+    /// Adds a doubt about characters that shells parse differently: some treat the bytes 0x85 and 0xA0 as
+    /// blanks, and in other encodings a character may include the backslash after it.
+    fn check_non_ascii(&mut self, end: usize) {
         let has_blank = self.text.as_bytes()[self.at..end].iter().any(|byte| matches!(byte, 0x85 | 0xa0));
         if has_blank || self.text.as_bytes().get(end) == Some(&b'\\') {
             self.doubt_at(self.at, "has characters that shells parse differently; quote them");
         }
     }
 
-    /// `'…'`
+    /// Parses `'…'`.
     fn raw(&mut self, word: &mut WordBuilder) {
         let start = self.at;
         self.at += 1;
@@ -302,7 +302,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `"…"`
+    /// Parses `"…"`.
     fn quoted(&mut self, word: &mut WordBuilder) {
         let start = self.at;
         self.at += 1;
@@ -318,7 +318,7 @@ impl Reader<'_, '_> {
                         self.at += 2;
                     }
                     Some(b'\n') => {
-                        self.doubt_at(start, "has a line that goes on in quotes");
+                        self.doubt_at(start, "has a line continuation in quotes");
                         self.at += 2;
                     }
                     _ => self.plain(word),
@@ -330,17 +330,17 @@ impl Reader<'_, '_> {
                     self.plain(word);
                 }
                 _ if byte.is_ascii() => self.plain(word),
-                _ => self.foreign_in_quotes(word),
+                _ => self.non_ascii_in_quotes(word),
             }
         }
         self.doubt_at(start, "has no end");
     }
 
-    fn foreign_in_quotes(&mut self, word: &mut WordBuilder) {
+    fn non_ascii_in_quotes(&mut self, word: &mut WordBuilder) {
         let Some(c) = self.text[self.at..].chars().next() else { return };
         let end = self.at + c.len_utf8();
         if self.text.as_bytes().get(end) == Some(&b'\\') {
-            self.check_foreign(end);
+            self.check_non_ascii(end);
         }
         word.push(&self.text[self.at..end]);
         self.at = end;
@@ -353,7 +353,7 @@ impl Reader<'_, '_> {
             Some(c) => {
                 let end = self.at + c.len_utf8();
                 if !c.is_ascii() {
-                    self.check_foreign(end);
+                    self.check_non_ascii(end);
                 }
                 word.push(&self.text[self.at..end]);
                 self.at = end;
@@ -365,7 +365,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Adds a word that belongs to no command: the value of a variable, or an item of a loop.
+    /// Adds a word outside of commands: the value of a variable, or an item of a loop.
     pub(super) fn loose_word(&mut self, word: Word) {
         self.script.loose.push((word, self.folders.clone()));
     }
@@ -393,11 +393,13 @@ pub(super) fn is_delimiter(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
 }
 
-/// Returns true for characters that shells parse differently, that change how a text looks, or that are rarely used.
+/// Returns true for characters that shells parse differently, that change how a text looks, or that are
+/// rarely used.
 fn is_strange(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || (c.is_whitespace() && !" \n\t".contains(c))
-        || matches!(c, '\u{feff}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(c, '\u{feff}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Shortens a text for a doubt.

@@ -8,7 +8,7 @@ use super::{
 
 impl Reader<'_, '_> {
     /// Parses the redirections after `}`, `)`, `fi` and `done`.
-    pub(super) fn redirections_behind(&mut self, folders: &Folders) {
+    pub(super) fn trailing_redirections(&mut self, folders: &Folders) {
         loop {
             self.blanks();
             let digit = self.byte(0).is_some_and(|byte| byte.is_ascii_digit());
@@ -54,7 +54,7 @@ impl Reader<'_, '_> {
         let from = self.at;
         let word = self.word();
         if from == self.at {
-            return self.doubt_at(start, "names no file");
+            return self.doubt_at(start, "does not name a file");
         }
         if matches!(self.byte(0), Some(b'<' | b'>'))
             && self.text[from..self.at].bytes().all(|byte| byte.is_ascii_digit())
@@ -67,9 +67,11 @@ impl Reader<'_, '_> {
         self.script.files.push(FileUse { path, word, source, access, folders: folders.clone(), at });
     }
 
-    /// Parses the operator of a redirection, and everything after it unless it is a file. Returns the access to that file.
+    /// Parses the operator of a redirection. Returns the access to the file after it; `None` if no file
+    /// follows.
     fn redirection_operator(&mut self) -> Option<Access> {
         let start = self.at;
+        // dash has no here-strings.
         if self.starts("<<<") {
             self.doubt_at(start, DIFFERS);
             self.at += 3;

@@ -88,7 +88,8 @@ fn command(text: &str) -> Option<&str> {
     }
 }
 
-/// Returns true if each `[…]` ends within the pattern: for some versions of sed, a delimiter in it does not end the pattern.
+/// Returns true if each `[…]` ends within the pattern: for some versions of sed, a delimiter in it does not
+/// end the pattern.
 fn is_plain_pattern(text: &str) -> bool {
     let mut rest = text;
     while let Some((_, choice)) = rest.split_once('[') {
@@ -98,7 +99,8 @@ fn is_plain_pattern(text: &str) -> bool {
     is_plain_text(text)
 }
 
-/// Returns the text after the end of a bracket expression; classes such as `[:space:]` have their own brackets.
+/// Returns the text after the end of a bracket expression; classes such as `[:space:]` have their own
+/// brackets.
 fn behind_choice(choice: &str) -> Option<&str> {
     let choice = choice.strip_prefix('^').unwrap_or(choice);
     // The first character may be a bracket itself.
@@ -112,7 +114,8 @@ fn behind_choice(choice: &str) -> Option<&str> {
     }
 }
 
-/// Returns true if the text has no escaped delimiter, which versions of sed parse differently: it would end in `\`.
+/// Returns true if the text has no line break and no escaped delimiter, which versions of sed parse
+/// differently. An escaped delimiter leaves a `\` at the end, because the text was split there.
 fn is_plain_text(text: &str) -> bool {
     !text.ends_with('\\') && !text.contains('\n')
 }
@@ -122,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_scripts_that_print_are_plain() {
+    fn scripts_that_write_or_run_are_not_plain() {
         for script in [
             "1,20p",
             "$p",

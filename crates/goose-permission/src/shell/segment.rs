@@ -1,4 +1,5 @@
-//! From the words of a command to a [`Segment`]: the commands that it runs, and the shell's folder afterwards.
+//! From the words of a command to a [`Segment`]: the commands that it runs, and the shell's folder
+//! afterwards.
 
 use super::{
     Coverage, Form, Segment, SegmentKind, TOO_MANY_PARTS, builtins,
@@ -9,16 +10,16 @@ use super::{
     wrappers::{self, Unwrapped},
 };
 
-/// The largest number of wrappers around a command.
+/// Maximum number of wrappers around a command.
 const MAX_WRAPPERS: usize = 8;
 
-/// The largest part of a command's source that is kept.
+/// Largest part of a command's source that is kept.
 const MAX_SOURCE_BYTES: usize = 2000;
 
 /// A script that a command runs.
 struct Inner {
     text: String,
-    /// True if it runs in the same shell, as the script of `eval` does.
+    /// True if the script runs in the same shell, as that of `eval` does.
     is_same_shell: bool,
 }
 
@@ -71,7 +72,7 @@ impl Reader<'_, '_> {
         self.script.segments.push(Segment {
             forms,
             variables,
-            // A command behind `sudo` must be allowed with `sudo`.
+            // A command after `sudo` must be allowed with `sudo`.
             kind: if is_carrier { SegmentKind::Carrier } else { SegmentKind::Own },
             folders: folders.clone(),
             opaque_reason,
@@ -138,7 +139,7 @@ impl Reader<'_, '_> {
         (forms, inner)
     }
 
-    /// Returns the folders after a command.
+    /// Returns the folders of the shell after a command.
     fn moved(&mut self, forms: &[Form], folders: &Folders) -> Flow {
         let programs = || forms.iter().filter_map(|form| form.words.first()?.program());
         // A new link may lead to any folder.

@@ -1,4 +1,4 @@
-//! Parsing of command lines: their parts in order, the folders of each, and doubts.
+//! Parsing of command lines: their segments in order, the folders of each, and doubts.
 
 use super::{Folders, read};
 
@@ -16,7 +16,7 @@ fn folders(command: &str) -> String {
 }
 
 #[test]
-fn parts_come_in_the_order_of_the_source() {
+fn segments_are_in_source_order() {
     for (command, expected) in [
         ("ls", vec!["ls"]),
         ("a; b && c || d | e & f", vec!["a", "b", "c", "d", "e", "f"]),
@@ -39,7 +39,7 @@ fn parts_come_in_the_order_of_the_source() {
 }
 
 #[test]
-fn commands_are_found_behind_what_is_not_understood() {
+fn commands_after_unknown_syntax_are_found() {
     for command in [
         "`rm x`",
         "echo $[$(rm x)]",
@@ -67,7 +67,7 @@ fn commands_are_found_behind_what_is_not_understood() {
 }
 
 #[test]
-fn folders_are_followed() {
+fn folders_follow_cd() {
     for (command, expected) in [
         ("a", ""),
         ("cd b && a", "b"),
@@ -118,7 +118,7 @@ fn folders_are_followed() {
 }
 
 #[test]
-fn words_of_no_command_and_variables_are_kept() {
+fn values_items_and_variables_are_kept() {
     let script = read("x=/a; for i in /b c; do PATH=d; y=${z:-/e} f; done");
     let loose: Vec<&str> = script.loose.iter().filter_map(|(word, _)| word.text.as_deref()).collect();
     assert_eq!(loose, ["/a", "/b", "c", "d", "/e"]);

@@ -31,13 +31,15 @@ pub(super) fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name)
 }
 
-/// Returns true if programs are unlikely to read a variable: its name is lower case and does not configure a proxy.
+/// Returns true if programs are unlikely to read a variable: its name is lower case and does not configure a
+/// proxy.
 pub(super) fn is_local(name: &str) -> bool {
     let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
     is_harmless(name) || (plain && !name.contains("proxy"))
 }
 
-/// Returns true if a variable makes shells and well-known programs run other programs, or search for them elsewhere.
+/// Returns true if a variable makes shells and well-known programs run other programs, or search for them
+/// elsewhere.
 pub(crate) fn is_exec_variable(name: &str) -> bool {
     const NAMES: [&str; 26] = [
         "BASHOPTS",

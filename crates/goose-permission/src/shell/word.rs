@@ -3,25 +3,25 @@
 /// A word of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// Its text; `None` if it is only known at run time.
+    /// Text of the word; `None` if it is only known at run time.
     pub(crate) text: Option<String>,
-    /// The known texts around the unknown parts; empty if all is known.
+    /// Known texts around the unknown parts; empty if the whole word is known.
     pieces: Vec<String>,
-    /// True if it may become several words, or none.
+    /// True if the word may become several words, or none.
     splits: bool,
     /// True if all unknown parts are wildcards: `src/*.rs`.
     only_names: bool,
-    /// True if it starts with a `~` that stands for a home folder.
+    /// True if the word starts with an unquoted `~`.
     tilde: bool,
 }
 
-/// The files that a word may name.
+/// Files that a word may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach<'w> {
     /// This path.
     Exactly(&'w str),
     /// A file in this folder, at any depth.
-    SecretScope(&'w str),
+    Below(&'w str),
     /// Any file.
     Anywhere,
 }
@@ -32,7 +32,7 @@ impl Word {
         Self { text, pieces: Vec::new(), splits: false, only_names: true, tilde: false }
     }
 
-    /// Creates a placeholder for any words, also none.
+    /// Creates a placeholder for any words, including none.
     pub(super) fn anything() -> Self {
         let pieces = vec![String::new(); 2];
         Self { text: None, pieces, splits: true, only_names: false, tilde: false }
@@ -44,7 +44,7 @@ impl Word {
         Self { text: None, pieces, splits: false, only_names: false, tilde: false }
     }
 
-    /// Returns the known start.
+    /// Returns the known start of the word.
     fn prefix(&self) -> &str {
         self.pieces().first().map_or("", String::as_str)
     }
@@ -55,7 +55,7 @@ impl Word {
         text.rsplit('/').next()
     }
 
-    /// Returns true if it is, or may become, an option.
+    /// Returns true if the word is, or may become, an option.
     pub(crate) fn may_be_option(&self) -> bool {
         match &self.text {
             Some(text) => text.starts_with('-'),
@@ -63,12 +63,12 @@ impl Word {
         }
     }
 
-    /// Returns true if it may become several words, or none.
+    /// Returns true if the word may become several words, or none.
     pub(super) fn splits(&self) -> bool {
         self.splits || (self.text.is_none() && self.only_names)
     }
 
-    /// Returns true if it may contain this text.
+    /// Returns true if the word may contain this text.
     pub(super) fn may_hold(&self, text: &str) -> bool {
         self.text.as_ref().is_none_or(|own| own.contains(text))
     }
@@ -88,7 +88,7 @@ impl Word {
         self.text.is_none() && self.only_names && !self.splits
     }
 
-    /// Returns the files that it may name.
+    /// Returns the files that the word may name.
     pub(crate) fn reach(&self) -> Reach<'_> {
         if let Some(text) = &self.text {
             return Reach::Exactly(text);
@@ -99,8 +99,8 @@ impl Word {
             return Reach::Anywhere;
         }
         match self.prefix().rfind('/') {
-            Some(end) => Reach::SecretScope(&self.prefix()[..=end]),
-            None => Reach::SecretScope("."),
+            Some(end) => Reach::Below(&self.prefix()[..=end]),
+            None => Reach::Below("."),
         }
     }
 }
@@ -108,9 +108,9 @@ impl Word {
 /// Builds a word while it is parsed.
 #[derive(Debug)]
 pub(super) struct WordBuilder {
-    /// The texts before each unknown part.
+    /// Texts before each unknown part.
     pieces: Vec<String>,
-    /// The text after all of these.
+    /// Text after the last unknown part.
     last: String,
     splits: bool,
     only_names: bool,

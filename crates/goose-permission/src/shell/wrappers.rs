@@ -2,7 +2,7 @@
 
 use super::{Coverage, word::Word};
 
-/// The commands that a command runs.
+/// Commands that a command runs.
 pub(super) enum Unwrapped {
     /// Only itself.
     Plain,
@@ -10,17 +10,17 @@ pub(super) enum Unwrapped {
     Inner { words: Vec<Word>, variables: Vec<String>, coverage: Coverage },
     /// A known script.
     Script(String),
-    /// Something unknown; the reason follows the command's text in a doubt.
+    /// An unknown command. The reason follows the command's text in a doubt.
     Opaque(&'static str),
 }
 
-/// The options of a wrapper.
+/// Options of a wrapper.
 struct Options {
-    /// Without a value.
+    /// Options without a value.
     flags: &'static [&'static str],
-    /// With a value, in the next word or in the same one.
+    /// Options with a value, in the next word or in the same one.
     valued: &'static [&'static str],
-    /// The number of the wrapper's own words before the command.
+    /// Number of the wrapper's own words before the command.
     operands: usize,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
 /// A command that a program runs in addition to its own work.
 pub(super) struct Carried {
     pub(super) words: Vec<Word>,
-    /// True if it runs in the folder of the file that was found.
+    /// True if the command runs in the folder of the file that was found.
     pub(super) is_elsewhere: bool,
 }
 
@@ -116,7 +116,7 @@ fn starts_command<'t>(text: &'t str, program: Option<&str>) -> Option<&'t str> {
     }
 }
 
-/// Returns the words with everything unknown that contains a placeholder for input.
+/// Returns the words. Those that contain a placeholder for input are unknown.
 fn with_input(words: impl IntoIterator<Item = Word>, placeholders: &[&str]) -> Vec<Word> {
     let is_filled = |word: &Word| placeholders.iter().any(|placeholder| word.may_hold(placeholder));
     let filled = |word: Word| if is_filled(&word) { Word::anything() } else { word };
@@ -211,8 +211,8 @@ fn xargs(rest: &[Word]) -> Unwrapped {
     }
 }
 
-/// Returns the texts that `xargs -I` may replace by its input, also within words: any of its own words may be the value of this
-/// option. [`xargs`] rejects other forms of the option.
+/// Returns the texts that `xargs -I` may replace by its input, also within words: any of its own words may be
+/// the value of this option. [`xargs`] rejects other forms of the option.
 fn placeholders(own: &[Word]) -> Vec<&str> {
     let texts = || own.iter().filter_map(|word| word.text.as_deref());
     match texts().any(|text| text.starts_with("-I")) {
@@ -223,7 +223,7 @@ fn placeholders(own: &[Word]) -> Vec<&str> {
     }
 }
 
-/// Returns the script of `bash -c '…'`; `bash script.sh` is a program of its own.
+/// Returns the script of `bash -c '…'`. `bash script.sh` counts as a program.
 fn shell(rest: &[Word]) -> Unwrapped {
     let mut words = rest.iter();
     while let Some(word) = words.next() {

@@ -1,23 +1,25 @@
-//! The files that a command is known to write: those that it edits in place, replaces or removes.
+//! Files that a command is known to write: those that it edits in place, replaces or removes.
 //!
-//! Only for programs that name what they write in their words. Others (`make`, `python x.py`, `git restore`) may write anything.
+//! This covers programs whose words name the files. Others (`make`, `python x.py`, `git restore`) may write
+//! anything.
 
 use super::word::Word;
 
-/// The files that a command writes.
+/// Files that a command writes.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenFiles {
-    /// The files that are changed or removed.
+    /// Files that are changed or removed.
     pub(crate) named: Vec<Word>,
-    /// The files that arrive somewhere, and where: a file, or a folder in which they keep their names.
+    /// Sources and the target of a copy. The target is a file, or a folder in which the sources keep their
+    /// names.
     pub(crate) copied: Option<(Vec<Word>, Word)>,
 }
 
-/// The options of a program that have values, which are not files that it writes.
+/// Options of a program that have values. The values are not files that it writes.
 struct Valued {
     /// Letters whose value is the rest of the word, or the next word.
     letters: &'static str,
-    /// Letters whose value is the rest of the word, also an empty one.
+    /// Letters whose value is the rest of the word, even if that is empty.
     attached: &'static str,
     long: &'static [&'static str],
 }
@@ -62,7 +64,8 @@ fn named(named: Vec<Word>) -> WrittenFiles {
     WrittenFiles { named, copied: None }
 }
 
-/// Returns the files of `sed -i` and `perl -i`: all operands after the script, which may be an option instead.
+/// Returns the files of `sed -i` and `perl -i`: all operands after the script, which may be an option
+/// instead.
 fn edited(rest: &[Word], valued: &Valued) -> WrittenFiles {
     let arguments = Arguments::new(rest, valued);
     if !arguments.has(&["i", "--in-place"]) {
@@ -72,7 +75,7 @@ fn edited(rest: &[Word], valued: &Valued) -> WrittenFiles {
     named(arguments.operands.into_iter().skip(usize::from(!has_script)).collect())
 }
 
-/// Returns the files of `cp`: the last operand, or what an option says.
+/// Returns the files of `cp`. The target is the last operand, or the value of an option.
 fn copied(rest: &[Word], letters: &'static str) -> WrittenFiles {
     let long = &["--group", "--mode", "--owner", "--suffix", "--target-directory"];
     let arguments = Arguments::new(rest, &Valued { letters, long, ..NONE });
@@ -82,9 +85,9 @@ fn copied(rest: &[Word], letters: &'static str) -> WrittenFiles {
     WrittenFiles { named: Vec::new(), copied: target.map(|target| (sources, target)) }
 }
 
-/// The words of a command after its program.
+/// Words of a command after its program.
 struct Arguments {
-    /// The options by letter or long name, with their values.
+    /// Options by letter or long name, with their values.
     options: Vec<(String, Option<Word>)>,
     operands: Vec<Word>,
 }

@@ -1,18 +1,17 @@
-//! Row 40: ways around the rules that once worked, or nearly: input that becomes part of a script, words that are not
-//! known, folders that are meant and not written, other shells.
+//! Regression tests for bypasses: input that becomes part of a script, unknown words, default folders, other
+//! shells.
 
 use std::{fs, path::Path};
 
 use anyhow::ensure;
 use goose_permission::{Mode, Permissions, Verdict};
 
-use crate::support::{Call, Desk, always, is_ask, is_deny, reasons};
+use crate::support::{Call, TestHome, always, is_ask, is_deny, reasons};
 
-/// Input becomes part of what runs.
 #[test]
-fn row_40_what_a_program_puts_into_words_is_not_known() -> anyhow::Result<()> {
-    let plain = Desk::new()?;
-    let denied = Desk::with_rules(&["deny: shell rm *"])?;
+fn words_built_from_input_are_unknown() -> anyhow::Result<()> {
+    let plain = TestHome::new()?;
+    let denied = TestHome::with_rules(&["deny: shell rm *"])?;
     for command in [
         "echo '; rm x' | xargs -I% sh -c 'ls %'",
         "echo '; rm x' | xargs -I % sh -c 'ls %'",
@@ -49,24 +48,25 @@ fn row_40_what_a_program_puts_into_words_is_not_known() -> anyhow::Result<()> {
     for command in ["ls | xargs -I{} grep -l main {}", "ls | xargs -n 1 -I% sh -c 'ls src'"] {
         ensure!(plain.shell(Mode::SmartApprove, command) == Verdict::Allow, "{command}");
     }
-    let find = Desk::with_rules(&["allow: shell find *"])?;
+    let find = TestHome::with_rules(&["allow: shell find *"])?;
     ensure!(is_ask(&find.shell(Mode::SmartApprove, "find . -exec sh -c 'ls {}' \\;")));
     Ok(())
 }
 
-/// A desk whose home has a key that must not be read.
-fn with_key() -> anyhow::Result<Desk> {
-    let desk = Desk::with_rules(&["deny: read ~/.ssh/**", "deny: write ~/.ssh/**", "deny: read **/.env"])?;
-    fs::create_dir_all(desk.home().join(".ssh"))?;
-    fs::write(desk.home().join(".ssh/id"), "KEY")?;
-    fs::create_dir_all(desk.work().join("src"))?;
-    fs::create_dir_all(desk.home().join("docs"))?;
-    Ok(desk)
+/// Creates a home with a key that must not be read.
+fn with_key() -> anyhow::Result<TestHome> {
+    let home =
+        TestHome::with_rules(&["deny: read ~/.ssh/**", "deny: write ~/.ssh/**", "deny: read **/.env"])?;
+    fs::create_dir_all(home.path().join(".ssh"))?;
+    fs::write(home.path().join(".ssh/id"), "KEY")?;
+    fs::create_dir_all(home.work().join("src"))?;
+    fs::create_dir_all(home.path().join("docs"))?;
+    Ok(home)
 }
 
 #[test]
-fn row_40_a_word_that_may_be_a_protected_file_never_runs_unasked() -> anyhow::Result<()> {
-    let desk = with_key()?;
+fn possible_restricted_files_ask() -> anyhow::Result<()> {
+    let home = with_key()?;
     let mut bypasses = Vec::new();
     for command in [
         "cat $HOME/.ssh/id",
@@ -95,7 +95,7 @@ fn row_40_a_word_that_may_be_a_protected_file_never_runs_unasked() -> anyhow::Re
         "rg KEY src",
     ] {
         for mode in [Mode::Auto, Mode::SmartApprove] {
-            if desk.shell(mode, command) == Verdict::Allow {
+            if home.shell(mode, command) == Verdict::Allow {
                 bypasses.push((mode, command));
             }
         }
@@ -108,17 +108,17 @@ fn row_40_a_word_that_may_be_a_protected_file_never_runs_unasked() -> anyhow::Re
         "git show HEAD:.env",
         "cat a,../.ssh/id",
     ] {
-        let verdict = desk.shell(Mode::Auto, command);
+        let verdict = home.shell(Mode::Auto, command);
         ensure!(is_deny(&verdict), "{command}: {verdict:?}");
     }
     Ok(())
 }
 
 #[test]
-fn row_40_the_folder_that_is_meant_by_none_counts() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["deny: read ~/.ssh/**"])?;
-    fs::create_dir_all(desk.home().join(".ssh"))?;
-    fs::create_dir_all(desk.home().join("docs"))?;
+fn default_folder_of_a_command_counts() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["deny: read ~/.ssh/**"])?;
+    fs::create_dir_all(home.path().join(".ssh"))?;
+    fs::create_dir_all(home.path().join("docs"))?;
     for command in [
         "grep -r KEY",
         "grep -rn KEY",
@@ -139,9 +139,9 @@ fn row_40_the_folder_that_is_meant_by_none_counts() -> anyhow::Result<()> {
         "git diff",
     ] {
         for mode in [Mode::Auto, Mode::SmartApprove] {
-            let verdict = desk.shell_at_home(mode, command);
+            let verdict = home.shell_at_home(mode, command);
             ensure!(is_ask(&verdict), "{command} in {mode}: {verdict:?}");
-            let verdict = desk.shell(mode, command);
+            let verdict = home.shell(mode, command);
             ensure!(verdict == Verdict::Allow, "{command} elsewhere in {mode}: {verdict:?}");
         }
     }
@@ -155,17 +155,17 @@ fn row_40_the_folder_that_is_meant_by_none_counts() -> anyhow::Result<()> {
         "git diff -- docs",
         "echo $X",
     ] {
-        let verdict = desk.shell_at_home(Mode::SmartApprove, command);
+        let verdict = home.shell_at_home(Mode::SmartApprove, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
     }
     Ok(())
 }
 
-/// A command must not remove rules, even if all of them are about other tools.
+/// The rules file is protected even if all rules are about other tools.
 #[test]
-fn row_40_no_command_changes_the_rules_unasked() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["deny: github__*"])?;
-    let (file, folder) = (desk.file(), desk.paths().config);
+fn changing_the_rules_file_asks() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["deny: github__*"])?;
+    let (file, folder) = (home.file(), home.paths().config);
     let (file, folder) = (file.display(), folder.display());
     for command in [
         format!("sed -i /deny/d {file}"),
@@ -179,11 +179,11 @@ fn row_40_no_command_changes_the_rules_unasked() -> anyhow::Result<()> {
         "sed -i /deny/d ~/goose/config/permission.{yaml,x}".to_owned(),
         "echo > $HOME/goose/config/permission.yaml".to_owned(),
     ] {
-        let verdict = desk.shell(Mode::Auto, &command);
+        let verdict = home.shell(Mode::Auto, &command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");
     }
     for command in ["mv \"$f\" x", "make; $X", "rm -rf build", "echo > $X", "cd src && ls > x"] {
-        let verdict = desk.shell(Mode::Auto, command);
+        let verdict = home.shell(Mode::Auto, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
     }
     Ok(())
@@ -191,11 +191,11 @@ fn row_40_no_command_changes_the_rules_unasked() -> anyhow::Result<()> {
 
 /// The parser supports `sh` and `bash`; in other shells the same text may mean something else.
 #[test]
-fn row_40_a_command_for_another_shell_is_a_doubt() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["deny: shell rm *", "allow: shell ls *"])?;
+fn unsupported_shell_asks() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["deny: shell rm *", "allow: shell ls *"])?;
     let judge = |shell: &str, command: &str| {
-        let permissions = Permissions::new(desk.options(Mode::SmartApprove).with_shell(shell));
-        permissions.judge(&Call::shell(command).in_folder(&desk.work()))
+        let permissions = Permissions::new(home.options(Mode::SmartApprove).with_shell(shell));
+        permissions.judge(&Call::shell(command).in_folder(&home.work()))
     };
     for shell in ["zsh", "/usr/bin/fish", "nu", "/opt/sh/", "bash.sh"] {
         let verdict = judge(shell, "ls -la");
@@ -208,33 +208,33 @@ fn row_40_a_command_for_another_shell_is_a_doubt() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Programs that read in one place and run something in another.
+/// Version managers start another program if a file in the folder selects it.
 #[test]
-fn row_40_what_a_folder_can_steer_is_asked() -> anyhow::Result<()> {
-    let desk = Desk::new()?;
+fn programs_selected_by_the_folder_ask() -> anyhow::Result<()> {
+    let home = TestHome::new()?;
     for command in ["arch -arm64 rm x", "arch", "go version"] {
-        let verdict = desk.shell(Mode::SmartApprove, command);
+        let verdict = home.shell(Mode::SmartApprove, command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");
     }
     let versions = ["cargo --version", "node --version", "node -v", "python3 --version", "rustc --version"];
     for command in versions {
-        let verdict = desk.shell(Mode::SmartApprove, command);
+        let verdict = home.shell(Mode::SmartApprove, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
-        ensure!(is_ask(&desk.shell(Mode::SmartApprove, &format!("cd src && {command}"))), "{command}");
+        ensure!(is_ask(&home.shell(Mode::SmartApprove, &format!("cd src && {command}"))), "{command}");
     }
-    // A file of the folder, or of one above it, may make it another program; those of the home are the person's own.
-    fs::write(desk.home().join(".tool-versions"), "x")?;
-    let deep = desk.work().join("deep");
+    // A file in the working folder or above may select another program. Files in the home folder are trusted.
+    fs::write(home.path().join(".tool-versions"), "x")?;
+    let deep = home.work().join("deep");
     fs::create_dir_all(&deep)?;
     let judge = |folder: &Path, command: &str| {
-        desk.permissions(Mode::SmartApprove).judge(&Call::shell(command).in_folder(folder))
+        home.permissions(Mode::SmartApprove).judge(&Call::shell(command).in_folder(folder))
     };
     for command in versions {
         ensure!(judge(&deep, command) == Verdict::Allow, "{command}");
     }
-    for place in [desk.work().join("rust-toolchain"), desk.work().join(".tool-versions")] {
+    for place in [home.work().join("rust-toolchain"), home.work().join(".tool-versions")] {
         fs::write(&place, "x")?;
-        for (folder, command) in versions.iter().flat_map(|one| [(desk.work(), one), (deep.clone(), one)]) {
+        for (folder, command) in versions.iter().flat_map(|one| [(home.work(), one), (deep.clone(), one)]) {
             let verdict = judge(&folder, command);
             ensure!(is_ask(&verdict), "{command}: {verdict:?}");
         }
@@ -243,10 +243,11 @@ fn row_40_what_a_folder_can_steer_is_asked() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// "Always" is about the words that were seen; what makes a program run another one was not among them.
+/// "Always" covers the words that were shown. Options that make a program run another one were not among
+/// them.
 #[test]
-fn row_40_always_brings_no_option_that_runs_something_else() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&[
+fn always_does_not_allow_exec_options() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&[
         "allow: shell cargo build *",
         "allow: shell git fetch *",
         "allow: shell go build *",
@@ -273,7 +274,7 @@ fn row_40_always_brings_no_option_that_runs_something_else() -> anyhow::Result<(
         "pytest -p evil",
         "pytest -c/x",
     ] {
-        let verdict = desk.shell(Mode::Approve, command);
+        let verdict = home.shell(Mode::Approve, command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");
     }
     for command in [
@@ -285,7 +286,7 @@ fn row_40_always_brings_no_option_that_runs_something_else() -> anyhow::Result<(
         "pytest -q tests",
         "git push --exec=known origin",
     ] {
-        let verdict = desk.shell(Mode::Approve, command);
+        let verdict = home.shell(Mode::Approve, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
     }
     for (command, rule) in [
@@ -299,37 +300,37 @@ fn row_40_always_brings_no_option_that_runs_something_else() -> anyhow::Result<(
         ("cargo build --config x", None),
         ("kubectl get pods", Some("allow: shell kubectl get *")),
     ] {
-        let offered = always(&Desk::new()?.shell(Mode::Approve, command));
+        let offered = always(&TestHome::new()?.shell(Mode::Approve, command));
         ensure!(offered.as_deref() == rule, "{command}: {offered:?}");
     }
     Ok(())
 }
 
-/// The tool takes a path as it is given, and so do the rules: a blank is a part of a name.
+/// The tool does not trim paths, so the rules must not either.
 #[test]
-fn row_41_blanks_around_a_path_belong_to_it() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["deny: read ~/safe/**", "allow: write ~/work/**"])?;
-    ensure!(is_deny(&desk.judge(Mode::Auto, &Call::read("~/safe/id "))), "another file of that folder");
-    ensure!(is_deny(&desk.judge(Mode::Auto, &Call::read(&format!("{}/safe/ id", desk.home().display())))));
-    ensure!(desk.judge(Mode::Auto, &Call::read(" ~/safe/id")) == Verdict::Allow, "a folder named ` ~`");
+fn blanks_around_a_path_are_part_of_it() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["deny: read ~/safe/**", "allow: write ~/work/**"])?;
+    ensure!(is_deny(&home.judge(Mode::Auto, &Call::read("~/safe/id "))), "another file in that folder");
+    ensure!(is_deny(&home.judge(Mode::Auto, &Call::read(&format!("{}/safe/ id", home.path().display())))));
+    ensure!(home.judge(Mode::Auto, &Call::read(" ~/safe/id")) == Verdict::Allow, "a folder named ` ~`");
     let outside = "/no-such-folder/other";
-    ensure!(is_ask(&desk.judge(Mode::SmartApprove, &Call::write(outside))));
-    let odd = desk.judge(Mode::SmartApprove, &Call::write(&format!(" {outside}")));
-    ensure!(odd == Verdict::Allow, "in the working folder, as the tool takes it: {odd:?}");
+    ensure!(is_ask(&home.judge(Mode::SmartApprove, &Call::write(outside))));
+    let odd = home.judge(Mode::SmartApprove, &Call::write(&format!(" {outside}")));
+    ensure!(odd == Verdict::Allow, "a path in the working folder: {odd:?}");
     Ok(())
 }
 
-/// Many words, and many different parts, are judged in bounded work.
+/// The work for a command is bounded.
 #[test]
-fn row_40_more_words_than_can_be_looked_up_are_asked() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["deny: read ~/.ssh/**", "deny: shell rm *"])?;
+fn too_many_words_or_segments_ask() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["deny: read ~/.ssh/**", "deny: shell rm *"])?;
     let many: Vec<String> = (0..5000).map(|index| format!("f{index}")).collect();
-    let verdict = desk.shell(Mode::Auto, &format!("cat {}", many.join(" ")));
+    let verdict = home.shell(Mode::Auto, &format!("cat {}", many.join(" ")));
     ensure!(is_ask(&verdict) && reasons(&verdict).contains("too many words"), "{verdict:?}");
     let parts: Vec<String> = (0..3000).map(|index| format!("touch f{index}")).collect();
-    let verdict = desk.shell(Mode::SmartApprove, &parts.join("; "));
+    let verdict = home.shell(Mode::SmartApprove, &parts.join("; "));
     ensure!(is_ask(&verdict) && reasons(&verdict).contains("too many to check"), "{verdict:?}");
     ensure!(always(&verdict).is_none());
-    ensure!(is_deny(&desk.shell(Mode::SmartApprove, &format!("{}; rm x", parts.join("; ")))));
+    ensure!(is_deny(&home.shell(Mode::SmartApprove, &format!("{}; rm x", parts.join("; ")))));
     Ok(())
 }

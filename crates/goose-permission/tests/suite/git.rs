@@ -1,5 +1,5 @@
-//! git commands that only read: no program of a repository runs unasked. Every attack is first shown to work with the real
-//! git, then judged.
+//! Read-only git commands in hostile repositories. Each attack first runs with the real git, to show that it
+//! works, and is judged then.
 #![cfg(unix)]
 
 use std::{
@@ -12,9 +12,9 @@ use std::{
 use anyhow::{Context as _, ensure};
 use goose_permission::{Mode, Verdict};
 
-use crate::support::{Desk, is_ask, reasons};
+use crate::support::{TestHome, is_ask, reasons};
 
-/// Commands that only read, as people use them.
+/// Common commands that only read.
 const READING: [&str; 24] = [
     "git status",
     "git status -sb",
@@ -42,29 +42,30 @@ const READING: [&str; 24] = [
     "git cat-file -p HEAD",
 ];
 
-/// A repository in the working folder, and a program that leaves a mark.
+/// A repository in the working folder, and a program that creates a marker file.
 struct Attack {
-    desk: Desk,
+    home: TestHome,
 }
 
 impl Attack {
     fn new() -> anyhow::Result<Self> {
-        let attack = Self { desk: Desk::new()? };
+        let attack = Self { home: TestHome::new()? };
         fs::write(attack.program(), format!("#!/bin/sh\ntouch {}\ncat\n", attack.mark().display()))?;
         fs::set_permissions(attack.program(), fs::Permissions::from_mode(0o755))?;
         attack.run(
-            "git init -q -b main . && git config user.name a && git config user.email a@example.com && echo a > f \
+            "git init -q -b main . && git config user.name a && git config user.email a@example.com \
+             && echo a > f \
              && git add f && git commit -qm one && echo b >> f",
         )?;
         Ok(attack)
     }
 
     fn program(&self) -> PathBuf {
-        self.desk.home().join("program")
+        self.home.path().join("program")
     }
 
     fn mark(&self) -> PathBuf {
-        self.desk.home().join("mark")
+        self.home.path().join("mark")
     }
 
     fn has_run(&self) -> bool {
@@ -75,8 +76,8 @@ impl Attack {
     fn run(&self, script: &str) -> anyhow::Result<bool> {
         let status = Command::new("sh")
             .args(["-c", script])
-            .current_dir(self.desk.work())
-            .env("HOME", self.desk.home())
+            .current_dir(self.home.work())
+            .env("HOME", self.home.path())
             .env("P", self.program())
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .envs(["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|name| (name, "a")))
@@ -88,15 +89,15 @@ impl Attack {
         Ok(status.success())
     }
 
-    /// Runs what is allowed of the commands that only read, and says which of them ran the program.
+    /// Runs the allowed ones of the read-only commands. Fails if one of them runs the program.
     fn reads(&self) -> anyhow::Result<()> {
         for command in READING {
-            let verdict = self.desk.shell(Mode::SmartApprove, command);
-            // So that git has to compare the file again.
-            fs::write(self.desk.work().join("f"), "a\nb\nc\n")?;
+            let verdict = self.home.shell(Mode::SmartApprove, command);
+            // git has to compare the file again.
+            fs::write(self.home.work().join("f"), "a\nb\nc\n")?;
             if verdict == Verdict::Allow {
                 self.run(command)?;
-                ensure!(!self.has_run(), "`{command}` ran a program unasked");
+                ensure!(!self.has_run(), "`{command}` ran a program without approval");
             }
         }
         Ok(())
@@ -108,23 +109,24 @@ fn reading_an_ordinary_repository_is_allowed() -> anyhow::Result<()> {
     let attack = Attack::new()?;
     attack.run(
         "git remote add origin https://example.com/x.git && git config branch.main.remote origin \
-         && git config branch.main.merge refs/heads/main && git config core.hooksPath .husky/_ && git config pull.rebase true \
+         && git config branch.main.merge refs/heads/main && git config core.hooksPath .husky/_ \
+         && git config pull.rebase true \
          && git config --add remote.origin.fetch +refs/heads/*:refs/remotes/origin/* && git tag v1",
     )?;
     for command in READING {
-        let verdict = attack.desk.shell(Mode::SmartApprove, command);
+        let verdict = attack.home.shell(Mode::SmartApprove, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
     }
-    fs::create_dir_all(attack.desk.work().join("src"))?;
+    fs::create_dir_all(attack.home.work().join("src"))?;
     attack.run("git worktree add -q ../tree && rm -rf src && git worktree add -q src")?;
-    let verdict = attack.desk.shell(Mode::SmartApprove, "git status");
+    let verdict = attack.home.shell(Mode::SmartApprove, "git status");
     ensure!(verdict == Verdict::Allow, "a worktree below: {verdict:?}");
     Ok(())
 }
 
 #[test]
-fn no_program_of_a_repository_runs_unasked() -> anyhow::Result<()> {
-    // What prepares the attack, and a command that then runs the program.
+fn repository_programs_do_not_run_without_approval() -> anyhow::Result<()> {
+    // The preparation of the attack, and a command that runs the program then.
     for (setup, trigger) in [
         ("git config core.fsmonitor $P", "git status"),
         ("git config CORE.FSMonitor $P", "git status"),
@@ -139,7 +141,8 @@ fn no_program_of_a_repository_runs_unasked() -> anyhow::Result<()> {
         ("echo '* filter=a.b' > .gitattributes; git config filter.a.b.clean $P", "git diff"),
         (
             "git config gpg.program $P; git config log.showSignature true; \
-          git cat-file commit HEAD | sed 's/^$/gpgsig -----BEGIN PGP SIGNATURE-----\\n \\n x\\n -----END PGP SIGNATURE-----\\n/;t;' \
+          git cat-file commit HEAD \
+          | sed 's/^$/gpgsig -----BEGIN PGP SIGNATURE-----\\n \\n x\\n -----END PGP SIGNATURE-----\\n/;t;' \
           | git hash-object -t commit -w --stdin | xargs git update-ref HEAD",
             "git log",
         ),
@@ -160,53 +163,60 @@ fn no_program_of_a_repository_runs_unasked() -> anyhow::Result<()> {
             "mv .git ../real; mv * ..; git --git-dir=../real config core.fsmonitor $P; mv ../real ../.git",
             "git status",
         ),
-        // A repository as plain files: the working folder is one itself.
+        // The working folder itself is a bare repository.
         (
-            "git clone -q --bare . b && mv b/* . && rm -rf .git && git config core.bare false && git config core.worktree . \
+            "git clone -q --bare . b && mv b/* . && rm -rf .git && git config core.bare false \
+             && git config core.worktree . \
           && git config core.fsmonitor $P",
             "git status",
         ),
-        // A repository within, which counts as a submodule.
+        // A nested repository, which counts as a submodule.
         (
-            "git init -q s && git -C s commit -q --allow-empty -m x && git add s && git -C s config core.fsmonitor $P",
+            "git init -q s && git -C s commit -q --allow-empty -m x && git add s \
+             && git -C s config core.fsmonitor $P",
             "git status",
         ),
         (
-            "git init -q s && git -C s commit -q --allow-empty -m x && git add s && git commit -qm y && echo > s/f && git -C s add f \
+            "git init -q s && git -C s commit -q --allow-empty -m x && git add s && git commit -qm y \
+             && echo > s/f && git -C s add f \
           && git -C s config core.fsmonitor $P",
             "git diff",
         ),
         (
-            "git init -q s && git init -q s/t && git -C s/t commit -q --allow-empty -m x && git -C s add t && git -C s commit -qm x \
+            "git init -q s && git init -q s/t && git -C s/t commit -q --allow-empty -m x \
+             && git -C s add t && git -C s commit -qm x \
           && git add s && git -C s/t config core.fsmonitor $P",
             "git status",
         ),
         (
-            "git init -q s && git -C s commit -q --allow-empty -m x && git add s && mv s/.git .git/s && echo 'gitdir: ../.git/s' > s/.git \
+            "git init -q s && git -C s commit -q --allow-empty -m x && git add s && mv s/.git .git/s \
+             && echo 'gitdir: ../.git/s' > s/.git \
           && git --git-dir=.git/s config core.fsmonitor $P",
             "git status",
         ),
         (
-            "git worktree add -q ../tree; git config core.fsmonitor $P; mv .git ../real; echo \"gitdir: $PWD/../real\" > .git",
+            "git worktree add -q ../tree; git config core.fsmonitor $P; mv .git ../real; \
+             echo \"gitdir: $PWD/../real\" > .git",
             "git status",
         ),
     ] {
         let attack = Attack::new()?;
         attack.run(setup)?;
         attack.has_run();
-        fs::write(attack.desk.work().join("f"), "a\nb\nc\n")?;
+        fs::write(attack.home.work().join("f"), "a\nb\nc\n")?;
         attack.run(trigger)?;
-        ensure!(attack.has_run(), "the attack does not work, so it shows nothing: {setup}");
-        let verdict = attack.desk.shell(Mode::SmartApprove, trigger);
+        ensure!(attack.has_run(), "the attack has no effect: {setup}");
+        let verdict = attack.home.shell(Mode::SmartApprove, trigger);
         ensure!(is_ask(&verdict), "{setup}: {verdict:?}");
         attack.reads().with_context(|| setup.to_owned())?;
     }
     Ok(())
 }
 
-/// Settings that do not run a program today but still ask: only settings that are known to be harmless are listed.
+/// Settings that do not run a program today but still ask: only settings that are known to be harmless are
+/// listed.
 #[test]
-fn settings_that_are_not_known_ask_and_are_named() -> anyhow::Result<()> {
+fn unknown_settings_ask_and_are_named() -> anyhow::Result<()> {
     for (key, value) in [
         ("alias.x", "!true"),
         ("core.pager", "cat"),
@@ -223,9 +233,9 @@ fn settings_that_are_not_known_ask_and_are_named() -> anyhow::Result<()> {
         ("interactive.diffFilter", "true"),
     ] {
         let attack = Attack::new()?;
-        let file = attack.desk.work().join(".git/config");
+        let file = attack.home.work().join(".git/config");
         attack.run(&format!("git config --file '{}' '{key}' '{value}'", file.display()))?;
-        let verdict = attack.desk.shell(Mode::SmartApprove, "git status");
+        let verdict = attack.home.shell(Mode::SmartApprove, "git status");
         let named = reasons(&verdict).to_lowercase().contains(&key.to_lowercase());
         ensure!(is_ask(&verdict) && named, "{key}: {verdict:?}");
     }
@@ -233,11 +243,11 @@ fn settings_that_are_not_known_ask_and_are_named() -> anyhow::Result<()> {
 }
 
 #[test]
-fn files_of_a_repository_that_are_odd_ask() -> anyhow::Result<()> {
+fn unusual_repository_files_ask() -> anyhow::Result<()> {
     let make = |setup: &str| -> anyhow::Result<Verdict> {
         let attack = Attack::new()?;
         ensure!(attack.run(setup)?, "{setup}");
-        Ok(attack.desk.shell(Mode::SmartApprove, "git status"))
+        Ok(attack.home.shell(Mode::SmartApprove, "git status"))
     };
     for setup in [
         "rm .git/config && mkfifo .git/config",
@@ -247,7 +257,8 @@ fn files_of_a_repository_that_are_odd_ask() -> anyhow::Result<()> {
         "printf '\\377' >> .git/config",
         "mv .git x && mkfifo .git",
         "git update-index --split-index",
-        "git init -q s && git -C s commit -q --allow-empty -m x && git add s && git update-index --index-version 4",
+        "git init -q s && git -C s commit -q --allow-empty -m x && git add s \
+         && git update-index --index-version 4",
         "echo '[core' >> .git/config",
         "echo '[remote \"a\\\"b\"]' >> .git/config",
     ] {
@@ -259,13 +270,12 @@ fn files_of_a_repository_that_are_odd_ask() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// In `approve` nothing changes, and in `auto` everything runs.
 #[test]
-fn other_modes_do_not_look_at_repositories() -> anyhow::Result<()> {
+fn other_modes_ignore_repositories() -> anyhow::Result<()> {
     let attack = Attack::new()?;
     attack.run("git config core.fsmonitor $P")?;
-    ensure!(attack.desk.shell(Mode::Auto, "git status") == Verdict::Allow);
-    ensure!(is_ask(&attack.desk.shell(Mode::Approve, "git status")));
+    ensure!(attack.home.shell(Mode::Auto, "git status") == Verdict::Allow);
+    ensure!(is_ask(&attack.home.shell(Mode::Approve, "git status")));
     ensure!(Path::new(&attack.program()).exists());
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! Permissions, through their public interface.
+//! Tests of permissions through their public interface.
 
-#![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
+#![expect(clippy::disallowed_methods, reason = "tests write files and run programs directly")]
 
 mod attacks;
 mod bypasses;

@@ -1,14 +1,14 @@
-//! Permission modes, and which rule wins.
+//! Permission modes, and precedence of rules.
 
 use anyhow::ensure;
 use goose_extension::{ToolAction, ToolAnnotations, ToolGroup};
 use goose_permission::{Mode, Origin, Verdict};
 use serde_json::{Value, json};
 
-use crate::support::{Call, Desk, is_ask, is_deny};
+use crate::support::{Call, TestHome, is_ask, is_deny};
 
 #[test]
-fn modes_are_read_as_people_write_them() {
+fn modes_parse_in_common_spellings() {
     for (text, mode) in [
         ("auto", Mode::Auto),
         ("AUTO", Mode::Auto),
@@ -27,7 +27,7 @@ fn modes_are_read_as_people_write_them() {
 
 #[test]
 fn without_rules_the_mode_decides() -> anyhow::Result<()> {
-    let desk = Desk::new()?;
+    let home = TestHome::new()?;
     let memory =
         Call::new("memory__remember_memory", &[ToolGroup::Edit], Origin::Own, json!({ "data": "x" }));
     let recall =
@@ -45,98 +45,96 @@ fn without_rules_the_mode_decides() -> anyhow::Result<()> {
     ];
     for (call, reads) in &calls {
         let name = call.tool.name();
-        ensure!(desk.judge(Mode::Auto, call) == Verdict::Allow, "{name} in auto");
+        ensure!(home.judge(Mode::Auto, call) == Verdict::Allow, "{name} in auto");
         ensure!(
-            (desk.judge(Mode::SmartApprove, call) == Verdict::Allow) == *reads,
+            (home.judge(Mode::SmartApprove, call) == Verdict::Allow) == *reads,
             "{name} in smart_approve"
         );
-        ensure!(is_ask(&desk.judge(Mode::SmartApprove, call)) != *reads, "{name} in smart_approve");
-        ensure!(is_ask(&desk.judge(Mode::Approve, call)), "{name} in approve");
-        ensure!(is_deny(&desk.judge(Mode::Chat, call)), "{name} in chat");
+        ensure!(is_ask(&home.judge(Mode::SmartApprove, call)) != *reads, "{name} in smart_approve");
+        ensure!(is_ask(&home.judge(Mode::Approve, call)), "{name} in approve");
+        ensure!(is_deny(&home.judge(Mode::Chat, call)), "{name} in chat");
     }
     Ok(())
 }
 
-/// Row 11: what a server says of its own tools is a claim.
 #[test]
-fn row_11_a_read_only_hint_of_somebody_elses_tool_still_asks() -> anyhow::Result<()> {
-    let desk = Desk::new()?;
+fn read_only_hint_of_an_external_tool_is_not_trusted() -> anyhow::Result<()> {
+    let home = TestHome::new()?;
     let hint = ToolAnnotations::new().read_only(true);
     let mut call = Call::new("evil__peek", &[ToolGroup::Read], Origin::Foreign, json!({ "path": "a" }));
     call.tool = call.tool.with_annotations(hint);
-    ensure!(is_ask(&desk.judge(Mode::SmartApprove, &call)));
+    ensure!(is_ask(&home.judge(Mode::SmartApprove, &call)));
     call.origin = Origin::Own;
-    ensure!(desk.judge(Mode::SmartApprove, &call) == Verdict::Allow, "the same of goose's own is believed");
+    ensure!(home.judge(Mode::SmartApprove, &call) == Verdict::Allow, "hints of own tools are trusted");
     Ok(())
 }
 
 #[test]
-fn deny_wins_over_ask_and_ask_over_allow_whatever_the_order() -> anyhow::Result<()> {
+fn deny_wins_over_ask_and_ask_over_allow_in_any_order() -> anyhow::Result<()> {
     let rules = ["allow: shell git push *", "deny: shell git push --force *", "ask: shell git push origin *"];
     for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
-        let desk = Desk::with_rules(&order.map(|index| rules[index]))?;
+        let home = TestHome::with_rules(&order.map(|index| rules[index]))?;
         for mode in [Mode::Auto, Mode::SmartApprove, Mode::Approve] {
-            ensure!(desk.shell(mode, "git push fork") == Verdict::Allow, "{mode}");
-            ensure!(is_ask(&desk.shell(mode, "git push origin main")), "{mode}");
-            ensure!(is_deny(&desk.shell(mode, "git push --force origin")), "{mode}");
+            ensure!(home.shell(mode, "git push fork") == Verdict::Allow, "{mode}");
+            ensure!(is_ask(&home.shell(mode, "git push origin main")), "{mode}");
+            ensure!(is_deny(&home.shell(mode, "git push --force origin")), "{mode}");
         }
     }
     Ok(())
 }
 
 #[test]
-fn a_bare_name_allows_only_goose_s_own_tools() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["allow: shell", "deny: deploy"])?;
+fn bare_name_allows_only_own_tools() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["allow: shell", "deny: deploy"])?;
     let foreign = Call::foreign("evil__shell", json!({ "command": "ls" }));
-    ensure!(is_ask(&desk.judge(Mode::Approve, &foreign)));
-    ensure!(desk.shell(Mode::Approve, "anything at all; $x") == Verdict::Allow);
-    ensure!(is_deny(&desk.judge(Mode::Auto, &Call::foreign("cloud__deploy", json!({})))));
+    ensure!(is_ask(&home.judge(Mode::Approve, &foreign)));
+    ensure!(home.shell(Mode::Approve, "anything at all; $x") == Verdict::Allow);
+    ensure!(is_deny(&home.judge(Mode::Auto, &Call::foreign("cloud__deploy", json!({})))));
     Ok(())
 }
 
 #[test]
-fn rules_can_be_about_arguments_by_name() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["allow: hub__issue owner=ada repo=*", "deny: hub__issue repo=secret"])?;
-    let judge = |arguments| desk.judge(Mode::Approve, &Call::foreign("hub__issue", arguments));
+fn rules_match_named_arguments() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["allow: hub__issue owner=ada repo=*", "deny: hub__issue repo=secret"])?;
+    let judge = |arguments| home.judge(Mode::Approve, &Call::foreign("hub__issue", arguments));
     ensure!(judge(json!({ "owner": "ada", "repo": "goose" })) == Verdict::Allow);
     ensure!(is_ask(&judge(json!({ "owner": "eve", "repo": "goose" }))));
-    ensure!(is_ask(&judge(json!({ "owner": "ada" }))), "the other one must be there");
+    ensure!(is_ask(&judge(json!({ "owner": "ada" }))), "both arguments must be present");
     ensure!(is_ask(&judge(json!({ "owner": ["ada"], "repo": "goose" }))));
     ensure!(is_deny(&judge(json!({ "owner": "ada", "repo": "secret" }))));
     Ok(())
 }
 
-/// A call is judged by what its tool declares, not by the names of its arguments.
+/// A call is judged by the action that its tool declares, not by the names of its arguments.
 #[test]
-fn rules_apply_to_declared_actions_whatever_the_arguments_are_called() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["deny: shell rm *", "deny: write secret.txt"])?;
+fn rules_apply_to_declared_actions() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["deny: shell rm *", "deny: write secret.txt"])?;
     let call = |name: &str, arguments: Value| {
         Call::new(&format!("tools__{name}"), &[ToolGroup::Command], Origin::Own, arguments)
     };
     let script = call("shell", json!({ "script": "rm -rf x" }));
-    ensure!(!is_deny(&desk.judge(Mode::Auto, &script)), "nothing declares that it is a command");
+    ensure!(!is_deny(&home.judge(Mode::Auto, &script)), "the tool does not declare a command");
     for action in [ToolAction::command("script"), ToolAction::Script("script".into())] {
         let script = call("shell", json!({ "script": "rm -rf x" })).declaring(action);
-        ensure!(is_deny(&desk.judge(Mode::Auto, &script)));
+        ensure!(is_deny(&home.judge(Mode::Auto, &script)));
     }
     let target = call("export", json!({ "target": "secret.txt" }));
-    ensure!(!is_deny(&desk.judge(Mode::Auto, &target)));
+    ensure!(!is_deny(&home.judge(Mode::Auto, &target)));
     let target = call("export", json!({ "target": "secret.txt" })).declaring(ToolAction::writes("target"));
-    ensure!(is_deny(&desk.judge(Mode::Auto, &target)));
+    ensure!(is_deny(&home.judge(Mode::Auto, &target)));
     Ok(())
 }
 
-/// A tool whose operation decides is judged by the group of the operation.
 #[test]
-fn the_operation_decides_where_a_tool_says_so() -> anyhow::Result<()> {
-    let desk = Desk::new()?;
+fn declared_operation_selects_the_group() -> anyhow::Result<()> {
+    let home = TestHome::new()?;
     let groups = vec![("view".into(), ToolGroup::Read), ("save".into(), ToolGroup::Edit)];
     let action = ToolAction::ByOperation { argument: "operation".into(), groups };
     let call = |operation: &str| {
         let arguments = json!({ "operation": operation });
         Call::new("tools__sheet", &[ToolGroup::Edit], Origin::Own, arguments).declaring(action.clone())
     };
-    let asks = |operation: &str| is_ask(&desk.judge(Mode::SmartApprove, &call(operation)));
+    let asks = |operation: &str| is_ask(&home.judge(Mode::SmartApprove, &call(operation)));
     ensure!(!asks("view") && asks("save") && asks("another"));
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Properties of how shell commands are judged: however a denied command is wrapped it is found, and what is allowed runs
-//! nothing else in a real shell.
+//! Properties of verdicts about shell commands: a denied command is found in any nesting, and an allowed
+//! script runs nothing else in a real shell.
 #![cfg(unix)]
 
 use std::{
@@ -13,20 +13,20 @@ use std::{
 use goose_permission::{Mode, Verdict};
 use proptest::prelude::*;
 
-use crate::support::{Desk, is_deny};
+use crate::support::{TestHome, is_deny};
 
-/// A desk with rules, made once.
-fn desk() -> Result<&'static Desk, TestCaseError> {
-    static DESK: OnceLock<Desk> = OnceLock::new();
-    if let Some(desk) = DESK.get() {
-        return Ok(desk);
+/// Returns a home with rules, created once.
+fn shared_home() -> Result<&'static TestHome, TestCaseError> {
+    static HOME: OnceLock<TestHome> = OnceLock::new();
+    if let Some(home) = HOME.get() {
+        return Ok(home);
     }
-    let desk = Desk::with_rules(&["deny: shell rm *", "allow: shell ok *"]);
-    let desk = desk.map_err(|error| TestCaseError::fail(error.to_string()))?;
-    Ok(DESK.get_or_init(|| desk))
+    let home = TestHome::with_rules(&["deny: shell rm *", "allow: shell ok *"]);
+    let home = home.map_err(|error| TestCaseError::fail(error.to_string()))?;
+    Ok(HOME.get_or_init(|| home))
 }
 
-/// Puts a script into something that runs it.
+/// Returns a script that runs this one.
 fn wrapped(script: &str, how: usize) -> String {
     match how {
         0 => format!("ok && {script}"),
@@ -151,7 +151,7 @@ const PIECES: &[&str] = &[
     "-",
 ];
 
-/// A folder with two programs: one that does nothing, and one that leaves a mark.
+/// Creates two programs: one that does nothing, and one that creates a marker file.
 fn programs(folder: &Path) -> std::io::Result<()> {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin)?;
@@ -179,7 +179,7 @@ fn runs_bad(shell: &str, script: &str) -> std::io::Result<bool> {
     programs(folder.path())?;
     let (work, mark) = (folder.path().join("work"), folder.path().join("mark"));
     fs::create_dir(&work)?;
-    // What loops is ended.
+    // Endless loops are killed.
     Command::new(place("timeout").ok_or(std::io::ErrorKind::NotFound)?)
         .args(["-s", "KILL", "2", shell, "-c", script])
         .env_clear()
@@ -196,36 +196,43 @@ fn runs_bad(shell: &str, script: &str) -> std::io::Result<bool> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn row_40_a_denied_command_is_found_however_it_is_wrapped(script in nested(&["rm x", "rm -rf /", "sudo rm x"])) {
+    fn denied_command_is_found_in_any_nesting(script in nested(&["rm x", "rm -rf /", "sudo rm x"])) {
         for mode in [Mode::Auto, Mode::SmartApprove, Mode::Approve] {
-            let verdict = desk()?.shell(mode, &script);
+            let verdict = shared_home()?.shell(mode, &script);
             prop_assert!(is_deny(&verdict), "{script:?}: {verdict:?}");
         }
     }
 
     #[test]
-    fn row_40_what_no_rule_allows_is_never_allowed_by_being_wrapped(script in nested(&["bad", "touch x", "ok > out"])) {
-        prop_assert_ne!(desk()?.shell(Mode::Approve, &script), Verdict::Allow, "{:?}", script);
+    fn nesting_does_not_allow_a_command(script in nested(&["bad", "touch x", "ok > out"])) {
+        prop_assert_ne!(shared_home()?.shell(Mode::Approve, &script), Verdict::Allow, "{:?}", script);
     }
 
     #[test]
-    fn what_is_allowed_is_not_denied_by_being_wrapped(script in nested(&["ok", "ok a 'b c'"])) {
-        prop_assert!(!is_deny(&desk()?.shell(Mode::Approve, &script)), "{:?}", script);
+    fn nesting_does_not_deny_an_allowed_command(script in nested(&["ok", "ok a 'b c'"])) {
+        prop_assert!(!is_deny(&shared_home()?.shell(Mode::Approve, &script)), "{:?}", script);
     }
 
     #[test]
-    fn no_text_is_too_strange_to_be_judged(script in "\\PC{0,200}", bytes in prop::collection::vec(any::<char>(), 0..100)) {
-        desk()?.shell(Mode::SmartApprove, &script);
-        desk()?.shell(Mode::SmartApprove, &bytes.into_iter().collect::<String>());
+    fn any_text_can_be_judged(
+        script in "\\PC{0,200}",
+        bytes in prop::collection::vec(any::<char>(), 0..100),
+    ) {
+        shared_home()?.shell(Mode::SmartApprove, &script);
+        shared_home()?.shell(Mode::SmartApprove, &bytes.into_iter().collect::<String>());
     }
 
-    /// Against real shells: whatever the parser makes of a heap of pieces, an allowed one runs nothing that was not allowed.
+    /// Runs random scripts in real shells.
     #[test]
-    fn row_40_what_is_allowed_runs_only_what_is_allowed(pieces in prop::collection::vec(prop::sample::select(PIECES), 1..9)) {
+    fn allowed_scripts_run_only_allowed_commands(
+        pieces in prop::collection::vec(prop::sample::select(PIECES), 1..9),
+    ) {
         let script = pieces.concat();
-        if script.contains("bad") && desk()?.shell(Mode::Approve, &script) == Verdict::Allow {
+        if script.contains("bad") && shared_home()?.shell(Mode::Approve, &script) == Verdict::Allow {
             for shell in ["sh", "bash"] {
-                prop_assert!(!runs_bad(shell, &script).map_err(|error| TestCaseError::fail(error.to_string()))?, "{shell}: {script:?}");
+                let has_run = runs_bad(shell, &script);
+                let has_run = has_run.map_err(|error| TestCaseError::fail(error.to_string()))?;
+                prop_assert!(!has_run, "{shell}: {script:?}");
             }
         }
     }

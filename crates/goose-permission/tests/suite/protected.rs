@@ -1,4 +1,4 @@
-//! The built-in list of protected files: it asks in every mode, and leaves ordinary work alone.
+//! The built-in list of protected files: it asks in every mode, and does not affect ordinary work.
 
 use std::fs;
 
@@ -7,11 +7,11 @@ use goose_extension::{ToolAction, ToolGroup};
 use goose_permission::{Mode, Origin, Verdict};
 use serde_json::json;
 
-use crate::support::{Call, Desk, is_ask};
+use crate::support::{Call, TestHome, is_ask};
 
-/// A desk without rules, with some of the files that are protected.
-fn desk() -> anyhow::Result<Desk> {
-    let desk = Desk::new()?;
+/// Creates a home without rules, with some of the protected files.
+fn home_with_secrets() -> anyhow::Result<TestHome> {
+    let home = TestHome::new()?;
     for (path, text) in [
         (".ssh/id_ed25519", "key"),
         (".netrc", "machine"),
@@ -26,11 +26,11 @@ fn desk() -> anyhow::Result<Desk> {
         ("work/src/main.rs", "fn main() {}"),
         ("work/notes.txt", "text"),
     ] {
-        let path = desk.home().join(path);
-        fs::create_dir_all(path.parent().unwrap_or(desk.home()))?;
+        let path = home.path().join(path);
+        fs::create_dir_all(path.parent().unwrap_or(home.path()))?;
         fs::write(path, text)?;
     }
-    Ok(desk)
+    Ok(home)
 }
 
 const MODES: [Mode; 3] = [Mode::Auto, Mode::SmartApprove, Mode::Approve];
@@ -38,7 +38,7 @@ const MODES: [Mode; 3] = [Mode::Auto, Mode::SmartApprove, Mode::Approve];
 /// A command that is not parsed to its end may write anything.
 #[test]
 fn commands_that_are_too_long_or_too_deep_ask_in_every_mode() -> anyhow::Result<()> {
-    let desk = desk()?;
+    let home = home_with_secrets()?;
     let write = "echo x >>~/.bashrc";
     let shells = |count: usize| {
         (0..count).fold(write.to_owned(), |inner, _| format!("sh -c '{}'", inner.replace('\'', "'\\''")))
@@ -52,16 +52,16 @@ fn commands_that_are_too_long_or_too_deep_ask_in_every_mode() -> anyhow::Result<
         ("shells", shells(7)),
     ] {
         for mode in MODES {
-            ensure!(is_ask(&desk.shell(mode, &command)), "{name} in {mode}");
+            ensure!(is_ask(&home.shell(mode, &command)), "{name} in {mode}");
         }
     }
-    ensure!(desk.shell(Mode::Auto, &shells(2).replace("~/.bashrc", "x")) == Verdict::Allow);
+    ensure!(home.shell(Mode::Auto, &shells(2).replace("~/.bashrc", "x")) == Verdict::Allow);
     Ok(())
 }
 
 #[test]
 fn writing_protected_files_asks_in_every_mode() -> anyhow::Result<()> {
-    let desk = desk()?;
+    let home = home_with_secrets()?;
     for path in [
         ".git/config",
         ".git/hooks/pre-commit",
@@ -94,7 +94,7 @@ fn writing_protected_files_asks_in_every_mode() -> anyhow::Result<()> {
         "/proc/self/fd/1",
     ] {
         for mode in MODES {
-            let verdict = desk.judge(mode, &Call::write(path));
+            let verdict = home.judge(mode, &Call::write(path));
             ensure!(is_ask(&verdict), "write {path} in {mode}: {verdict:?}");
             for command in [
                 format!("echo x > {path}"),
@@ -105,7 +105,7 @@ fn writing_protected_files_asks_in_every_mode() -> anyhow::Result<()> {
                 format!("dd if=notes.txt of={path}"),
                 format!("tool --output={path}"),
             ] {
-                let verdict = desk.shell(mode, &command);
+                let verdict = home.shell(mode, &command);
                 ensure!(is_ask(&verdict), "{command} in {mode}: {verdict:?}");
             }
         }
@@ -115,7 +115,7 @@ fn writing_protected_files_asks_in_every_mode() -> anyhow::Result<()> {
 
 #[test]
 fn reading_secrets_asks_in_every_mode() -> anyhow::Result<()> {
-    let desk = desk()?;
+    let home = home_with_secrets()?;
     for path in [
         ".env",
         "./.ENV",
@@ -136,10 +136,10 @@ fn reading_secrets_asks_in_every_mode() -> anyhow::Result<()> {
         "/etc/shadow",
     ] {
         for mode in MODES {
-            let verdict = desk.judge(mode, &Call::read(path));
+            let verdict = home.judge(mode, &Call::read(path));
             ensure!(is_ask(&verdict), "read {path} in {mode}: {verdict:?}");
             for command in [format!("cat {path}"), format!("grep x {path}"), format!("cat < {path}")] {
-                let verdict = desk.shell(mode, &command);
+                let verdict = home.shell(mode, &command);
                 ensure!(is_ask(&verdict), "{command} in {mode}: {verdict:?}");
             }
         }
@@ -149,7 +149,7 @@ fn reading_secrets_asks_in_every_mode() -> anyhow::Result<()> {
 
 #[test]
 fn words_that_look_like_protected_files_ask() -> anyhow::Result<()> {
-    let desk = desk()?;
+    let home = home_with_secrets()?;
     for command in [
         "cat $HOME/.ssh/id_ed25519",
         "cat \"$HOME\"/.netrc",
@@ -168,32 +168,32 @@ fn words_that_look_like_protected_files_ask() -> anyhow::Result<()> {
         "mv other ~",
         "cp -r x ../goose",
     ] {
-        let verdict = desk.shell(Mode::Auto, command);
+        let verdict = home.shell(Mode::Auto, command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");
     }
     Ok(())
 }
 
 #[test]
-fn a_link_to_a_protected_file_is_protected() -> anyhow::Result<()> {
-    let desk = desk()?;
+fn link_to_a_protected_file_is_protected() -> anyhow::Result<()> {
+    let home = home_with_secrets()?;
     #[cfg(unix)]
     {
-        std::os::unix::fs::symlink(desk.home().join(".ssh"), desk.work().join("keys"))?;
-        std::os::unix::fs::symlink(desk.home().join(".bashrc"), desk.work().join("rc"))?;
+        std::os::unix::fs::symlink(home.path().join(".ssh"), home.work().join("keys"))?;
+        std::os::unix::fs::symlink(home.path().join(".bashrc"), home.work().join("rc"))?;
         for call in [Call::read("keys/id_ed25519"), Call::write("keys/x"), Call::write("rc")] {
-            ensure!(is_ask(&desk.judge(Mode::Auto, &call)));
+            ensure!(is_ask(&home.judge(Mode::Auto, &call)));
         }
         for command in ["cat keys/id_ed25519", "cp x rc", "echo > rc"] {
-            ensure!(is_ask(&desk.shell(Mode::Auto, command)), "{command}");
+            ensure!(is_ask(&home.shell(Mode::Auto, command)), "{command}");
         }
     }
     Ok(())
 }
 
 #[test]
-fn ordinary_work_is_left_alone_in_auto() -> anyhow::Result<()> {
-    let desk = desk()?;
+fn ordinary_work_runs_in_auto() -> anyhow::Result<()> {
+    let home = home_with_secrets()?;
     for command in [
         "git add . && git commit -m 'Fix .git handling'",
         "git push origin main",
@@ -220,12 +220,12 @@ fn ordinary_work_is_left_alone_in_auto() -> anyhow::Result<()> {
         "npm install > /dev/null 2>&1",
         "awk -F/ '{print $1}' notes.txt",
     ] {
-        let verdict = desk.shell(Mode::Auto, command);
+        let verdict = home.shell(Mode::Auto, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
     }
     for call in [Call::write("src/lib.rs"), Call::write(".env"), Call::write(".gitignore"), Call::read("src")]
     {
-        let verdict = desk.judge(Mode::Auto, &call);
+        let verdict = home.judge(Mode::Auto, &call);
         ensure!(verdict == Verdict::Allow, "{verdict:?}");
     }
     Ok(())
@@ -233,7 +233,7 @@ fn ordinary_work_is_left_alone_in_auto() -> anyhow::Result<()> {
 
 #[test]
 fn searches_through_folders_with_secrets_ask() -> anyhow::Result<()> {
-    let desk = desk()?;
+    let home = home_with_secrets()?;
     for command in [
         "grep -r KEY ~",
         "grep -rn machine ..",
@@ -255,11 +255,11 @@ fn searches_through_folders_with_secrets_ask() -> anyhow::Result<()> {
         "grep -rh x ../.cargo",
     ] {
         for mode in MODES {
-            let verdict = desk.shell(mode, command);
+            let verdict = home.shell(mode, command);
             ensure!(is_ask(&verdict), "{command} in {mode}: {verdict:?}");
         }
     }
-    // A secret of the project, and keys behind stars.
+    // Secrets of the project, and keys that wildcards match.
     for command in [
         "grep -r KEY .",
         "grep -rn KEY",
@@ -270,7 +270,7 @@ fn searches_through_folders_with_secrets_ask() -> anyhow::Result<()> {
         "cat .[e]nv",
         "cat ./.en[a-z]",
     ] {
-        let verdict = desk.shell(Mode::SmartApprove, command);
+        let verdict = home.shell(Mode::SmartApprove, command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");
     }
     let search = |path: &str| {
@@ -280,7 +280,7 @@ fn searches_through_folders_with_secrets_ask() -> anyhow::Result<()> {
             Origin::Own,
             json!({ "path": path, "pattern": "x" }),
         );
-        desk.judge(Mode::SmartApprove, &call.declaring(ToolAction::reads("path")))
+        home.judge(Mode::SmartApprove, &call.declaring(ToolAction::reads("path")))
     };
     for path in ["~/goose", "../goose/config", "~/.ssh"] {
         ensure!(is_ask(&search(path)), "search in {path}");
@@ -292,9 +292,9 @@ fn searches_through_folders_with_secrets_ask() -> anyhow::Result<()> {
 }
 
 #[test]
-fn looking_at_names_and_reading_other_files_is_allowed() -> anyhow::Result<()> {
-    let desk = desk()?;
-    fs::remove_file(desk.work().join(".env"))?;
+fn listing_names_and_reading_other_files_is_allowed() -> anyhow::Result<()> {
+    let home = home_with_secrets()?;
+    fs::remove_file(home.work().join(".env"))?;
     for command in [
         "ls -la ~",
         "ls -la ~/.ssh",
@@ -318,42 +318,42 @@ fn looking_at_names_and_reading_other_files_is_allowed() -> anyhow::Result<()> {
         "jq .data.key notes.txt",
         "cat \"$f\"",
     ] {
-        let verdict = desk.shell(Mode::SmartApprove, command);
+        let verdict = home.shell(Mode::SmartApprove, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
     }
     for command in ["ps e", "ps eww", "ps auxe", "ps axe -o pid", "ps -E", "ps -o environ", "ps $X"] {
-        let verdict = desk.shell(Mode::SmartApprove, command);
+        let verdict = home.shell(Mode::SmartApprove, command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");
     }
     Ok(())
 }
 
 #[test]
-fn a_rule_that_writes_a_protected_file_out_allows_it() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&[
+fn rule_that_names_a_protected_file_allows_it() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&[
         "allow: read .env",
         "allow: write .vscode/**",
         "allow: write **",
         "allow: read ~/**",
     ])?;
     for (name, text) in [(".env", "KEY=x"), (".netrc", "x")] {
-        fs::write(desk.work().join(name), text)?;
+        fs::write(home.work().join(name), text)?;
     }
     for call in [Call::read(".env"), Call::write(".vscode/settings.json")] {
-        let verdict = desk.judge(Mode::SmartApprove, &call);
+        let verdict = home.judge(Mode::SmartApprove, &call);
         ensure!(verdict == Verdict::Allow, "{verdict:?}");
     }
-    ensure!(desk.shell(Mode::SmartApprove, "cat .env") == Verdict::Allow);
+    ensure!(home.shell(Mode::SmartApprove, "cat .env") == Verdict::Allow);
     for call in [Call::read(".netrc"), Call::write(".git/config"), Call::read("~/.ssh/x")] {
-        let verdict = desk.judge(Mode::Auto, &call);
+        let verdict = home.judge(Mode::Auto, &call);
         ensure!(is_ask(&verdict), "{verdict:?}");
     }
     Ok(())
 }
 
 #[test]
-fn names_that_a_script_makes_ask() -> anyhow::Result<()> {
-    let desk = desk()?;
+fn computed_file_names_ask() -> anyhow::Result<()> {
+    let home = home_with_secrets()?;
     for command in [
         "f=~/.ssh/id_ed25519; cat $f",
         "f=.netrc; cat ~/$f",
@@ -376,7 +376,7 @@ fn names_that_a_script_makes_ask() -> anyhow::Result<()> {
         "find . -type f | xargs grep KEY",
         "cat $(git show HEAD:list)",
     ] {
-        let verdict = desk.shell(Mode::SmartApprove, command);
+        let verdict = home.shell(Mode::SmartApprove, command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");
     }
     for command in [
@@ -391,7 +391,7 @@ fn names_that_a_script_makes_ask() -> anyhow::Result<()> {
         "f=notes.txt; cat $f",
         "ls $(pwd)",
     ] {
-        let verdict = desk.shell(Mode::SmartApprove, command);
+        let verdict = home.shell(Mode::SmartApprove, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The reader of shell commands: what shells read differently is asked, folders are followed, words are looked into.
+//! The parser of shell commands: current folders, words that contain paths or commands, and its cost.
 #![cfg(unix)]
 
 use std::{
@@ -12,9 +12,9 @@ use std::{
 use anyhow::ensure;
 use goose_permission::{Mode, Verdict};
 
-use crate::support::{Call, Desk, is_ask, is_deny};
+use crate::support::{Call, TestHome, is_ask, is_deny};
 
-/// Scripts that run `bad` in some shell, though a reader may take it for text. `X` stands for `./bad`.
+/// Scripts that run `bad` in some shell, although a parser may take it for text. `X` is replaced by `./bad`.
 const HIDDEN: &[&str] = &[
     // A `$` before a blank.
     "echo \"$ $(X)\"",
@@ -22,7 +22,7 @@ const HIDDEN: &[&str] = &[
     "echo \"$\n$(X)\"",
     "x=\"$ $(X)\"; cd .",
     "echo $ $(X)",
-    // Quotes that are none within `\"${…}\"`.
+    // Quotes that are literal within `\"${…}\"`.
     "echo \"${x:-'$(X)'}\"",
     "echo \"${x-'$(X)'}\"",
     "PWD=1; echo \"${PWD:+'$(X)'}\"",
@@ -50,13 +50,13 @@ const HIDDEN: &[&str] = &[
     "echo $(cat <<'E'\nE\nX)",
     "cat <<E \\\n; X\nE",
     "cat <<E\nE\n\tX",
-    // Ends of lines within tests.
+    // Line ends within tests.
     "[ -z \nX ]; ls",
     "[ ! \nX\n ]",
     "[ x = \nX\n ]",
     "[ # \nX\n ]",
     "test x \nX",
-    // Ends of lines behind anything else.
+    // Line ends after anything else.
     "echo ==\nX",
     "echo =~\nX",
     "echo a=\nX",
@@ -101,12 +101,12 @@ const HIDDEN: &[&str] = &[
     "echo $[ $(X) ]",
     "((X))",
     "( (X) )",
-    // Quotes that dash does not know.
+    // Quotes that dash does not support.
     "echo $'a\\'; X; echo '\\'",
     "echo $'a'; X",
     "echo $\"a\"; X",
     "echo \"$'\"; X; echo \"'\"",
-    // Tests that dash does not know, or bash evaluates.
+    // Tests that dash does not support, or that bash evaluates.
     "[[ x =~ a|X ]]; ls",
     "[[ x =~ a;X ]]; ls",
     "[[ x =~ a&X ]]; ls",
@@ -252,7 +252,7 @@ const HIDDEN: &[&str] = &[
     "PATH=. command bad",
 ];
 
-/// Leaves a mark when it is run, or read by a shell.
+/// Creates the script `bad`, which creates a marker file.
 fn bad(folder: &Path) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let mark = folder.join("mark");
@@ -272,22 +272,22 @@ fn runs(shell: &[&str], script: &str) -> anyhow::Result<bool> {
 }
 
 #[test]
-fn row_40_what_some_shell_runs_is_never_taken_for_text() -> anyhow::Result<()> {
-    let plain = Desk::new()?;
+fn hidden_commands_are_not_taken_for_text() -> anyhow::Result<()> {
+    let plain = TestHome::new()?;
     let allows = ["allow: shell ls *", "allow: shell cat *", "allow: shell echo *", "allow: shell true *"];
-    let ruled = Desk::with_rules(&allows)?;
-    let denied = Desk::with_rules(&["deny: shell bad *"])?;
+    let ruled = TestHome::with_rules(&allows)?;
+    let denied = TestHome::with_rules(&["deny: shell bad *"])?;
     let mut holes = Vec::new();
     for script in HIDDEN {
         let script = script.replace('X', "./bad");
-        for (desk, mode) in [
+        for (home, mode) in [
             (&plain, Mode::SmartApprove),
             (&plain, Mode::Approve),
             (&ruled, Mode::Approve),
             (&denied, Mode::Auto),
             (&denied, Mode::SmartApprove),
         ] {
-            let verdict = desk.shell(mode, &script);
+            let verdict = home.shell(mode, &script);
             if verdict == Verdict::Allow {
                 holes.push((mode, script.clone()));
             }
@@ -297,9 +297,9 @@ fn row_40_what_some_shell_runs_is_never_taken_for_text() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The table is about something: real shells run most of these.
+/// Checks the table itself: real shells run most of the commands.
 #[test]
-fn the_hidden_commands_are_run_by_real_shells() -> anyhow::Result<()> {
+fn hidden_commands_run_in_real_shells() -> anyhow::Result<()> {
     let mut idle = Vec::new();
     for script in HIDDEN {
         let script = script.replace('X', "./bad");
@@ -315,7 +315,7 @@ fn the_hidden_commands_are_run_by_real_shells() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Everyday commands are supported, and run without approval if they only read.
+/// Everyday commands that only read.
 const EVERYDAY: &[&str] = &[
     "ls -la src | head -20",
     "cat Cargo.toml 2>/dev/null | grep -n version",
@@ -400,32 +400,32 @@ const EVERYDAY: &[&str] = &[
 ];
 
 #[test]
-fn everyday_reading_is_not_asked() -> anyhow::Result<()> {
-    let desk = Desk::new()?;
-    fs::create_dir_all(desk.work().join("sub"))?;
+fn everyday_read_only_commands_run() -> anyhow::Result<()> {
+    let home = TestHome::new()?;
+    fs::create_dir_all(home.work().join("sub"))?;
     let asked: Vec<_> = EVERYDAY
         .iter()
-        .map(|command| (command, desk.shell(Mode::SmartApprove, command)))
+        .map(|command| (command, home.shell(Mode::SmartApprove, command)))
         .filter(|(_, verdict)| *verdict != Verdict::Allow)
         .collect();
     ensure!(asked.is_empty(), "{asked:#?}");
     Ok(())
 }
 
-/// A home with `secret/s`, `.ssh`, and a working folder with `sub` and `sub/deep`.
-fn protected() -> anyhow::Result<Desk> {
-    let desk = Desk::with_rules(&["deny: write ~/.ssh/**", "deny: read ~/secret/**"])?;
-    fs::create_dir_all(desk.home().join(".ssh"))?;
-    fs::create_dir_all(desk.home().join("secret"))?;
-    fs::write(desk.home().join("secret/s"), "S")?;
-    fs::create_dir_all(desk.work().join("sub/deep"))?;
-    symlink("sub/deep", desk.work().join("link"))?;
-    Ok(desk)
+/// Creates a home with `secret/s`, `.ssh`, and a working folder with `sub` and `sub/deep`.
+fn protected() -> anyhow::Result<TestHome> {
+    let home = TestHome::with_rules(&["deny: write ~/.ssh/**", "deny: read ~/secret/**"])?;
+    fs::create_dir_all(home.path().join(".ssh"))?;
+    fs::create_dir_all(home.path().join("secret"))?;
+    fs::write(home.path().join("secret/s"), "S")?;
+    fs::create_dir_all(home.work().join("sub/deep"))?;
+    symlink("sub/deep", home.work().join("link"))?;
+    Ok(home)
 }
 
 #[test]
-fn row_41_words_are_looked_up_where_the_script_is() -> anyhow::Result<()> {
-    let desk = protected()?;
+fn words_are_resolved_in_the_current_folder() -> anyhow::Result<()> {
+    let home = protected()?;
     for command in [
         "cd sub && cat ../../secret/s",
         "cd sub && cd deep && cat ../../../secret/s",
@@ -447,7 +447,7 @@ fn row_41_words_are_looked_up_where_the_script_is() -> anyhow::Result<()> {
         "cd ./sub/ && cat ../../secret/s",
     ] {
         for mode in [Mode::Auto, Mode::SmartApprove] {
-            let verdict = desk.shell(mode, command);
+            let verdict = home.shell(mode, command);
             ensure!(is_deny(&verdict), "{command} in {mode}: {verdict:?}");
         }
     }
@@ -500,7 +500,7 @@ fn row_41_words_are_looked_up_where_the_script_is() -> anyhow::Result<()> {
         "cat ~root/../x",
         "cat .?/secret/s",
     ] {
-        let verdict = desk.shell(Mode::Auto, command);
+        let verdict = home.shell(Mode::Auto, command);
         ensure!(verdict != Verdict::Allow, "{command}: {verdict:?}");
     }
     for command in [
@@ -516,17 +516,17 @@ fn row_41_words_are_looked_up_where_the_script_is() -> anyhow::Result<()> {
         "for f in *.txt; do echo \"$f\"; done",
         "x=5; echo $x",
     ] {
-        let verdict = desk.shell(Mode::Auto, command);
+        let verdict = home.shell(Mode::Auto, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
     }
     Ok(())
 }
 
 #[test]
-fn row_40_a_rule_allows_in_the_working_folder_only() -> anyhow::Result<()> {
-    let desk =
-        Desk::with_rules(&["allow: shell git status", "allow: shell cargo test *", "allow: shell cd *"])?;
-    fs::create_dir_all(desk.work().join("sub"))?;
+fn rules_allow_only_in_the_working_folder() -> anyhow::Result<()> {
+    let home =
+        TestHome::with_rules(&["allow: shell git status", "allow: shell cargo test *", "allow: shell cd *"])?;
+    fs::create_dir_all(home.work().join("sub"))?;
     for mode in [Mode::SmartApprove, Mode::Approve] {
         for command in [
             "cd sub && git status",
@@ -541,10 +541,10 @@ fn row_40_a_rule_allows_in_the_working_folder_only() -> anyhow::Result<()> {
             "git -C sub status",
             "env -C sub git status",
         ] {
-            let verdict = desk.shell(mode, command);
+            let verdict = home.shell(mode, command);
             ensure!(is_ask(&verdict), "{command} in {mode}: {verdict:?}");
         }
-        let here = format!("cd {} && git status", desk.work().display());
+        let here = format!("cd {} && git status", home.work().display());
         for command in [
             here.as_str(),
             "cd . && git status",
@@ -555,7 +555,7 @@ fn row_40_a_rule_allows_in_the_working_folder_only() -> anyhow::Result<()> {
             "git status && cd sub",
             "git status | cargo test",
         ] {
-            let verdict = desk.shell(mode, command);
+            let verdict = home.shell(mode, command);
             ensure!(verdict == Verdict::Allow, "{command} in {mode}: {verdict:?}");
         }
     }
@@ -563,8 +563,8 @@ fn row_40_a_rule_allows_in_the_working_folder_only() -> anyhow::Result<()> {
 }
 
 #[test]
-fn row_40_launchers_and_hidden_command_lines_are_asked_where_a_rule_forbids() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["deny: shell rm *", "ask: shell git push *"])?;
+fn launchers_and_command_lines_in_words_ask_if_a_rule_denies() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["deny: shell rm *", "ask: shell git push *"])?;
     let mut holes = Vec::new();
     for command in [
         "script -qc 'rm F' /dev/null",
@@ -653,7 +653,7 @@ fn row_40_launchers_and_hidden_command_lines_are_asked_where_a_rule_forbids() ->
         "unknown-launcher git push",
         "cpio -idm",
     ] {
-        if desk.shell(Mode::Auto, command) == Verdict::Allow {
+        if home.shell(Mode::Auto, command) == Verdict::Allow {
             holes.push(command);
         }
     }
@@ -682,11 +682,14 @@ fn row_40_launchers_and_hidden_command_lines_are_asked_where_a_rule_forbids() ->
         "unknown \"$x\" y",
         "cp rm x",
     ] {
-        let verdict = desk.shell(Mode::Auto, command);
+        let verdict = home.shell(Mode::Auto, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
     }
-    let allowed =
-        Desk::with_rules(&["deny: shell rm *", "allow: shell make check", "allow: shell python3 x.py *"])?;
+    let allowed = TestHome::with_rules(&[
+        "deny: shell rm *",
+        "allow: shell make check",
+        "allow: shell python3 x.py *",
+    ])?;
     for command in ["make check", "python3 x.py a"] {
         ensure!(allowed.shell(Mode::Auto, command) == Verdict::Allow, "{command}");
         ensure!(allowed.shell(Mode::Approve, command) == Verdict::Allow, "{command}");
@@ -696,9 +699,9 @@ fn row_40_launchers_and_hidden_command_lines_are_asked_where_a_rule_forbids() ->
 }
 
 #[test]
-fn row_41_a_protected_path_within_a_word_is_seen() -> anyhow::Result<()> {
-    let desk = protected()?;
-    let home = desk.home().display().to_string();
+fn restricted_path_within_a_word_is_found() -> anyhow::Result<()> {
+    let test_home = protected()?;
+    let home = test_home.path().display().to_string();
     for command in [
         "sed -n 'w ~/.ssh/x' a".to_owned(),
         format!("sed -n 'r {home}/secret/s' a"),
@@ -712,19 +715,19 @@ fn row_41_a_protected_path_within_a_word_is_seen() -> anyhow::Result<()> {
         format!("sqlite3 x \".output {home}/.ssh/x\""),
         "unknown --x='{\"f\": \"~/.ssh/x\"}'".to_owned(),
     ] {
-        let verdict = desk.shell(Mode::Auto, &command);
+        let verdict = test_home.shell(Mode::Auto, &command);
         ensure!(is_ask(&verdict) || is_deny(&verdict), "{command}: {verdict:?}");
     }
     for command in ["unknown 'my.sshd'", "unknown '.ssh-agent-info'", "echo 'see ~/.ssh/config'"] {
-        let verdict = desk.shell(Mode::Auto, command);
+        let verdict = test_home.shell(Mode::Auto, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
     }
     Ok(())
 }
 
 #[test]
-fn row_40_options_in_bundles_and_places_to_write_are_not_meant_by_a_star() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&[
+fn star_does_not_match_exec_options_and_output_files() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&[
         "allow: shell cargo test *",
         "allow: shell cargo build *",
         "allow: shell go test *",
@@ -773,7 +776,7 @@ fn row_40_options_in_bundles_and_places_to_write_are_not_meant_by_a_star() -> an
         "git rebase --exec x",
         "tar xf x --to-command=y",
     ] {
-        let verdict = desk.shell(Mode::Approve, command);
+        let verdict = home.shell(Mode::Approve, command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");
     }
     for command in [
@@ -790,16 +793,17 @@ fn row_40_options_in_bundles_and_places_to_write_are_not_meant_by_a_star() -> an
         "git push origin main",
         "tar xf x",
     ] {
-        let verdict = desk.shell(Mode::Approve, command);
+        let verdict = home.shell(Mode::Approve, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
     }
     Ok(())
 }
 
-/// 200 KB of hostile text. The bound is for a debug build on a busy machine; a release build takes a twentieth.
+/// Judges 200 KB of hostile text. The limit is for a debug build on a busy machine; a release build is 20
+/// times faster.
 #[test]
-fn row_40_judging_takes_linear_time() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["deny: shell rm *", "deny: read ~/.ssh/**", "ask: shell git push *"])?;
+fn judging_takes_linear_time() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["deny: shell rm *", "deny: read ~/.ssh/**", "ask: shell git push *"])?;
     let many = |text: &str, count: usize| text.repeat(count);
     for (name, command) in [
         ("segments", many("ls a; ", 33_000)),
@@ -835,7 +839,7 @@ fn row_40_judging_takes_linear_time() -> anyhow::Result<()> {
     ] {
         for mode in [Mode::Auto, Mode::SmartApprove] {
             let begun = Instant::now();
-            desk.judge(mode, &Call::shell(&command));
+            home.judge(mode, &Call::shell(&command));
             let taken = begun.elapsed();
             ensure!(taken < Duration::from_secs(4), "{name} in {mode}: {taken:?}");
         }

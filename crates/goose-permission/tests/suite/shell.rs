@@ -1,11 +1,11 @@
-//! Shell commands, segment by segment: what is known to read, what rules allow, and every way around them.
+//! Shell commands: read-only ones, those that rules allow or deny, and bypasses.
 
 use anyhow::ensure;
 use goose_permission::{Mode, Verdict};
 
-use crate::support::{Call, Desk, always, is_ask, is_deny, reasons};
+use crate::support::{Call, TestHome, always, is_ask, is_deny, reasons};
 
-/// Commands that run unasked in `smart_approve`.
+/// Commands that run without approval in `smart_approve`.
 const READS: &[&str] = &[
     "ls",
     "ls -la src",
@@ -46,12 +46,12 @@ const READS: &[&str] = &[
 ];
 
 #[test]
-fn what_only_reads_runs_unasked_in_smart_approve() -> anyhow::Result<()> {
-    let desk = Desk::new()?;
+fn read_only_commands_run_in_smart_approve() -> anyhow::Result<()> {
+    let home = TestHome::new()?;
     for command in READS {
-        let verdict = desk.shell(Mode::SmartApprove, command);
+        let verdict = home.shell(Mode::SmartApprove, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
-        ensure!(is_ask(&desk.shell(Mode::Approve, command)), "{command} in approve");
+        ensure!(is_ask(&home.shell(Mode::Approve, command)), "{command} in approve");
     }
     Ok(())
 }
@@ -93,7 +93,7 @@ const DOUBTS: &[&str] = &[
     "x='a[$(rm x)]'; echo $((x))",
     "echo ${x@P}",
     "select x in a; do ls; done",
-    // Other programs in between.
+    // Programs that run others.
     "bash -c 'rm x'",
     "sh -c \"ls; rm x\"",
     "bash -c \"$X\"",
@@ -245,7 +245,7 @@ const DOUBTS: &[&str] = &[
     "cat < /dev/tcp/localhost/80",
     "ls > /dev/tcp/localhost/80",
     "cat a > /dev/sda",
-    // What cannot be parsed.
+    // Syntax errors.
     "ls '",
     "ls \"",
     "ls $(",
@@ -264,15 +264,14 @@ const DOUBTS: &[&str] = &[
     "# only a remark",
 ];
 
-/// Row 40: none of these runs unasked, neither because it seems to read nor because of the rules around it.
 #[test]
-fn row_40_no_bypass_runs_unasked() -> anyhow::Result<()> {
-    let plain = Desk::new()?;
-    let ruled = Desk::with_rules(&["allow: shell ls *", "allow: shell echo *", "allow: shell cat *"])?;
+fn bypasses_need_approval() -> anyhow::Result<()> {
+    let plain = TestHome::new()?;
+    let ruled = TestHome::with_rules(&["allow: shell ls *", "allow: shell echo *", "allow: shell cat *"])?;
     let mut bypasses = Vec::new();
     for command in DOUBTS {
-        for (desk, mode) in [(&plain, Mode::SmartApprove), (&ruled, Mode::Approve)] {
-            let verdict = desk.shell(mode, command);
+        for (home, mode) in [(&plain, Mode::SmartApprove), (&ruled, Mode::Approve)] {
+            let verdict = home.shell(mode, command);
             if !is_ask(&verdict) || reasons(&verdict).is_empty() {
                 bypasses.push((mode, command, verdict));
             }
@@ -282,7 +281,7 @@ fn row_40_no_bypass_runs_unasked() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ways to write the same forbidden command, all of which can be told.
+/// Ways to write the same denied command, all of which are found.
 const REMOVALS: &[&str] = &[
     "rm x",
     "rm",
@@ -331,22 +330,22 @@ const REMOVALS: &[&str] = &[
 ];
 
 #[test]
-fn row_40_deny_always_wins() -> anyhow::Result<()> {
+fn deny_wins_over_allow_in_any_form() -> anyhow::Result<()> {
     let rules = ["deny: shell rm *", "allow: shell *", "allow: shell rm *", "allow: shell ls *"];
-    let desk = Desk::with_rules(&rules)?;
+    let home = TestHome::with_rules(&rules)?;
     for mode in [Mode::Auto, Mode::SmartApprove, Mode::Approve] {
         for command in REMOVALS {
-            let verdict = desk.shell(mode, command);
+            let verdict = home.shell(mode, command);
             ensure!(is_deny(&verdict), "{mode}: {command:?}: {verdict:?}");
         }
-        ensure!(desk.shell(mode, "ls; touch x") == Verdict::Allow, "{mode}");
+        ensure!(home.shell(mode, "ls; touch x") == Verdict::Allow, "{mode}");
     }
     Ok(())
 }
 
 #[test]
-fn row_40_what_may_be_denied_is_asked_even_where_all_is_allowed() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["deny: shell git push *", "deny: shell rm *"])?;
+fn possibly_denied_commands_ask_in_auto() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["deny: shell git push *", "deny: shell rm *"])?;
     for command in [
         "$X",
         "git $X origin",
@@ -361,42 +360,42 @@ fn row_40_what_may_be_denied_is_asked_even_where_all_is_allowed() -> anyhow::Res
         "{rm,x}",
         "alias ls=rm; ls x",
         "ls '",
-        // What a variable holds is evaluated once more; what a Makefile says is not known.
+        // Shells evaluate the value of a variable in `$((…))`; the content of a Makefile is not known.
         "for i in 1 2; do echo $((i + 1)); done",
         "export X=1; make",
     ] {
-        let verdict = desk.shell(Mode::Auto, command);
+        let verdict = home.shell(Mode::Auto, command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");
     }
     for command in
         ["git log", "cargo build", "for i in 1 2; do echo $((1 + 1)); done", "export X=1; cargo test"]
     {
-        ensure!(desk.shell(Mode::Auto, command) == Verdict::Allow, "{command}");
+        ensure!(home.shell(Mode::Auto, command) == Verdict::Allow, "{command}");
     }
     Ok(())
 }
 
 #[test]
-fn row_40_many_segments_are_asked_about_and_a_denied_one_among_them_is_found() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["deny: shell rm *", "allow: shell ls *"])?;
+fn many_segments_ask_and_a_denied_one_is_found() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["deny: shell rm *", "allow: shell ls *"])?;
     for (count, joint) in [(51, " && "), (51, "; "), (5000, " && "), (5000, " | "), (5000, "\n")] {
         let many = vec!["ls"; count].join(joint);
-        ensure!(is_ask(&desk.shell(Mode::SmartApprove, &many)), "{count} {joint:?}");
-        ensure!(is_ask(&desk.shell(Mode::Approve, &many)), "{count} {joint:?}");
-        ensure!(is_deny(&desk.shell(Mode::Auto, &format!("{many}{joint}rm x"))), "{count} {joint:?}");
-        ensure!(is_deny(&desk.shell(Mode::Approve, &format!("rm x{joint}{many}"))), "{count} {joint:?}");
+        ensure!(is_ask(&home.shell(Mode::SmartApprove, &many)), "{count} {joint:?}");
+        ensure!(is_ask(&home.shell(Mode::Approve, &many)), "{count} {joint:?}");
+        ensure!(is_deny(&home.shell(Mode::Auto, &format!("{many}{joint}rm x"))), "{count} {joint:?}");
+        ensure!(is_deny(&home.shell(Mode::Approve, &format!("rm x{joint}{many}"))), "{count} {joint:?}");
     }
-    ensure!(desk.shell(Mode::Approve, &vec!["ls"; 50].join(" && ")) == Verdict::Allow);
+    ensure!(home.shell(Mode::Approve, &vec!["ls"; 50].join(" && ")) == Verdict::Allow);
     let deep = format!("{}ls{}", "(".repeat(3000), ")".repeat(3000));
-    desk.shell(Mode::Approve, &deep);
-    ensure!(is_ask(&desk.shell(Mode::Approve, &"ls ".repeat(200_000))), "too long");
+    home.shell(Mode::Approve, &deep);
+    ensure!(is_ask(&home.shell(Mode::Approve, &"ls ".repeat(200_000))), "too long");
     Ok(())
 }
 
 #[test]
-fn a_rule_allows_exactly_its_words() -> anyhow::Result<()> {
+fn allow_rule_matches_exactly_its_words() -> anyhow::Result<()> {
     let rules = ["allow: shell cargo test *", "allow: shell make check", "allow: shell git commit -m '*' x*"];
-    let desk = Desk::with_rules(&rules)?;
+    let home = TestHome::with_rules(&rules)?;
     for command in [
         "cargo test",
         "cargo test -p goose -- --nocapture",
@@ -408,7 +407,7 @@ fn a_rule_allows_exactly_its_words() -> anyhow::Result<()> {
         "cargo test 2>&1 >/dev/null",
         "git commit -m '*' xyz",
     ] {
-        let verdict = desk.shell(Mode::Approve, command);
+        let verdict = home.shell(Mode::Approve, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
     }
     for command in [
@@ -426,24 +425,24 @@ fn a_rule_allows_exactly_its_words() -> anyhow::Result<()> {
         "sudo cargo test",
         "git commit -m 'other' xyz",
     ] {
-        ensure!(is_ask(&desk.shell(Mode::Approve, command)), "{command}");
+        ensure!(is_ask(&home.shell(Mode::Approve, command)), "{command}");
     }
     Ok(())
 }
 
 #[test]
 fn sudo_is_allowed_only_by_a_rule_that_names_it() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&["allow: shell sudo apt update", "allow: shell apt *"])?;
-    ensure!(desk.shell(Mode::Approve, "sudo apt update") == Verdict::Allow);
-    ensure!(is_ask(&desk.shell(Mode::Approve, "sudo apt remove x")));
-    ensure!(is_ask(&desk.shell(Mode::Approve, "sudo bash -c 'apt update'")));
-    ensure!(desk.shell(Mode::Approve, "apt remove x") == Verdict::Allow);
+    let home = TestHome::with_rules(&["allow: shell sudo apt update", "allow: shell apt *"])?;
+    ensure!(home.shell(Mode::Approve, "sudo apt update") == Verdict::Allow);
+    ensure!(is_ask(&home.shell(Mode::Approve, "sudo apt remove x")));
+    ensure!(is_ask(&home.shell(Mode::Approve, "sudo bash -c 'apt update'")));
+    ensure!(home.shell(Mode::Approve, "apt remove x") == Verdict::Allow);
     Ok(())
 }
 
 #[test]
-fn always_is_narrow_and_offered_only_where_it_is_safe() -> anyhow::Result<()> {
-    let desk = Desk::new()?;
+fn always_is_narrow_and_offered_only_if_safe() -> anyhow::Result<()> {
+    let home = TestHome::new()?;
     for (command, rule) in [
         ("cargo test -p goose", Some("allow: shell cargo test *")),
         ("cargo test", Some("allow: shell cargo test *")),
@@ -468,15 +467,15 @@ fn always_is_narrow_and_offered_only_where_it_is_safe() -> anyhow::Result<()> {
         ("FOO=1 cargo test", None),
         ("make $X", None),
     ] {
-        let verdict = desk.shell(Mode::Approve, command);
+        let verdict = home.shell(Mode::Approve, command);
         ensure!(is_ask(&verdict) && always(&verdict).as_deref() == rule, "{command}: {verdict:?}");
     }
     Ok(())
 }
 
 #[test]
-fn redirections_obey_the_rules_about_files() -> anyhow::Result<()> {
-    let desk = Desk::with_rules(&[
+fn redirections_follow_file_rules() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&[
         "deny: write ~/.ssh/**",
         "allow: write out/**",
         "deny: read .env",
@@ -490,7 +489,7 @@ fn redirections_obey_the_rules_about_files() -> anyhow::Result<()> {
         ("cat < .env", Mode::Auto),
         ("cat ./x/../.env", Mode::SmartApprove),
     ] {
-        ensure!(is_deny(&desk.shell(mode, command)), "{command}");
+        ensure!(is_deny(&home.shell(mode, command)), "{command}");
     }
     for command in [
         "cp x ~/.ssh/",
@@ -500,11 +499,11 @@ fn redirections_obey_the_rules_about_files() -> anyhow::Result<()> {
         "cat ~/KEYS/a",
         "cd x && ls > y",
     ] {
-        ensure!(is_ask(&desk.shell(Mode::Auto, command)), "{command}");
+        ensure!(is_ask(&home.shell(Mode::Auto, command)), "{command}");
     }
-    ensure!(desk.shell(Mode::SmartApprove, "ls > out/a.txt") == Verdict::Allow);
-    ensure!(is_ask(&desk.shell(Mode::SmartApprove, "ls > out/../a.txt")));
-    ensure!(desk.shell(Mode::Auto, "ls > a.txt") == Verdict::Allow);
+    ensure!(home.shell(Mode::SmartApprove, "ls > out/a.txt") == Verdict::Allow);
+    ensure!(is_ask(&home.shell(Mode::SmartApprove, "ls > out/../a.txt")));
+    ensure!(home.shell(Mode::Auto, "ls > a.txt") == Verdict::Allow);
     Ok(())
 }
 
@@ -545,15 +544,15 @@ const WRITES: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn the_files_that_a_command_names_and_writes_are_known() -> anyhow::Result<()> {
-    let desk = Desk::new()?;
-    let work = desk.work().canonicalize()?;
+fn written_files_of_commands_are_known() -> anyhow::Result<()> {
+    let home = TestHome::new()?;
+    let work = home.work().canonicalize()?;
     std::fs::create_dir(work.join("dir"))?;
     ["x.txt", "y.txt"].iter().try_for_each(|name| std::fs::write(work.join(name), ""))?;
     for (command, files) in WRITES {
         for mode in [Mode::Auto, Mode::Approve] {
             let call = Call::shell(command);
-            let mut writes = desk.permissions(mode).judgement(&call.in_folder(&work)).writes;
+            let mut writes = home.permissions(mode).judgement(&call.in_folder(&work)).writes;
             let mut expected: Vec<_> = files.iter().map(|file| work.join(file)).collect();
             writes.sort();
             expected.sort();

@@ -1,4 +1,4 @@
-//! Support for the tests of permissions: a home with files, calls, and readers of verdicts.
+//! Support for the tests of permissions: a home folder, calls, and functions that read verdicts.
 
 use std::{
     fs,
@@ -12,53 +12,54 @@ use goose_permission::{CallToJudge, Mode, Origin, PermissionOptions, Permissions
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A home with a working folder in it, and goose's files.
-pub(crate) struct Desk {
-    home: TempDir,
+/// A temporary home folder with a working folder and goose's configuration.
+pub(crate) struct TestHome {
+    folder: TempDir,
 }
 
-impl Desk {
+impl TestHome {
     pub(crate) fn new() -> anyhow::Result<Self> {
-        let desk = Self { home: tempfile::tempdir()? };
-        fs::create_dir_all(desk.work())?;
-        fs::create_dir_all(desk.paths().config)?;
-        Ok(desk)
+        let home = Self { folder: tempfile::tempdir()? };
+        fs::create_dir_all(home.work())?;
+        fs::create_dir_all(home.paths().config)?;
+        Ok(home)
     }
 
-    /// A desk with a file of rules.
+    /// Creates a home with a rules file.
     pub(crate) fn with_rules(rules: &[&str]) -> anyhow::Result<Self> {
-        let desk = Self::new()?;
+        let home = Self::new()?;
         let lines: Vec<String> = rules.iter().map(|rule| format!("  - {rule}\n")).collect();
         let text = if rules.is_empty() { String::new() } else { format!("rules:\n{}", lines.concat()) };
-        fs::write(desk.file(), text)?;
-        Ok(desk)
+        fs::write(home.file(), text)?;
+        Ok(home)
     }
 
-    pub(crate) fn home(&self) -> &Path {
-        self.home.path()
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
     }
 
     pub(crate) fn work(&self) -> PathBuf {
-        self.home.path().join("work")
+        self.path().join("work")
     }
 
     pub(crate) fn paths(&self) -> Paths {
-        Paths::under(self.home.path().join("goose"))
+        Paths::under(self.path().join("goose"))
     }
 
+    /// Returns the path of the rules file.
     pub(crate) fn file(&self) -> PathBuf {
         self.paths().config.join("permission.yaml")
     }
 
     pub(crate) fn options(&self, mode: Mode) -> PermissionOptions {
-        PermissionOptions::new(mode).with_paths(&self.paths()).with_home(self.home())
+        PermissionOptions::new(mode).with_paths(&self.paths()).with_home(self.path())
     }
 
     pub(crate) fn permissions(&self, mode: Mode) -> Arc<Permissions> {
         Permissions::new(self.options(mode))
     }
 
-    /// Returns the verdict about a command.
+    /// Returns the verdict about a command in the working folder.
     pub(crate) fn shell(&self, mode: Mode, command: &str) -> Verdict {
         let call = Call::shell(command);
         self.permissions(mode).judge(&call.in_folder(&self.work()))
@@ -66,16 +67,16 @@ impl Desk {
 
     /// Returns the verdict about a command in the home folder.
     pub(crate) fn shell_at_home(&self, mode: Mode, command: &str) -> Verdict {
-        self.permissions(mode).judge(&Call::shell(command).in_folder(self.home()))
+        self.permissions(mode).judge(&Call::shell(command).in_folder(self.path()))
     }
 
-    /// Returns the verdict about a call.
+    /// Returns the verdict about a call in the working folder.
     pub(crate) fn judge(&self, mode: Mode, call: &Call) -> Verdict {
         self.permissions(mode).judge(&call.in_folder(&self.work()))
     }
 }
 
-/// A call of some tool.
+/// A call and its tool.
 pub(crate) struct Call {
     pub(crate) tool: Tool,
     pub(crate) bare_name: String,
@@ -110,13 +111,13 @@ impl Call {
             .declaring(ToolAction::writes("path"))
     }
 
-    /// The same call of a tool that declares its effect.
+    /// Returns the same call, with a tool that declares this action.
     pub(crate) fn declaring(mut self, action: ToolAction) -> Self {
         self.tool = self.tool.with_action(action);
         self
     }
 
-    /// A tool of somebody's server.
+    /// Creates a call of a tool from an external server.
     pub(crate) fn foreign(name: &str, arguments: Value) -> Self {
         Self::new(name, &[], Origin::Foreign, arguments)
     }
@@ -141,7 +142,7 @@ pub(crate) fn is_deny(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Deny { .. })
 }
 
-/// The rule that "always" would store.
+/// Returns the rule that "always" would store.
 pub(crate) fn always(verdict: &Verdict) -> Option<String> {
     match verdict {
         Verdict::Ask { always, .. } => always.as_ref().map(ToString::to_string),
@@ -149,7 +150,7 @@ pub(crate) fn always(verdict: &Verdict) -> Option<String> {
     }
 }
 
-/// Returns the reasons that the user is shown.
+/// Returns the reasons, one per line.
 pub(crate) fn reasons(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Ask { reasons, .. } => reasons.join("\n"),

@@ -1,11 +1,11 @@
-//! The data files: one entry after another, each on its own line. A line that starts with `|` continues the entry before,
-//! one that starts with `#` is a remark, and `‹0d›` stands for the character of that number.
+//! The data files, with one entry per line. A line that starts with `|` continues the entry before it, a line
+//! that starts with `#` is a comment, and `‹0d›` is the character with this hexadecimal number.
 
 use std::{fs, path::PathBuf};
 
 use anyhow::Context as _;
 
-/// Returns the path of a data file. They are read when the tests run, so that a changed file needs no new build.
+/// Returns the path of a data file. The files are read at run time, so that changes need no build.
 pub(super) fn path(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests/suite/attacks/data", name].iter().collect()
 }
@@ -39,7 +39,7 @@ fn unescaped(line: &str) -> anyhow::Result<String> {
     Ok(plain)
 }
 
-/// Puts a command into every carrier: as it is for `%c`, quoted for `%q` and `%d`.
+/// Inserts a command into every carrier: unquoted for `%c`, quoted for `%q` and `%d`.
 pub(super) fn carried(command: &str) -> anyhow::Result<Vec<String>> {
     let single = format!("'{command}'");
     let double = format!("\"{command}\"");
@@ -49,7 +49,8 @@ pub(super) fn carried(command: &str) -> anyhow::Result<Vec<String>> {
     Ok(entries("carriers.txt")?.iter().map(fill).collect())
 }
 
-/// Combines ways to use a file with files, which are given relative to the home above the working folder.
+/// Combines ways to use a file with files. Their paths are relative to the home folder, which contains the
+/// working folder.
 pub(super) fn ways(ways: &str, paths: &str) -> anyhow::Result<Vec<String>> {
     let (ways, paths) = (entries(ways)?, entries(paths)?);
     let fill = |way: &String, path: &String| {

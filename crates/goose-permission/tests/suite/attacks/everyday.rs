@@ -1,18 +1,18 @@
-//! Everyday commands of developers: the permissions must hold and goose must stay usable.
+//! Everyday commands of developers: changes must ask, and reading must not.
 
 use anyhow::{Context as _, ensure};
 use goose_permission::{Mode, Verdict};
 
-use super::{data, home::Home};
+use super::{data, home::ScratchHome};
 use crate::support::Call;
 
-/// A command with the verdict that a person wants.
+/// A command with the verdict that users expect.
 struct Everyday {
     is_allowed: bool,
     command: String,
 }
 
-/// Commands whose verdict is not the wanted one.
+/// Commands whose verdict is not the expected one.
 struct Outcome {
     count: usize,
     asked: Vec<String>,
@@ -29,7 +29,7 @@ fn commands(file: &str) -> anyhow::Result<Vec<Everyday>> {
 }
 
 fn judged(files: &[&str]) -> anyhow::Result<Outcome> {
-    let home = Home::new("true", &[])?;
+    let home = ScratchHome::new("true", &[])?;
     let (permissions, project) = (home.permissions(Mode::SmartApprove), home.path().join("project"));
     let mut outcome = Outcome { count: 0, asked: Vec::new(), allowed: Vec::new() };
     for file in files {
@@ -52,22 +52,22 @@ impl Outcome {
         println!("{agreed} of {} agree; asked: {:#?}; allowed: {:#?}", self.count, self.asked, self.allowed);
         ensure!(self.count >= least, "only {} commands", self.count);
         ensure!(agreed * 100 >= self.count * percent, "{agreed} of {} is less than {percent} %", self.count);
-        ensure!(self.allowed.is_empty(), "a change that is not asked: {:#?}", self.allowed);
+        ensure!(self.allowed.is_empty(), "changes without approval: {:#?}", self.allowed);
         Ok(())
     }
 }
 
 #[test]
-fn everyday_commands_get_the_verdict_that_a_person_wants() -> anyhow::Result<()> {
+fn everyday_commands_get_the_expected_verdict() -> anyhow::Result<()> {
     judged(&["everyday_common.txt", "everyday.txt"])?.check(300, 97)
 }
 
 #[test]
-fn none_of_the_most_common_commands_that_only_read_asks() -> anyhow::Result<()> {
+fn all_common_commands_get_the_expected_verdict() -> anyhow::Result<()> {
     judged(&["everyday_common.txt"])?.check(100, 100)
 }
 
 #[test]
-fn commands_that_the_judge_was_not_tuned_for_get_the_verdict_that_a_person_wants() -> anyhow::Result<()> {
+fn held_out_commands_get_the_expected_verdict() -> anyhow::Result<()> {
     judged(&["everyday_held_out.txt"])?.check(100, 95)
 }

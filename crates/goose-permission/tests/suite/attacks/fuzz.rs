@@ -1,6 +1,7 @@
 //! The differential fuzzer: a random script that is allowed must not run the marker in any real shell.
 //!
-//! `GOOSE_FUZZ_CASES` and `GOOSE_FUZZ_SEED` make longer and other runs; a case depends on the seed and its number alone.
+//! `GOOSE_FUZZ_CASES` sets the number of cases, `GOOSE_FUZZ_SEED` the first seed. A case depends only on its
+//! seed.
 
 use std::{
     collections::BTreeMap,
@@ -22,33 +23,34 @@ use super::{
     grammar::{self, HARMLESS, MARKER},
     real_shell::{RealShell, Surroundings, shells, system_program},
 };
-use crate::support::{Call, Desk};
+use crate::support::{Call, TestHome};
 
-/// The cases of a run where the environment names no other number.
+/// Default number of cases.
 const CASES: usize = 20_000;
 
-/// Scripts that go on for longer are killed; nearly all end within a few milliseconds.
+/// Time after which a script is killed. Nearly all end within a few milliseconds.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// One of so many scripts that are not allowed is run all the same, to measure how many scripts run the marker.
+/// Every 32nd case is run even if it is not allowed, to measure how many scripts run the marker.
 const MEASURED: usize = 32;
 
-/// The shares below which a run proves nothing, in percent: of scripts that run the marker in some shell, and of scripts that are
-/// allowed in some mode.
+/// Minimum percentage of scripts that run the marker in some shell. Below it, a run proves nothing.
 const LEAST_RUNNING: usize = 15;
+
+/// Minimum percentage of scripts that are allowed in some mode.
 const LEAST_ALLOWED: usize = 4;
 
-/// A run ends after so many findings.
+/// Number of findings after which a run ends.
 const MAX_FINDINGS: usize = 12;
 
 /// A folder to run scripts in, with the permissions that judge them.
 struct Scratch {
-    desk: Desk,
+    home: TestHome,
     modes: Vec<(&'static str, Arc<Permissions>)>,
     shells: Vec<RealShell>,
 }
 
-/// A script that ran the marker unasked.
+/// A script that ran the marker without approval.
 struct Finding {
     script: String,
     mode: &'static str,
@@ -66,11 +68,11 @@ struct Counts {
 
 impl Scratch {
     fn new() -> anyhow::Result<Self> {
-        let desk = Desk::new()?;
-        let bin = desk.home().join("bin");
+        let home = TestHome::new()?;
+        let bin = home.path().join("bin");
         fs::create_dir(&bin)?;
         let marker = bin.join(MARKER);
-        fs::write(&marker, format!("#!/bin/sh\n: >'{}'\n", desk.home().join("ran").display()))?;
+        fs::write(&marker, format!("#!/bin/sh\n: >'{}'\n", home.path().join("ran").display()))?;
         fs::set_permissions(&marker, fs::Permissions::from_mode(0o755))?;
         let programs = ["sh", "bash", "env", "xargs", "cat", "ls", "head", "grep", "find", "timeout", "nice"];
         for name in programs {
@@ -82,16 +84,16 @@ impl Scratch {
             .collect::<Result<_, _>>()?;
         let deny = Rule::parse(Effect::Deny, &format!("shell {MARKER} *"))?;
         let modes = vec![
-            ("smart_approve", desk.permissions(Mode::SmartApprove)),
+            ("smart_approve", home.permissions(Mode::SmartApprove)),
             (
                 "approve, harmless programs allowed",
-                Permissions::new(desk.options(Mode::Approve).with_rules(allow)),
+                Permissions::new(home.options(Mode::Approve).with_rules(allow)),
             ),
-            ("auto, marker denied", Permissions::new(desk.options(Mode::Auto).with_rules([deny]))),
+            ("auto, marker denied", Permissions::new(home.options(Mode::Auto).with_rules([deny]))),
         ];
         let shells = shells();
         ensure!(!shells.is_empty(), "neither dash nor bash is installed");
-        Ok(Self { desk, modes, shells })
+        Ok(Self { home, modes, shells })
     }
 
     /// Returns the first mode that allows a script.
@@ -100,20 +102,20 @@ impl Scratch {
     }
 
     fn allows(&self, permissions: &Permissions, script: &str) -> bool {
-        permissions.judge(&Call::shell(script).in_folder(&self.desk.work())) == Verdict::Allow
+        permissions.judge(&Call::shell(script).in_folder(&self.home.work())) == Verdict::Allow
     }
 
-    /// Runs a script and tells whether it ran the marker.
+    /// Runs a script. Returns true if it ran the marker.
     fn runs_marker(&self, shell: &RealShell, script: &str) -> anyhow::Result<bool> {
-        let (work, mark) = (self.desk.work(), self.mark());
+        let (work, mark) = (self.home.work(), self.mark());
         if fs::read_dir(&work).map_or(true, |mut files| files.nth(1).is_some()) {
             let _ = fs::remove_dir_all(&work);
         }
         fs::create_dir_all(&work)?;
         fs::write(work.join("s"), MARKER)?;
         let variables = vec![
-            ("PATH".into(), self.desk.home().join("bin").into()),
-            // A relative one: what scripts cut out of it must not be a path of the system.
+            ("PATH".into(), self.home.path().join("bin").into()),
+            // A relative path: no part of it that a script extracts is a path of the system.
             ("HOME".into(), "home".into()),
             ("PWD".into(), work.clone().into()),
         ];
@@ -126,10 +128,10 @@ impl Scratch {
     }
 
     fn mark(&self) -> PathBuf {
-        self.desk.home().join("ran")
+        self.home.path().join("ran")
     }
 
-    /// Judges one case and runs it where it is allowed.
+    /// Judges one case, and runs it if it is allowed.
     fn check(&self, case: usize, script: &str, counts: &Counts) -> anyhow::Result<()> {
         if let Some((mode, permissions)) = self.allowed(script) {
             counts.allowed.fetch_add(1, Ordering::Relaxed);
@@ -154,7 +156,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// Leaves out whatever the finding does not need.
+    /// Removes parts of the script that the finding does not need.
     fn smaller(&self, script: &str, permissions: &Permissions, shell: &RealShell) -> anyhow::Result<String> {
         let mut best: Vec<char> = script.chars().collect();
         let mut size = best.len().div_ceil(2);
@@ -215,7 +217,7 @@ fn no_allowed_script_runs_the_marker_in_a_real_shell() -> anyhow::Result<()> {
     for (case, Finding { script, mode, shell }) in &findings {
         println!("case {case}, {mode}, {shell}: {script:?}");
     }
-    ensure!(findings.is_empty(), "{} scripts ran the marker unasked; see above", findings.len());
+    ensure!(findings.is_empty(), "{} scripts ran the marker without approval; see above", findings.len());
     ensure!(running * 100 >= measured * LEAST_RUNNING, "too few scripts run the marker at all");
     ensure!(allowed * 100 >= cases * LEAST_ALLOWED, "too few scripts are allowed");
     Ok(())

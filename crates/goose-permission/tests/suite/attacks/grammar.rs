@@ -1,11 +1,11 @@
-//! Random scripts: nestings of everything that shells have a syntax for, with a marker command at random places, where it
-//! is run and where it is text. Half of the scripts are damaged afterwards, because readers and shells disagree most about
-//! what is nearly right.
+//! Random scripts: nestings of all shell syntax, with a marker command at random places, where it is run and
+//! where it is text. Half of the scripts are damaged afterwards, because parsers and shells differ most in
+//! syntax that is nearly correct.
 
-/// The command that no allowed script may run.
+/// Command that no allowed script may run.
 pub(super) const MARKER: &str = "mark";
 
-/// A small generator of random numbers (splitmix64), so that a case depends on its seed alone.
+/// A small random number generator (splitmix64), so that a case depends only on its seed.
 pub(super) struct Dice(u64);
 
 impl Dice {
@@ -42,7 +42,7 @@ pub(super) const HARMLESS: [&str; 8] = ["echo", "true", "cat", "ls", "printf", "
 
 const NAMES: &[&str] = &["x", "y", "HOME", "1", "@", "*", "#", "?", "-", "$", "!", "IFS", "x1"];
 
-/// Words without anything that needs quotes, and some that look as if they did.
+/// Words that need no quotes, and some that look as if they did.
 const PLAIN: &[&str] = &[
     "a", "b", "-n", "--", "-", "a.b", "x=1", "=", "==", ":", ".", "..", "@", "+", "%", "^", "~", "a:b",
     "a,b", "{a,b}", "{a", "}", "{}", "*", "?", "[a]", "[", "]", "!", "a#b", "a!b", "a=b", "+=", "=~", "-eq",
@@ -50,7 +50,7 @@ const PLAIN: &[&str] = &[
     "é", "\u{a0}",
 ];
 
-/// Bits of syntax that are inserted where they do not belong.
+/// Pieces of syntax that are inserted at the wrong places.
 const BITS: &[&str] = &[
     " ",
     "\n",
@@ -163,18 +163,18 @@ const BITS: &[&str] = &[
     " -eq ",
 ];
 
-/// Paths stand as one character until a script is complete. So damage cannot turn them into paths of the system that runs
-/// the tests: no other slash is ever in a script.
+/// Placeholders for paths until a script is complete. Scripts have no other slash, so damage cannot turn a
+/// path into one of the system that runs the tests.
 const PATHS: [(char, &str); 4] =
     [('\u{e000}', "/dev/null"), ('\u{e001}', "./../bin/mark"), ('\u{e002}', "./s"), ('\u{e003}', "~/a")];
 
-/// Stands for the slash of `${x/a/b}`.
+/// Placeholder for the slash of `${x/a/b}`.
 const OPERATOR: char = '\u{e004}';
 
-/// Makes one script.
+/// Generates one script.
 pub(super) struct Grammar {
     dice: Dice,
-    /// The remaining depth of nesting.
+    /// Remaining number of nested parts.
     fuel: usize,
     /// True if the marker may be a plain command.
     is_plain: bool,
@@ -203,12 +203,12 @@ pub(super) fn script(seed: u64) -> String {
             script = grammar.damaged(&script);
         }
     }
-    // Programs cannot be given a NUL, and long scripts are only slow.
+    // Arguments cannot contain NUL, and long scripts are slow.
     script.retain(|c| c != '\0' && c != '/');
     with_paths(&script.chars().take(1500).collect::<Vec<char>>())
 }
 
-/// Puts the paths in where they are whole words, and leaves them out elsewhere.
+/// Inserts the paths that are whole words, and removes the others.
 fn with_paths(script: &[char]) -> String {
     let mut text = String::new();
     for (index, c) in script.iter().enumerate() {
@@ -227,7 +227,7 @@ fn with_paths(script: &[char]) -> String {
     text
 }
 
-/// Returns true if an expansion has started and only its name is written so far.
+/// Returns true if the text ends with the name of an expansion.
 fn ends_with_name(text: &str) -> bool {
     let name = text.rsplit_once("${").map(|(_, name)| name);
     name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || "@*#?$!-/".contains(c)))
@@ -249,7 +249,7 @@ impl Grammar {
         has_fuel
     }
 
-    /// The marker as a command, written in one of many ways.
+    /// Returns the marker as a command, written in one of many ways.
     fn marker(&mut self) -> String {
         if self.dice.chance(75) {
             return self.pick(&["mark", "mark", "mark", "mark x", "mark >\u{e000}"]).to_owned();
@@ -283,7 +283,7 @@ impl Grammar {
         .to_owned()
     }
 
-    /// The marker inside text that a shell may or may not run, depending on what is around it.
+    /// Returns the marker inside text that a shell may or may not run, depending on the context.
     fn payload(&mut self) -> String {
         let marker = self.marker();
         match self.dice.below(26) {
@@ -309,7 +309,7 @@ impl Grammar {
         }
     }
 
-    /// Commands, one after another.
+    /// Returns several commands.
     fn list(&mut self, depth: usize) -> String {
         let mut list = self.command(depth);
         for _ in 0..self.dice.below(if depth == 0 { 3 } else { 2 }) {
@@ -348,7 +348,7 @@ impl Grammar {
         }
     }
 
-    /// A harmless program with words and redirections.
+    /// Returns a harmless program with words and redirections.
     fn simple(&mut self, depth: usize, most: usize) -> String {
         let mut line = String::new();
         if self.dice.chance(5) {
@@ -441,7 +441,7 @@ impl Grammar {
         }
     }
 
-    /// Something between quotes or in a here-document, where most characters are text.
+    /// Returns text for quotes or here-documents, where most characters are literal.
     fn text(&mut self, depth: usize) -> String {
         if self.is_mild {
             let name = self.pick(NAMES);
@@ -482,7 +482,7 @@ impl Grammar {
 
     fn double_quoted(&mut self, depth: usize) -> String {
         let text = self.text(depth);
-        // Most of the time the quote ends where it should.
+        // Most quotes are closed.
         if self.dice.chance(85) {
             format!("\"{}\"", text.replace('"', "\\\""))
         } else {
@@ -544,7 +544,7 @@ impl Grammar {
         }
     }
 
-    /// A script in backticks, escaped as it must be or not at all.
+    /// Returns a script in backticks, with or without the necessary escapes.
     fn backticks(&mut self, depth: usize) -> String {
         let script = self.list(depth + 1);
         match self.dice.below(3) {
@@ -721,13 +721,13 @@ impl Grammar {
         }
     }
 
-    /// The body of a function must not call the function.
+    /// Returns the script or the marker: the body of a function must not call the function.
     fn marker_or(&mut self, script: &str) -> String {
         let is_call = HARMLESS.iter().any(|name| script.contains(name));
         if self.dice.chance(50) || is_call { self.marker() } else { script.to_owned() }
     }
 
-    /// Ways to run the marker by another program or later.
+    /// Returns a command that runs the marker through another program, or later.
     fn launcher(&mut self, depth: usize) -> String {
         let inner = match self.dice.below(3) {
             0 if depth < 2 => self.list(depth + 1),
@@ -773,7 +773,7 @@ impl Grammar {
         }
     }
 
-    /// Bits of syntax in any order.
+    /// Returns pieces of syntax in any order.
     fn soup(&mut self) -> String {
         let mut soup = String::from(self.pick(&HARMLESS));
         for _ in 0..3 + self.dice.below(9) {
@@ -791,7 +791,7 @@ impl Grammar {
         soup
     }
 
-    /// The script with one random change.
+    /// Returns the script with one random change.
     fn damaged(&mut self, script: &str) -> String {
         let characters: Vec<char> = script.chars().collect();
         let place = self.dice.below(characters.len() + 1);

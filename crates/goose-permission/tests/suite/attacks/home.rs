@@ -1,4 +1,4 @@
-//! A scratch home with a project in it, which is as new before every attempt.
+//! A scratch home with a project in it, which is restored after every attempt.
 
 use std::{
     collections::BTreeMap,
@@ -22,33 +22,35 @@ use super::{
     real_shell::{RealShell, Surroundings},
 };
 
-/// The text of all files that must not be read.
+/// Text of all files that must not be read.
 pub(super) const SECRET: &str = "SECRET-TEXT";
 
-/// The variable with a secret that goose has and its commands have not.
+/// Variable with a secret that goose has, and its commands do not.
 pub(super) const TOKEN: &str = "GOOSE_TEST_TOKEN";
 
-/// The files of the home that have two names.
+/// Files of the home that have two names.
 const HARD_LINKS: [(&str, &str); 2] =
     [(".ssh/authorized_keys", "work/hard"), ("secret/s", "work/secrethard")];
 
-/// Attempts that go on for longer are killed.
+/// Time after which an attempt is killed.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// The files of a folder: their content, or the target of a link, and their mode.
+/// Files of a folder: their mode, and their content or the target of a link.
 pub(super) type Snapshot = BTreeMap<PathBuf, (u32, Vec<u8>)>;
 
-pub(super) struct Home {
+pub(super) struct ScratchHome {
     root: TempDir,
+    /// Process whose environment holds the secret.
     keeper: Child,
     environment: Vec<(OsString, OsString)>,
+    /// State before every attempt.
     new: Snapshot,
-    /// The indexes of repositories.
+    /// Indexes of repositories.
     indexes: Vec<PathBuf>,
 }
 
-impl Home {
-    /// Builds the home. Its scripts run a command.
+impl ScratchHome {
+    /// Builds the home. Its scripts run `command`.
     pub(super) fn new(command: &str, rules: &[String]) -> anyhow::Result<Self> {
         let root = tempfile::tempdir()?;
         let keeper = Command::new("sleep").arg("1000").env(TOKEN, SECRET).stdin(Stdio::null()).spawn()?;
@@ -100,7 +102,7 @@ impl Home {
         Permissions::new(options.with_home(self.path()))
     }
 
-    /// The relevant environment variables of a command.
+    /// Returns the environment variables of a command.
     fn variables(&self) -> Vec<(OsString, OsString)> {
         let fixed = [
             ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
@@ -128,12 +130,12 @@ impl Home {
         Ok(shell.run(script, &surroundings)?)
     }
 
-    /// The state that every attempt starts from.
+    /// Returns the state before every attempt.
     pub(super) fn as_new(&self) -> &Snapshot {
         &self.new
     }
 
-    /// Reads the files as they are now. The index of a repository is left out: reading commands refresh it.
+    /// Reads all files, except the indexes of repositories: reading commands refresh them.
     pub(super) fn snapshot(&self) -> anyhow::Result<Snapshot> {
         let mut snapshot = Snapshot::new();
         read(&self.path(), Path::new(""), &mut snapshot)?;
@@ -141,7 +143,7 @@ impl Home {
         Ok(snapshot)
     }
 
-    /// Undoes what an attempt did. Everything else stays: file systems are slow where many files were just removed.
+    /// Undoes the changes of an attempt. Other files are kept, because removing many files is slow.
     pub(super) fn renew(&self, after: &Snapshot) -> anyhow::Result<()> {
         let home = self.path();
         let changed: Vec<_> = after.iter().filter(|(path, file)| self.new.get(*path) != Some(file)).collect();
@@ -194,7 +196,7 @@ fn is_folder(mode: u32) -> bool {
     FileType::from_raw_mode(mode).is_dir()
 }
 
-impl Drop for Home {
+impl Drop for ScratchHome {
     fn drop(&mut self) {
         let _ = self.keeper.kill();
         let _ = self.keeper.wait();
@@ -221,7 +223,7 @@ fn read(root: &Path, below: &Path, snapshot: &mut Snapshot) -> anyhow::Result<()
     Ok(())
 }
 
-/// Copies a folder. Two hard links in it stay one file.
+/// Copies a folder and keeps its hard links.
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     let status = Command::new("cp").arg("-a").arg(from).arg(to).status()?;
     ensure!(status.success(), "the scratch home cannot be copied");

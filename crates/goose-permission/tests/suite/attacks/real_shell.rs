@@ -1,4 +1,4 @@
-//! Runs a script in a real shell, with a time limit, and waits for everything that it started.
+//! Runs a script in a real shell, with a time limit, and waits for all processes that it started.
 
 use std::{
     ffi::OsString,
@@ -13,10 +13,10 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// The output that is kept; commands that print without end are cut off here.
+/// Maximum size of the output. Further output is discarded.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
-/// A shell that goose may run commands with.
+/// An installed shell that goose may use to run commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RealShell {
     pub(super) name: &'static str,
@@ -24,16 +24,16 @@ pub(super) struct RealShell {
     options: &'static [&'static str],
 }
 
-/// The environment and the limits of a run.
+/// Environment and limits of a run.
 pub(super) struct Surroundings<'a> {
     pub(super) folder: &'a Path,
     pub(super) variables: Vec<(OsString, OsString)>,
     pub(super) limit: Duration,
-    /// A variable that only the shell's parent has.
+    /// Variable that only the parent of the shell has.
     pub(super) parent_variable: Option<(&'static str, &'static str)>,
 }
 
-/// Returns the shells of this machine whose language the judge reads.
+/// Returns the installed shells whose syntax is supported.
 pub(super) fn shells() -> Vec<RealShell> {
     let known: [(&str, &str, &[&str]); 3] =
         [("dash", "dash", &[]), ("bash", "bash", &[]), ("bash --posix", "bash", &["--posix"])];
@@ -43,7 +43,7 @@ pub(super) fn shells() -> Vec<RealShell> {
     found.collect()
 }
 
-/// Returns the path of a program of the system.
+/// Returns the path of a system program.
 pub(super) fn system_program(name: &str) -> Option<PathBuf> {
     ["/bin", "/usr/bin", "/usr/local/bin"]
         .iter()
@@ -52,8 +52,8 @@ pub(super) fn system_program(name: &str) -> Option<PathBuf> {
 }
 
 impl RealShell {
-    /// Runs a script and returns its output and errors. What is still running at the time limit is killed. The output's
-    /// pipe tells when background jobs are done as well.
+    /// Runs a script and returns its output and errors. Processes that still run at the time limit are
+    /// killed. The output ends when background jobs have ended, too.
     pub(super) fn run(&self, script: &str, surroundings: &Surroundings<'_>) -> io::Result<Vec<u8>> {
         let (reader, writer) = io::pipe()?;
         let mut command = match surroundings.parent_variable {
@@ -74,7 +74,7 @@ impl RealShell {
             .stderr(writer)
             .process_group(0);
         let mut child = command.spawn()?;
-        // It holds the writing ends of the pipe.
+        // The command owns the writing ends of the pipe.
         drop(command);
         let (sender, receiver) = mpsc::sync_channel(1);
         thread::spawn(move || {

@@ -1,5 +1,6 @@
-//! Tables of attempts. Each is judged in a scratch home, run by real shells where it is allowed, and counted by its effect.
-//! So that a table can fail, a sample of all attempts is run without permissions, and enough of them must have the effect.
+//! Tables of attempts. Each attempt is judged in a scratch home, run by real shells if it is allowed, and
+//! counted by its effect. A sample of all attempts also runs without permissions, and enough of these must
+//! have the effect.
 
 use std::{
     fs,
@@ -18,21 +19,21 @@ use serde_json::json;
 
 use super::{
     data,
-    home::{Home, SECRET, Snapshot},
+    home::{SECRET, ScratchHome, Snapshot},
     real_shell::{RealShell, shells},
 };
 use crate::support::Call;
 
-/// The goal of an attempt.
+/// Goal of an attempt.
 #[derive(Debug, Clone, Copy)]
 enum Effect {
-    /// Anything in the home is changed.
+    /// Any file in the home is changed.
     Change,
     /// The file `F` of the working folder is gone.
     Removal,
-    /// Another file than the ordinary ones of the working folder is changed: what is below these folders.
+    /// A file below one of these folders is changed.
     ChangeBelow(&'static [&'static str]),
-    /// The text of a secret is shown, or stands in a new file.
+    /// The text of a secret is shown, or is in a new file.
     Secret,
 }
 
@@ -40,40 +41,41 @@ struct Table {
     mode: Mode,
     rules: &'static [&'static str],
     effect: Effect,
-    /// The command that the scripts of the folder run.
+    /// Command that the scripts in the working folder run.
     command: &'static str,
     attempts: Vec<String>,
-    /// Each attempt whose number can be divided by this is also run without permissions.
+    /// Every attempt whose number is a multiple of this also runs without permissions.
     sample: usize,
-    /// The least share of these that must have the effect, in percent.
+    /// Minimum percentage of these that must have the effect.
     working: usize,
-    /// A file of attempts that get through, and are known to: no more, and no less where their programs are installed.
+    /// File of the attempts that are known to get through. If their programs are installed, they must do so.
     known: Option<&'static str>,
 }
 
-/// The numbers of a table.
+/// Results of a table.
 #[derive(Default)]
 struct Counts {
     next: AtomicUsize,
     allowed: AtomicUsize,
     sampled: AtomicUsize,
     working: AtomicUsize,
-    /// The shell and the attempt.
+    /// Attempts that got through, with the shell.
     through: Mutex<Vec<(&'static str, String)>>,
+    /// Sampled attempts without an effect.
     idle: Mutex<Vec<String>>,
 }
 
-/// An attempt: a command in a folder, or a call of a tool for files.
+/// An attempt: a command in a folder, or a call of a file tool.
 struct Attempt {
     text: String,
     folder: PathBuf,
-    /// The tool and its path, where it is not a command.
+    /// File tool and its path; `None` for a command.
     tool: Option<(&'static str, String)>,
 }
 
 impl Attempt {
-    /// `in FOLDER: command`, `read: path`, `write: path`, `search: path` or a command.
-    fn parse(text: &str, home: &Home) -> Self {
+    /// Parses `in FOLDER: command`, `read: path`, `write: path`, `search: path` or a command.
+    fn parse(text: &str, home: &ScratchHome) -> Self {
         let text = text.replace("@HOME@", &home.path().display().to_string());
         let text = text.replace("@PARENT@", &home.keeper().to_string());
         let tool = ["read", "write", "search"].into_iter().find_map(|tool| {
@@ -101,8 +103,8 @@ impl Attempt {
         }
     }
 
-    /// Does what the attempt says and returns what it shows.
-    fn run(&self, home: &Home, shell: &RealShell) -> anyhow::Result<Vec<u8>> {
+    /// Runs the attempt and returns its output.
+    fn run(&self, home: &ScratchHome, shell: &RealShell) -> anyhow::Result<Vec<u8>> {
         let Some((tool, path)) = &self.tool else { return home.run(shell, &self.text, &self.folder) };
         let path = match path.strip_prefix("~/") {
             Some(rest) => home.path().join(rest),
@@ -148,7 +150,7 @@ fn has_secret(bytes: &[u8]) -> bool {
 }
 
 impl Table {
-    /// Makes every attempt, in as many homes as there are processors.
+    /// Makes every attempt, with one home per processor.
     fn check(&self, name: &str, least: usize) -> anyhow::Result<()> {
         ensure!(self.attempts.len() >= least, "{name} has only {} attempts", self.attempts.len());
         let counts = Counts::default();
@@ -163,7 +165,8 @@ impl Table {
             (load(&counts.allowed), load(&counts.sampled), load(&counts.working));
         let (through, idle) = (counts.through.into_inner()?, counts.idle.into_inner()?);
         println!(
-            "{name}: {} attempts, {allowed} allowed, {} got through; {working} of {sampled} work without permissions",
+            "{name}: {} attempts, {allowed} allowed, {} got through; \
+             {working} of {sampled} work without permissions",
             self.attempts.len(),
             through.len()
         );
@@ -176,14 +179,14 @@ impl Table {
         let is_stopped =
             |known: &&String| is_installed(known) && !through.iter().any(|(_, text)| text == *known);
         let stopped: Vec<&String> = known.iter().filter(is_stopped).collect();
-        ensure!(stopped.is_empty(), "{name}: known to get through, and does not any more: {stopped:#?}");
+        ensure!(stopped.is_empty(), "{name}: known to get through, but stopped: {stopped:#?}");
         ensure!(working * 100 >= sampled * self.working, "{name}: too few attempts work at all: {idle:#?}");
         Ok(())
     }
 
     fn work(&self, counts: &Counts) -> anyhow::Result<()> {
         let rules: Vec<String> = self.rules.iter().map(|rule| (*rule).to_owned()).collect();
-        let home = Home::new(self.command, &rules)?;
+        let home = ScratchHome::new(self.command, &rules)?;
         let permissions = home.permissions(self.mode);
         let shells = shells();
         loop {
@@ -218,8 +221,8 @@ impl Table {
         }
     }
 
-    /// Runs an attempt in a home that is as new.
-    fn works(&self, attempt: &Attempt, home: &Home, shell: &RealShell) -> anyhow::Result<bool> {
+    /// Runs an attempt in an unchanged home, and restores it.
+    fn works(&self, attempt: &Attempt, home: &ScratchHome, shell: &RealShell) -> anyhow::Result<bool> {
         let output = attempt.run(home, shell)?;
         let after = home.snapshot()?;
         let happened = self.effect.happened(home.as_new(), &after, &output);
@@ -256,7 +259,7 @@ fn nothing_gets_past_smart_approve() -> anyhow::Result<()> {
 }
 
 #[test]
-fn nothing_gets_past_the_rules_of_approve() -> anyhow::Result<()> {
+fn nothing_gets_past_approve_with_rules() -> anyhow::Result<()> {
     let mut attempts = attempts(&["approve.txt"])?;
     attempts.extend(data::carried("./x")?);
     let rules = &[
@@ -297,10 +300,10 @@ fn nothing_gets_past_approve_without_rules() -> anyhow::Result<()> {
     table.check("approve without rules", 1000)
 }
 
-/// Deny rules for commands are a seat belt: programs that were put into the folder before, and the like, are not seen.
-/// `auto_passing.txt` lists what is known to get through.
+/// Deny rules for commands prevent accidents: they do not see programs that the project itself provides.
+/// `auto_passing.txt` lists attempts that are known to get through.
 #[test]
-fn a_denied_program_is_not_run_in_auto() -> anyhow::Result<()> {
+fn denied_program_does_not_run_in_auto() -> anyhow::Result<()> {
     let mut attempts = attempts(&["auto_rm.txt"])?;
     attempts.extend(data::carried("rm F")?);
     let (mode, effect, known) = (Mode::Auto, Effect::Removal, Some("auto_passing.txt"));
@@ -310,7 +313,7 @@ fn a_denied_program_is_not_run_in_auto() -> anyhow::Result<()> {
 }
 
 #[test]
-fn a_push_is_asked_in_auto() -> anyhow::Result<()> {
+fn push_asks_in_auto() -> anyhow::Result<()> {
     let attempts = attempts(&["auto_push.txt"])?;
     let (mode, effect) = (Mode::Auto, Effect::ChangeBelow(&["origin.git"]));
     let rules = &["ask: shell git push *"];
@@ -320,7 +323,7 @@ fn a_push_is_asked_in_auto() -> anyhow::Result<()> {
 }
 
 #[test]
-fn a_folder_that_is_denied_is_not_written_in_auto() -> anyhow::Result<()> {
+fn denied_folder_is_not_written_in_auto() -> anyhow::Result<()> {
     let attempts = attempts(&["auto_write.txt"])?;
     let (mode, effect) = (Mode::Auto, Effect::ChangeBelow(&[".ssh"]));
     let rules = &["deny: write ~/.ssh/**"];
@@ -338,7 +341,7 @@ fn a_folder_that_is_denied_is_not_written_in_auto() -> anyhow::Result<()> {
 }
 
 #[test]
-fn a_folder_that_is_denied_is_not_read_in_auto() -> anyhow::Result<()> {
+fn denied_folder_is_not_read_in_auto() -> anyhow::Result<()> {
     let attempts = attempts(&["auto_read.txt"])?;
     let (mode, effect) = (Mode::Auto, Effect::Secret);
     let rules = &["deny: read ~/secret/**"];
@@ -355,7 +358,7 @@ fn a_folder_that_is_denied_is_not_read_in_auto() -> anyhow::Result<()> {
     table.check("auto, deny: read ~/secret/**", 150)
 }
 
-/// The folders of `protected_paths.txt`.
+/// Folders of `protected_paths.txt`.
 const PROTECTED: &[&str] = &[
     ".aws",
     ".bash_profile",

@@ -7,6 +7,7 @@ mod bypasses;
 mod changes;
 mod file;
 mod git;
+mod hidden_commands;
 mod modes;
 mod paths;
 mod properties;

@@ -1,7 +1,7 @@
 //! Extensions that are not plain programs: tools of the user interface, Python code; and what programs are given.
 #![cfg(target_os = "linux")]
 
-use std::{os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
+use std::{os::unix::fs::PermissionsExt as _, path::Path, sync::Arc};
 
 use anyhow::{Context as _, ensure};
 use goose::{
@@ -9,11 +9,11 @@ use goose::{
     config::{EnvSecrets, ExtensionKind},
     services::Phase,
 };
-use goose_extension::{CallContext, JsonObject, ToolError, ToolOutput, ToolResult};
+use goose_extension::ToolError;
 use goose_test_support::binary;
 use serde_json::{Value, json};
 
-use crate::support::{World, bounded, failure_of, status, text, tool_names};
+use crate::support::{World, bounded, status, text, tool_names};
 
 fn window_tools() -> Vec<Value> {
     let schema = json!({

@@ -6,11 +6,11 @@
 //!    └──────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Each change is stored before it is reported, and before a tool runs because of it. It counts while it is being stored:
-//! the calls of an answer are judged meanwhile, and the next question is put to the model. A reply that ends anywhere
-//! leaves a valid history.
+//! Each change is stored before it is reported, and before a tool runs because of it. The conversation
+//! contains it while it is still being written, so the loop meanwhile judges the calls of an answer or builds
+//! the next request. A reply that ends at any point leaves a valid history.
 //!
-//! The loop does not know who answers and why: a [`Responder`] chooses the agent, adds the message and runs it.
+//! The loop does not choose the agent or add the user's message: a [`Responder`] does both and runs the loop.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -32,43 +32,44 @@ use super::{
 };
 use crate::session::{GO_ON, Step, StoreError, says_nothing, synthetic_message};
 
-/// Reminders that a model gets to say something before the reply ends.
+/// Maximum number of reminders to a model that answers without text, before the reply ends.
 const MAX_REMINDERS: u32 = 2;
 
-/// The reminder for a model that has said nothing.
+/// Reminder for a model that answered without text.
 const SAY_SOMETHING: &str =
     "Your last answer was empty. Go on with the task; when it is done, say in a sentence what the result is.";
 
-/// The result of a call that the user cancelled, for the model.
+/// Result of a call that the user cancelled, for the model.
 const CANCELLED: &str = "Cancelled by the user. It may have been carried out in part.";
 
-/// The word for a reply that ended well in the log.
+/// Outcome in the log of a reply that succeeded.
 pub(crate) const DONE: &str = "done";
 
-/// The reason of a cancelled reply in the log.
+/// Reason in the log of a cancelled reply.
 pub(crate) const CANCELLED_REPLY: &str = "cancelled by the user";
 
-/// The result of a call during which goose was ended, for the model.
+/// Result of a call that was running when goose was ended, for the model.
 const INTERRUPTED: &str = "Interrupted: goose was ended before this call had a result. \
                            It may have been carried out in part; look before you repeat it.";
 
-/// The reason of an unfinished reply in the log.
+/// Reason in the log of an unfinished reply.
 const INTERRUPTED_REPLY: &str = "goose was ended";
 
-/// The loop of one reply.
+/// Loop of one reply.
 pub(crate) struct AgentLoop {
     pub(crate) context: Arc<LoopContext>,
     pub(crate) state: OwnedMutexGuard<LoopState>,
     pub(crate) events: EventSink,
     pub(crate) cancellation: CancellationToken,
     outbox: Arc<Outbox>,
-    /// The steps that are being stored.
+    /// Write of the last recorded steps, while it is running.
     writing: Option<Writing>,
-    /// The functions that the model is offered besides the toolset.
+    /// Functions that the model is offered besides the toolset.
     pub(super) functions: Vec<LoopFunction>,
     /// False while the model has no tools.
     pub(super) has_tools: bool,
-    /// Set once there is something to end: before that, nothing is stored, and what was interrupted can still be resumed.
+    /// Set once the reply begins to store steps. Before that, its end is not stored either, so that an
+    /// interrupted reply can still be resumed.
     has_begun: bool,
     /// Set once a call has changed a file.
     pub(crate) has_written: Arc<AtomicBool>,
@@ -78,50 +79,50 @@ pub(crate) struct AgentLoop {
 /// Progress of a loop.
 pub(super) struct LoopProgress {
     pub(super) repetition: Repetition,
-    /// Count of questions to the model.
+    /// Number of requests to the model.
     pub(super) turn: u32,
-    /// Count of reminders that the model has to say something.
+    /// Number of reminders since the last tool call.
     reminders: u32,
-    /// Count of refusals for length since the service last answered.
+    /// Number of times in a row that the service refused the conversation for its length.
     pub(super) overflows: u32,
-    /// The final answer, once it was given.
+    /// Final answer that fits the response schema, once the model gave it.
     pub(super) structured: Option<serde_json::Value>,
-    /// The arguments of the function that the last answer called.
+    /// Arguments of the [`LoopFunction`] that the last answer called.
     pub(super) called: Option<JsonObject>,
-    /// Set when the model repeats itself without end.
+    /// Set when the model keeps repeating the same call.
     pub(super) stuck: Option<Failure>,
 }
 
-/// A function of the responder that the model is offered besides the toolset: it is in no list of tools, and needs no permission. The
-/// loop answers the call and ends, and the responder decides what follows.
+/// Function that the responder offers to the model besides the toolset. It is in no list of tools and needs
+/// no permission. The loop answers the call and ends; the responder decides what follows.
 #[derive(Debug, Clone)]
 pub(crate) struct LoopFunction {
-    /// The function as the model sees it.
+    /// Definition that the model sees.
     pub(crate) tool: Tool,
-    /// The result of a call.
+    /// Result of every call.
     pub(crate) answer: &'static str,
 }
 
-/// The end of a loop.
+/// End of a loop.
 #[derive(Debug)]
 pub(crate) enum LoopEnd {
-    /// The model has answered, or a limit is reached.
+    /// The model has answered, or a limit was reached.
     Over(Outcome),
     /// The model has called a function, with these arguments.
     Called(JsonObject),
 }
 
-/// The reason why a reply does not continue.
+/// Reason why a reply does not continue.
 #[derive(Debug)]
 pub(crate) enum Abort {
     Cancelled,
     Failed(Failure),
 }
 
-/// The result of a step.
+/// Result of a step.
 pub(crate) type StepResult<T> = Result<T, Abort>;
 
-/// The step after an answer and its tools.
+/// Step after an answer and its tools.
 enum Next {
     Ask,
     End(Outcome),
@@ -178,7 +179,7 @@ impl AgentLoop {
         }
     }
 
-    /// Makes the reply.
+    /// Runs the reply to its end.
     pub(super) async fn reply(mut self, responder: &dyn Responder, request: Request) -> Outcome {
         let outcome = match responder.respond(&mut self, request).await {
             Ok(outcome) => outcome,
@@ -188,7 +189,7 @@ impl AgentLoop {
         self.end(outcome).await
     }
 
-    /// Asks the model and runs its tools until it has answered, with these functions besides its tools.
+    /// Asks the model and runs its tools until it has answered. `functions` are offered besides the toolset.
     pub(crate) async fn run(&mut self, functions: Vec<LoopFunction>) -> StepResult<LoopEnd> {
         self.functions = functions;
         let context = Arc::clone(&self.context);
@@ -208,7 +209,7 @@ impl AgentLoop {
         }
     }
 
-    /// Lets the model answer from what it knows, without tools.
+    /// Asks the model for an answer without tools.
     pub(crate) async fn run_without_tools(&mut self) -> StepResult<Outcome> {
         self.has_tools = false;
         let end = self.run(Vec::new()).await;
@@ -220,7 +221,7 @@ impl AgentLoop {
         })
     }
 
-    /// Stores the message that is answered, or the request to go on. Returns false if there is nothing to store.
+    /// Stores the message to answer, or a request to continue. Returns false if there is nothing to store.
     ///
     /// # Errors
     ///
@@ -241,7 +242,7 @@ impl AgentLoop {
         }
     }
 
-    /// Reports an event, as soon as the steps before it are stored.
+    /// Reports an event as soon as the steps before it are stored.
     pub(crate) fn emit(&self, event: Event) {
         self.outbox.emit(event);
     }
@@ -251,7 +252,7 @@ impl AgentLoop {
         self.record_all(vec![step]).await
     }
 
-    /// Stores several steps at once, after those that waited for the next one.
+    /// Stores several steps at once, after the steps that were deferred until now.
     pub(crate) async fn record_all(&mut self, steps: Vec<Step>) -> Result<(), StoreError> {
         if steps.is_empty() {
             return Ok(());
@@ -260,7 +261,7 @@ impl AgentLoop {
         self.settle().await
     }
 
-    /// As [`record_all`](Self::record_all), but returns while the steps are being stored. For the loop between two tools.
+    /// Like [`record_all`](Self::record_all), but returns while the steps are being stored.
     async fn record_ahead(&mut self, steps: Vec<Step>) -> Result<(), StoreError> {
         if steps.is_empty() {
             return Ok(());
@@ -284,8 +285,8 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Waits until all recorded steps are stored. Those that could not be stored are stored before the next one, since
-    /// they are part of the conversation.
+    /// Waits until all recorded steps are stored. Steps that could not be stored stay part of the
+    /// conversation and are stored with the next ones.
     pub(crate) async fn settle(&mut self) -> Result<(), StoreError> {
         let Some(writing) = &mut self.writing else { return Ok(()) };
         let ended = writing.await;
@@ -300,7 +301,7 @@ impl AgentLoop {
         }
     }
 
-    /// Takes the model's answer into the conversation. Returns the calls under the ids that they have there.
+    /// Adds the model's answer to the conversation. Returns its calls with their ids in the conversation.
     async fn record_answer(&mut self, answer: &ModelAnswer) -> StepResult<Vec<ToolCall>> {
         self.context.usage.add(self.context.processor().as_ref(), answer.usage);
         let message = self.state.conversation.with_own_ids(answer.message.clone());
@@ -324,19 +325,19 @@ impl AgentLoop {
         self.emit(Event::Cost(self.context.usage.cost(usage, used, self.context.limit())));
     }
 
-    /// Reports what the session has cost, also for what the conversation does not contain.
+    /// Reports the cost of the session, including usage outside of the conversation.
     pub(crate) fn report_session_cost(&self) {
         let used = self.state.context_usage.used();
         self.emit(Event::Cost(self.context.usage.cost(Usage::default(), used, self.context.limit())));
     }
 
-    /// Stores the usage since the last time.
+    /// Stores the usage that is not stored yet.
     pub(crate) async fn flush_usage(&mut self) -> StepResult<()> {
         let steps = self.context.usage.take_unsaved();
         Ok(self.record_all(steps).await?)
     }
 
-    /// Records the result of a call, which is stored while the loop goes on.
+    /// Records the result of a call. Returns while it is being stored.
     pub(super) async fn finish_call(
         &mut self,
         id: String,
@@ -350,7 +351,7 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Decides whether the model is asked again.
+    /// Decides if the model is asked again.
     async fn decide(&mut self, answer: &ModelAnswer) -> StepResult<Next> {
         let is_end = answer.calls.is_empty() || self.progress.structured.is_some();
         if is_end && answer.stop != StopReason::Refused && self.wait_for_background().await? {
@@ -389,7 +390,7 @@ impl AgentLoop {
         }
     }
 
-    /// Tells the model what it has left undone, unless it was told often enough.
+    /// Reminds the model of what is missing, at most [`MAX_REMINDERS`] times in a row.
     async fn remind(&mut self, words: &str) -> StepResult<Next> {
         if self.progress.reminders >= MAX_REMINDERS {
             return match self.context.final_output {
@@ -405,7 +406,7 @@ impl AgentLoop {
         Ok(Next::Ask)
     }
 
-    /// Marks what an earlier reply left open, because goose was ended in the middle of it.
+    /// Closes a reply that was interrupted because goose was ended.
     pub(crate) async fn close_interrupted(&mut self) -> StepResult<()> {
         let steps = interrupted(self.state.conversation.open_calls(), INTERRUPTED, INTERRUPTED_REPLY);
         if steps.len() > 1 || self.state.is_unfinished {
@@ -415,7 +416,7 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Stores the end of the reply. Where that fails, the failure is the end.
+    /// Stores the end of the reply. Returns the outcome, or the failure to store it.
     async fn end(mut self, outcome: Outcome) -> Outcome {
         let open = self.open_calls();
         let steps = match &outcome {
@@ -443,7 +444,7 @@ impl AgentLoop {
         }
     }
 
-    /// The ids and names of the calls that have no result.
+    /// Returns the ids and names of the calls without a result.
     fn open_calls(&self) -> Vec<(String, String)> {
         let Some(message) = self.state.conversation.last() else { return Vec::new() };
         let open: Vec<&str> = self.state.conversation.open_calls().collect();
@@ -457,11 +458,11 @@ impl AgentLoop {
     }
 }
 
-/// Checks that a message says something.
+/// Checks that a message is not empty.
 ///
 /// # Errors
 ///
-/// Fails with a text for the user if it does not.
+/// Fails with a text for the user if it is empty.
 pub(crate) fn check_message(message: &Message) -> StepResult<()> {
     if says_nothing(message) { Err(empty()) } else { Ok(()) }
 }
@@ -475,14 +476,14 @@ fn says_something(message: &Message) -> bool {
     message.content.iter().any(|part| !matches!(part, MessageContent::Reasoning(_)))
 }
 
-/// The steps that end a reply in the middle: a result for each call, then the reason.
+/// Returns the steps that end an interrupted reply: a result for each call, then the reason.
 fn interrupted<'a>(calls: impl Iterator<Item = &'a str>, result: &str, reason: &str) -> Vec<Step> {
     let results = calls.map(|id| Step::ToolResult { id: id.to_owned(), output: ToolOutput::error(result) });
     let end = Step::Interrupted { reason: reason.to_owned() };
     results.chain([end]).collect()
 }
 
-/// The word for an outcome in the log.
+/// Returns the name of an outcome in the log.
 pub(crate) fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Done { .. } => DONE,

@@ -1,7 +1,7 @@
-//! Asking the model: until it has answered completely, or it is clear that it will not.
+//! Asking the model, with retries, until it has answered completely or cannot answer.
 //!
-//! Tools run only when an answer is complete, so a stream that breaks off never runs one twice. Text is shown as it
-//! comes; when the model has to be asked again, text is not shown twice, see [`StreamDedup`].
+//! Tools run only when an answer is complete, so a stream that breaks off never runs one twice. Text is shown
+//! as it arrives; [`StreamDedup`] keeps a retry from showing it twice.
 
 use std::{task::Poll, time::Duration};
 
@@ -21,35 +21,35 @@ use super::{
 };
 use crate::session::Step;
 
-/// Interval of the checks that a user interface is still attached during a long answer.
-const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// Interval at which a long answer checks that a user interface is still attached.
+const ATTENDED_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A complete answer of the model.
+/// Complete answer of the model.
 #[derive(Debug)]
 pub(super) struct ModelAnswer {
     pub(super) message: Message,
-    /// The calls of the message, in order, with what is wrong with them.
+    /// Calls of the message, in order. They may be malformed.
     pub(super) calls: Vec<ToolCall>,
     pub(super) usage: Usage,
     pub(super) stop: StopReason,
 }
 
 impl ModelAnswer {
-    /// Returns true if it contains text for the user.
+    /// Returns true if the answer contains text for the user.
     pub(super) fn has_text(&self) -> bool {
         let mut texts = self.message.content.iter().filter_map(MessageContent::as_text);
         texts.any(|text| !text.trim().is_empty())
     }
 }
 
-/// An answer that is still arriving.
+/// Answer that is still arriving.
 #[derive(Default)]
-pub(super) struct Incoming {
+pub(super) struct IncomingAnswer {
     collector: Collector,
     calls: Vec<ToolCall>,
 }
 
-impl Incoming {
+impl IncomingAnswer {
     pub(super) fn push(&mut self, event: ReplyEvent) {
         if let ReplyEvent::Call(call) = &event {
             self.calls.push(call.clone());
@@ -57,7 +57,7 @@ impl Incoming {
         self.collector.push(event);
     }
 
-    /// The usage so far.
+    /// Returns the usage so far.
     pub(super) fn usage(&self) -> Usage {
         self.collector.usage()
     }
@@ -68,7 +68,7 @@ impl Incoming {
     }
 }
 
-/// The arguments of a call as JSON.
+/// Returns the arguments of a call as JSON.
 pub(super) fn as_value(arguments: &Arguments) -> serde_json::Value {
     match arguments {
         Arguments::Object(object) => serde_json::Value::Object(object.clone()),
@@ -76,7 +76,8 @@ pub(super) fn as_value(arguments: &Arguments) -> serde_json::Value {
     }
 }
 
-/// The error for an answer that does not end. It is not asked for again: the next would hardly be shorter.
+/// Returns the error for an answer that does not end. It is not retried: another answer would hardly be
+/// shorter.
 fn endless(limit: Duration) -> ProviderError {
     let minutes = limit.as_secs() / 60;
     ProviderError::Protocol {
@@ -84,7 +85,7 @@ fn endless(limit: Duration) -> ProviderError {
     }
 }
 
-/// The reason why one attempt gave no answer.
+/// Reason why one attempt gave no answer.
 enum AttemptError {
     Cancelled,
     Failed(ProviderError),
@@ -97,7 +98,7 @@ impl From<ProviderError> for AttemptError {
 }
 
 impl AgentLoop {
-    /// Returns the model's answer to the conversation as it is now.
+    /// Returns the model's answer to the current conversation.
     pub(super) async fn ask(&mut self) -> StepResult<ModelAnswer> {
         let mut shown = StreamDedup::default();
         let mut failures = 0;
@@ -115,7 +116,7 @@ impl AgentLoop {
                 }
                 Err(AttemptError::Failed(error)) => {
                     failures += 1;
-                    if let Err(stop) = self.wait_for_another_try(failures, error).await {
+                    if let Err(stop) = self.wait_for_retry(failures, error).await {
                         return Err(self.keep_partial(&shown, stop).await);
                     }
                 }
@@ -128,7 +129,7 @@ impl AgentLoop {
         let limit = self.context.limits.unattended_answer;
         let deadline = Instant::now() + limit;
         let mut stream = self.open_stream().await?;
-        let mut incoming = Incoming::default();
+        let mut incoming = IncomingAnswer::default();
         let read = tokio::select! {
             read = self.read(&mut stream, &mut incoming, shown) => read,
             () = self.unattended_until(deadline) => Err(AttemptError::Failed(endless(limit))),
@@ -141,7 +142,7 @@ impl AgentLoop {
                     self.emit(event);
                 }
             }
-            // What was read is charged, whatever became of it.
+            // The service charges for the tokens of an incomplete answer as well.
             Err(_) => self.context.usage.add(self.context.processor().as_ref(), usage),
         }
         answer
@@ -160,7 +161,7 @@ impl AgentLoop {
         let stream = processor.stream(request);
         let stream = self.cancellation.run_until_cancelled(stream);
         let mut stream = std::pin::pin!(stream);
-        // The question is on its way before anything is done for the calls that may follow.
+        // Polled once, so that the request is on its way before tools are prepared for their first call.
         let at_once = futures::poll!(stream.as_mut());
         get_ready(unready, &self.context.permissions);
         let stream = match at_once {
@@ -173,7 +174,7 @@ impl AgentLoop {
     async fn read(
         &self,
         stream: &mut ReplyStream,
-        incoming: &mut Incoming,
+        incoming: &mut IncomingAnswer,
         shown: &mut StreamDedup,
     ) -> Result<(), AttemptError> {
         loop {
@@ -192,16 +193,17 @@ impl AgentLoop {
         }
     }
 
-    /// Ends at the deadline, or later if a person is there: they can see the answer grow, and cancel it.
+    /// Waits for the deadline and until no user interface is attached: a user who sees the answer grow can
+    /// cancel it.
     async fn unattended_until(&self, deadline: Instant) {
         tokio::time::sleep_until(deadline).await;
         while self.events.is_attended() {
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(ATTENDED_CHECK_INTERVAL).await;
         }
     }
 
-    /// Waits before the next attempt, if there is one.
-    async fn wait_for_another_try(&self, failures: u32, error: ProviderError) -> Result<(), Abort> {
+    /// Waits before the next attempt, or fails if there is none.
+    async fn wait_for_retry(&self, failures: u32, error: ProviderError) -> Result<(), Abort> {
         let Some(delay) = self.context.retry.delay(failures, &error) else { return Err(error.into()) };
         let reason = error.to_string();
         self.emit(Event::Retrying { reason, delay, attempt: failures + 1 });
@@ -211,7 +213,8 @@ impl AgentLoop {
         }
     }
 
-    /// Keeps the text that the user has read in the conversation, where the reply stops in the middle of an answer.
+    /// Adds the text that the user has read to the conversation when the reply stops in the middle of an
+    /// answer.
     async fn keep_partial(&mut self, shown: &StreamDedup, stop: Abort) -> Abort {
         let text = shown.text();
         if text.trim().is_empty() {

@@ -6,8 +6,9 @@
 //!    └──────────────────────────────────────────────────┘
 //! ```
 //!
-//! The loop enters it with the calls of an answer; a tool that runs enters it with calls of its own, through
-//! [`CallContext::call_tool`]. Both pass the same steps, share one queue of approvals, and end with their parent.
+//! The loop sends the calls of an answer through it, and a running tool its nested calls, by
+//! [`CallContext::call_tool`]. Both pass the same steps, share one queue of approvals, and end with their
+//! parent.
 
 mod claims;
 mod running_call;
@@ -43,90 +44,90 @@ use crate::{
     permission::{ApprovalSnapshot, CallToJudge, Origin, Permissions, Rule, Verdict},
 };
 
-/// The number of times that a call is checked again because its tool's definition changed.
+/// Maximum number of times that a call is checked because its tool's definition changed.
 const MAX_CHECKS: usize = 3;
 
-/// The model reads this where a person said no.
+/// Result of a call that the user declined, for the model.
 const DECLINED: &str = "the user did not allow this call. Do not try it again in another form; \
                         ask what they would like instead, or go on without it.";
 
-/// The way from a name and arguments to a result, for the calls of one answer and the calls that they make.
+/// Path from a tool's name and arguments to a result, for the calls of one answer and their nested calls.
 pub(super) struct CallPath {
     pub(super) agent: ActiveAgent,
     pub(super) permissions: Arc<Permissions>,
     pub(super) working_dir: PathBuf,
-    /// The surroundings that all calls share.
+    /// Context that all calls share.
     pub(super) context: CallContext,
     pub(super) notifier: Arc<dyn Notifier>,
-    /// Answers the questions of tools.
+    /// Answers the questions of tools. Without it, the user is asked.
     pub(super) caller: Option<Arc<dyn Caller>>,
-    /// The model that tools may use with the user's consent.
+    /// Model that tools may use with the user's consent.
     pub(super) model: Arc<dyn Model>,
     pub(super) events: EventSink,
-    /// Ends all calls.
+    /// Cancels all calls.
     pub(super) cancellation: CancellationToken,
-    /// The task that the calls belong to, if others run beside it.
+    /// Task that the calls belong to, if others run in parallel.
     pub(super) writer: Option<TaskWriter>,
     /// Set once a call has changed a file.
     pub(super) has_written: Arc<AtomicBool>,
-    /// The agents that tasks can be given to.
+    /// Source of the agents that tasks can be delegated to.
     pub(super) agents: Arc<dyn AgentSource>,
 }
 
-/// A place for a call: its id, and the calls around it.
+/// Id of a call, and its place among nested calls.
 #[derive(Debug, Clone)]
 pub(super) struct CallId {
     pub(super) id: String,
-    /// The call that makes this one, where it is nested.
+    /// Id of the call that makes this one, if it is nested.
     pub(super) parent: Option<String>,
     depth: usize,
 }
 
 impl CallId {
-    /// A call of the model.
+    /// Returns the id of a call that the model makes itself.
     pub(super) fn top_level(id: String) -> Self {
         Self { id, parent: None, depth: 0 }
     }
 }
 
-/// A tool, and the toolset that has it.
-pub(super) struct Resolved {
+/// Tool, and the toolset that contains it.
+pub(super) struct ResolvedTool {
     toolset: Arc<Toolset>,
     pub(super) handle: Arc<ToolHandle>,
 }
 
-/// A call that passed the toolset and the check of its arguments.
+/// Call of a known tool with valid arguments.
 #[derive(Clone)]
 pub(super) struct Call {
     pub(super) id: CallId,
     pub(super) handle: Arc<ToolHandle>,
     pub(super) arguments: CheckedArguments,
-    /// The toolset that it was resolved by.
+    /// Toolset that resolved the tool.
     toolset: Arc<Toolset>,
-    /// Text for the model besides the result, if the user changed the arguments.
+    /// Text for the model after the result, if the user changed the arguments.
     pub(super) note: Option<String>,
-    /// The files that it was judged by.
+    /// Files that the permissions judged.
     pub(super) files: Vec<JudgedPath>,
-    /// The files that it is known to write.
+    /// Files that the call is known to write.
     writes: Vec<PathBuf>,
-    /// The reason why a person should be asked, besides what the permissions find.
+    /// Reason to ask the user, besides the reasons of the permissions.
     concern: Option<String>,
 }
 
-/// A call that is not run, and why. The text is for the model.
+/// Refusal to run a call. The text is for the model.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct Refusal {
     pub(super) error: ToolError,
     pub(super) end: ToolEnd,
 }
 
-impl Refused {
-    /// The call is not one that can be made.
+impl Refusal {
+    /// Creates the refusal of a call that is malformed or unknown.
     pub(super) fn rejected(error: impl Into<ToolError>) -> Self {
         Self { error: error.into(), end: ToolEnd::Rejected }
     }
 
-    /// A rule or a person said no.
+    /// Creates the refusal of a call because of a rule or the user.
     pub(super) fn denied(reason: impl std::fmt::Display) -> Self {
         Self { error: ToolError::Denied(format!("Not run: {reason}")), end: ToolEnd::Denied }
     }
@@ -136,33 +137,33 @@ impl Refused {
         Self { error, end: ToolEnd::Cancelled }
     }
 
-    /// The result that the model reads.
+    /// Returns the result that the model reads.
     pub(super) fn output(&self) -> ToolOutput {
         ToolOutput::error(self.error.to_string())
     }
 }
 
-/// The permissions' answer about a call that is not refused.
-pub(super) enum Judged {
+/// Decision of the permissions about a call that is not refused.
+pub(super) enum PermissionDecision {
     Allowed(Call),
-    /// A person must be asked first.
-    Ask(Call, Asked),
+    /// The user must be asked first.
+    Ask(Call, ApprovalQuestion),
 }
 
-/// The reasons why a person is asked about a call.
-pub(super) struct Asked {
+/// Question to the user if a call may run.
+pub(super) struct ApprovalQuestion {
     pub(super) reasons: Vec<String>,
-    /// The rule that "always" would store.
+    /// Rule that "always" would store.
     pub(super) always: Option<Rule>,
-    /// The exact subject of the question.
+    /// Exact subject of the question, to detect a change before the call runs.
     pub(super) shown: ApprovalSnapshot,
 }
 
 impl Call {
-    /// Checks the arguments for a tool that was resolved.
-    pub(super) fn check(id: CallId, resolved: Resolved, arguments: JsonObject) -> Result<Self, Refused> {
-        let Resolved { toolset, handle } = resolved;
-        let arguments = handle.tool.validate(arguments).map_err(Refused::rejected)?;
+    /// Checks the arguments of a call.
+    pub(super) fn check(id: CallId, resolved: ResolvedTool, arguments: JsonObject) -> Result<Self, Refusal> {
+        let ResolvedTool { toolset, handle } = resolved;
+        let arguments = handle.tool.validate(arguments).map_err(Refusal::rejected)?;
         let (files, writes) = (Vec::new(), Vec::new());
         Ok(Self { id, handle, arguments, toolset, note: None, files, writes, concern: None })
     }
@@ -178,20 +179,20 @@ impl Call {
 }
 
 impl CallPath {
-    /// Finds a tool in the toolset of the agent as it is now.
-    pub(super) fn resolve(&self, name: &str) -> Result<Resolved, Refused> {
+    /// Finds a tool in the toolset of the current agent.
+    pub(super) fn resolve(&self, name: &str) -> Result<ResolvedTool, Refusal> {
         let toolset = Arc::clone(&self.agent.get().toolset);
-        let handle = toolset.resolve(name).map_err(Refused::rejected)?;
-        Ok(Resolved { toolset, handle })
+        let handle = toolset.resolve(name).map_err(Refusal::rejected)?;
+        Ok(ResolvedTool { toolset, handle })
     }
 
-    /// Resolves a tool and checks the arguments.
-    pub(super) fn check(&self, id: CallId, name: &str, arguments: JsonObject) -> Result<Call, Refused> {
+    /// Finds a tool and checks the arguments.
+    pub(super) fn check(&self, id: CallId, name: &str, arguments: JsonObject) -> Result<Call, Refusal> {
         Call::check(id, self.resolve(name)?, arguments)
     }
 
-    /// Asks the permissions whether a call may run.
-    pub(super) async fn judge(&self, mut call: Call) -> Result<Judged, Refused> {
+    /// Asks the permissions if a call may run.
+    pub(super) async fn judge(&self, mut call: Call) -> Result<PermissionDecision, Refusal> {
         if call.handle.delegates() {
             call.concern = delegates::concern(call.arguments.as_object(), || self.agents.catalog());
         }
@@ -199,22 +200,22 @@ impl CallPath {
         let call = Call { files: judgement.files, writes: judgement.writes, ..call };
         let files = call.files.iter().filter_map(|file| file.target.as_ref().ok());
         let files = files.map(|target| target.path.as_path());
-        call.handle.check_files(files, &self.working_dir).map_err(Refused::denied)?;
+        call.handle.check_files(files, &self.working_dir).map_err(Refusal::denied)?;
         match judgement.verdict {
-            Verdict::Allow => Ok(Judged::Allowed(call)),
+            Verdict::Allow => Ok(PermissionDecision::Allowed(call)),
             Verdict::Ask { reasons, always, shown } => {
-                Ok(Judged::Ask(call, Asked { reasons, always, shown }))
+                Ok(PermissionDecision::Ask(call, ApprovalQuestion { reasons, always, shown }))
             }
-            Verdict::Deny { reason } => Err(Refused::denied(reason)),
+            Verdict::Deny { reason } => Err(Refusal::denied(reason)),
         }
     }
 
-    /// Asks the permissions about a call. Long questions do not block the runtime's thread.
+    /// Asks the permissions about a call, on a blocking thread if that takes long.
     async fn consult<T: Send + 'static>(
         &self,
         call: Call,
         question: impl FnOnce(&Permissions, &CallToJudge<'_>) -> T + Send + 'static,
-    ) -> Result<(Call, T), Refused> {
+    ) -> Result<(Call, T), Refusal> {
         let to_judge = call.to_judge(&self.working_dir);
         if !to_judge.takes_long() {
             let answer = question(&self.permissions, &to_judge);
@@ -227,26 +228,26 @@ impl CallPath {
             (call, answer)
         });
         let answered = self.cancellation.run_until_cancelled(asked).await;
-        let answered = answered.ok_or_else(|| Refused::cancelled(&name))?;
-        answered.map_err(|error| Refused::denied(format!("the call could not be judged: {error}")))
+        let answered = answered.ok_or_else(|| Refusal::cancelled(&name))?;
+        answered.map_err(|error| Refusal::denied(format!("the call could not be judged: {error}")))
     }
 
-    /// Asks a person whether a call may run. Only the first answer counts, and no answer is a no.
-    pub(super) async fn approve(&self, call: Call, asked: Asked) -> Result<Call, Refused> {
+    /// Asks the user if a call may run. Only the first answer counts; no answer is a refusal.
+    pub(super) async fn approve(&self, call: Call, asked: ApprovalQuestion) -> Result<Call, Refusal> {
         match self.ask(&call.id, call.name(), call.arguments.as_object(), &asked).await? {
             None => self.still_holds(call, &asked).await,
             Some(arguments) => self.edited(call, &asked, arguments).await,
         }
     }
 
-    /// Puts the question of a call to a person. Returns the arguments that they wrote in place of the call's, if they did.
+    /// Asks the user about a call. Returns the changed arguments if the user edited them.
     pub(super) async fn ask(
         &self,
         id: &CallId,
         tool: &str,
         arguments: &JsonObject,
-        asked: &Asked,
-    ) -> Result<Option<JsonObject>, Refused> {
+        asked: &ApprovalQuestion,
+    ) -> Result<Option<JsonObject>, Refusal> {
         let _turn = self.events.question_turn().await;
         let approval = Approval {
             id: id.id.clone(),
@@ -257,7 +258,7 @@ impl CallPath {
         };
         let events = self.events_of(id);
         let answer = events.ask(id.id.clone(), Event::Approval(approval)).answer().await;
-        let Some(event::Answer::Decision(decision)) = answer else { return Err(Refused::denied(DECLINED)) };
+        let Some(event::Answer::Decision(decision)) = answer else { return Err(Refusal::denied(DECLINED)) };
         match decision {
             Decision::Allow => Ok(None),
             Decision::Always => {
@@ -270,44 +271,51 @@ impl CallPath {
             }
             Decision::Edited(arguments) => Ok(Some(arguments)),
             Decision::Deny { instead: Some(words) } => {
-                Err(Refused::denied(format!("the user did not allow this call and says: {words}")))
+                Err(Refusal::denied(format!("the user did not allow this call and says: {words}")))
             }
-            Decision::Deny { instead: None } => Err(Refused::denied(DECLINED)),
+            Decision::Deny { instead: None } => Err(Refusal::denied(DECLINED)),
         }
     }
 
-    /// The call with the tool as it is now, where that and everything around it is what the person was asked about.
-    async fn still_holds(&self, call: Call, asked: &Asked) -> Result<Call, Refused> {
-        let handle = call.toolset.resolve(call.name()).map_err(Refused::denied)?;
+    /// Returns the call, if the tool and its context are unchanged since the approval.
+    async fn still_holds(&self, call: Call, asked: &ApprovalQuestion) -> Result<Call, Refusal> {
+        let handle = call.toolset.resolve(call.name()).map_err(Refusal::denied)?;
         let shown = asked.shown.clone();
         let call = Call { handle, ..call };
         let (call, holds) =
             self.consult(call, move |permissions, now| permissions.still_holds(&shown, now)).await?;
-        holds.map_err(Refused::denied)?;
+        holds.map_err(Refusal::denied)?;
         Ok(call)
     }
 
-    /// The person wrote other arguments: they are checked as the model's are, but the person is not asked again.
-    async fn edited(&self, call: Call, asked: &Asked, arguments: JsonObject) -> Result<Call, Refused> {
+    /// Returns the call with the arguments that the user wrote. They are validated and judged like the
+    /// model's, but the user is not asked again.
+    async fn edited(
+        &self,
+        call: Call,
+        asked: &ApprovalQuestion,
+        arguments: JsonObject,
+    ) -> Result<Call, Refusal> {
         let call = self.still_holds(call, asked).await?;
         let arguments = call.handle.tool.validate(arguments).map_err(|error| {
-            Refused::denied(format!("the user changed the arguments, and they do not fit. {error}"))
+            Refusal::denied(format!("the user changed the arguments, and they do not fit. {error}"))
         })?;
         let changed = Value::Object(arguments.as_object().clone());
         let note = format!("(The user changed the arguments of this call to {}.)", brief(&changed));
         match self.judge(Call { arguments, note: Some(note), ..call }).await? {
-            Judged::Allowed(call) | Judged::Ask(call, _) => Ok(call),
+            PermissionDecision::Allowed(call) | PermissionDecision::Ask(call, _) => Ok(call),
         }
     }
 
-    /// Runs a call that was allowed. Where the agent was replaced or the tool's definition changed since, the call is checked
-    /// again from the beginning, because the decision was about another tool. A panic on the way is a failure of the call.
+    /// Runs a call that was allowed. If the agent was replaced or the tool's definition changed since, the
+    /// call is checked again from the start, because the decision was about another tool. A panic fails the
+    /// call only.
     pub(super) async fn run(
         self: &Arc<Self>,
         mut call: Call,
         cancellation: CancellationToken,
-    ) -> Result<ToolResult<ToolOutput>, Refused> {
-        // Ends what the call leaves behind, its nested calls included.
+    ) -> Result<ToolResult<ToolOutput>, Refusal> {
+        // Also ends nested calls that outlive this one.
         let _ends = cancellation.clone().drop_guard();
         for _ in 0..MAX_CHECKS {
             if !Arc::ptr_eq(&call.toolset, &self.agent.get().toolset) {
@@ -342,22 +350,22 @@ impl CallPath {
                 }
             }
         }
-        Err(Refused::denied(format!(
+        Err(Refusal::denied(format!(
             "the definition of `{}` keeps changing. Try again later, or do without it.",
             call.name()
         )))
     }
 
-    async fn check_again(&self, call: Call) -> Result<Call, Refused> {
+    async fn check_again(&self, call: Call) -> Result<Call, Refusal> {
         let Call { id, handle, arguments, note, .. } = call;
         let checked = self.check(id, handle.tool.name(), arguments.into_object())?;
         match self.judge(Call { note, ..checked }).await? {
-            Judged::Allowed(call) => Ok(call),
-            Judged::Ask(call, asked) => self.approve(call, asked).await,
+            PermissionDecision::Allowed(call) => Ok(call),
+            PermissionDecision::Ask(call, asked) => self.approve(call, asked).await,
         }
     }
 
-    /// The whole path, for a call that a running call makes. The hub stores its beginning and its end.
+    /// Checks, approves and runs a nested call. The hub stores its start and its end.
     pub(super) async fn call_nested(
         self: &Arc<Self>,
         id: CallId,
@@ -373,7 +381,7 @@ impl CallPath {
             self.run(call, cancellation.clone()).await
         };
         let ended = cancellation.run_until_cancelled(call).await;
-        let ended = ended.unwrap_or_else(|| Err(Refused::cancelled(name)));
+        let ended = ended.unwrap_or_else(|| Err(Refusal::cancelled(name)));
         let (output, end) = match &ended {
             Ok(Ok(output)) => (output.clone(), ToolEnd::Ran),
             Ok(Err(error)) => (as_output(error.clone()), ToolEnd::Ran),
@@ -387,20 +395,20 @@ impl CallPath {
         }
     }
 
-    /// Everything but the dispatch: the call may run now.
+    /// Checks and approves a call, without running it.
     pub(super) async fn permit(
         &self,
         id: CallId,
         name: &str,
         arguments: JsonObject,
-    ) -> Result<Call, Refused> {
+    ) -> Result<Call, Refusal> {
         match self.judge(self.check(id, name, arguments)?).await? {
-            Judged::Allowed(call) => Ok(call),
-            Judged::Ask(call, asked) => self.approve(call, asked).await,
+            PermissionDecision::Allowed(call) => Ok(call),
+            PermissionDecision::Ask(call, asked) => self.approve(call, asked).await,
         }
     }
 
-    /// The sink for the events of a call.
+    /// Returns the sink for the events of a call.
     pub(super) fn events_of(&self, id: &CallId) -> EventSink {
         match &id.parent {
             Some(parent) => self.events.inside(parent),
@@ -409,7 +417,7 @@ impl CallPath {
     }
 }
 
-/// A failure as the model reads it.
+/// Returns a failure as the result that the model reads.
 pub(super) fn as_output(error: ToolError) -> ToolOutput {
     let mut output =
         ToolOutput::from_error(error).unwrap_or_else(|error| ToolOutput::error(error.to_string()));

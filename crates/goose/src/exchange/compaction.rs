@@ -1,4 +1,5 @@
-//! Compaction: older messages make room before the context is full, and when the service says that it is.
+//! Compaction of the conversation, before the context is full and after the service refused it for its
+//! length. How messages are shortened is in `context::moderate`.
 
 use std::sync::Arc;
 
@@ -20,15 +21,15 @@ use crate::{
     session::{Conversation, Step},
 };
 
-/// Compactions because the service refuses the conversation for its length, before the reply fails.
+/// Maximum number of compactions in a row after the service refused the conversation for its length.
 const MAX_OVERFLOWS: u32 = 2;
 
-/// The reason for a compaction.
+/// Reason for a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// The context will soon be full.
     Near,
-    /// The service refused the conversation as too long, for the nth time.
+    /// The service refused the conversation as too long, for the nth time in a row.
     Overflow(u32),
     /// The user asked for it.
     Asked,
@@ -44,7 +45,8 @@ impl Reason {
 }
 
 impl LoopContext {
-    /// Tokens that fit into the context: the model's limit, or less where the profile wants less.
+    /// Returns the maximum number of tokens of the context: the model's limit, or the profile's if that is
+    /// lower.
     pub(crate) fn limit(&self) -> u64 {
         let limit = self.processor().model().context_limit;
         self.limits.context.map_or(limit, |wanted| wanted.min(limit))
@@ -54,7 +56,8 @@ impl LoopContext {
         let limit = self.limit();
         let threshold = match reason {
             Reason::Near => self.limits.threshold,
-            // What the service refused, or the user finds too long, is too long whatever the limit is said to be.
+            // Based on the size and not on the limit: the service's actual limit may be lower than the stated
+            // one.
             Reason::Asked | Reason::Overflow(1) => Some(share(used, limit) / 2.0),
             Reason::Overflow(_) => Some(share(used, limit) / 4.0),
         };
@@ -75,7 +78,7 @@ impl AgentLoop {
         if !budget.is_over(used) || self.state.context_usage.is_in_vain(used) {
             return Ok(());
         }
-        // Where no room can be made, the service has the last word.
+        // The request is sent even if this does not help: only the service knows if it is really too long.
         self.make_room(Reason::Near).await?;
         let used = self.state.context_usage.used();
         if budget.is_over(used) {
@@ -84,13 +87,13 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Counts the messages that came since the last time.
+    /// Counts the messages since the last call.
     pub(super) fn count_messages(&mut self) {
         let state = &mut *self.state;
         state.context_usage.count_messages(state.conversation.messages());
     }
 
-    /// Compacts a conversation that the service refused for its length, or fails.
+    /// Compacts a conversation that the service refused for its length.
     pub(super) async fn overflow(&mut self, error: ProviderError) -> StepResult<()> {
         self.progress.overflows += 1;
         let is_first = self.state.conversation.messages().len() == 1;
@@ -108,7 +111,7 @@ impl AgentLoop {
         Err(Abort::failed(format!("{words} ({error})"), error.hint()))
     }
 
-    /// Compacts older messages. Returns whether anything changed.
+    /// Compacts older messages. Returns true if the conversation changed.
     pub(super) async fn make_room(&mut self, reason: Reason) -> StepResult<bool> {
         let core = Arc::clone(&self.context);
         let before = self.state.context_usage.used();
@@ -147,7 +150,7 @@ impl AgentLoop {
         self.state.context_usage.meter().would_use(messages.iter().map(AsRef::as_ref))
     }
 
-    /// Replaces the messages that the model sees; the steps before stay in the store.
+    /// Replaces the messages that the model sees. The earlier steps stay in the store.
     pub(super) async fn replace_messages(&mut self, messages: &[Arc<Message>]) -> StepResult<()> {
         let messages = messages.iter().map(|message| Message::clone(message)).collect();
         self.flush_usage().await?;
@@ -158,23 +161,23 @@ impl AgentLoop {
     }
 }
 
-/// Share of itself, as a divisor, by which the context must have grown before a compaction that failed is tried again.
+/// Growth of the context, as a divisor of its size, after which a failed compaction is tried again.
 const GROWTH: u64 = 10;
 
-/// The size of the context. Each message is counted once, when it comes.
+/// Size of the context. Each message is counted once, when it is added.
 #[derive(Debug, Default)]
 pub(crate) struct ContextUsage {
     meter: Meter,
-    /// Count of messages that were counted,
+    /// Number of counted messages.
     seen: usize,
-    /// and of parts of the last of them: text of the user may be added to it later.
+    /// Number of counted parts of the last message. The user's text may be added to it later.
     parts: usize,
-    /// The size at which a compaction failed.
+    /// Size at which the last compaction failed.
     in_vain: Option<u64>,
 }
 
 impl ContextUsage {
-    /// Estimated tokens of the conversation.
+    /// Returns the estimated tokens of the conversation.
     pub(super) fn used(&self) -> u64 {
         self.meter.used()
     }
@@ -183,12 +186,12 @@ impl ContextUsage {
         &self.meter
     }
 
-    /// Sets the tokens that go with every request.
+    /// Sets the tokens of the system prompt and the tools, which every request contains.
     pub(super) fn set_fixed(&mut self, tokens: u64) {
         self.meter.set_fixed(tokens);
     }
 
-    /// Counts the messages that came since the last time.
+    /// Counts the messages since the last call.
     pub(super) fn count_messages(&mut self, messages: &[Arc<Message>]) {
         if let Some(last) = self.seen.checked_sub(1).and_then(|last| messages.get(last)) {
             self.meter.add_parts(last.content.get(self.parts..).unwrap_or_default());
@@ -205,17 +208,17 @@ impl ContextUsage {
         self.parts = message.content.len();
     }
 
-    /// Takes over what the service counted, up to its answer.
+    /// Sets the service's count for the conversation up to its answer.
     pub(super) fn answered(&mut self, usage: &Usage, conversation: &Conversation) {
         self.count_messages(conversation.messages());
-        // A message that waits for its results comes to the others later, and is not to be seen twice.
+        // A message that waits for its tool results is not in `messages` yet. `seen` includes it from now on.
         if let Some(waiting) = conversation.waiting() {
             self.add(waiting);
         }
         self.meter.count(usage);
     }
 
-    /// Starts again with other messages.
+    /// Restarts with other messages.
     pub(super) fn restart(&mut self, messages: &[Arc<Message>]) {
         self.meter.restart(messages.iter().map(AsRef::as_ref));
         self.seen = messages.len();
@@ -223,12 +226,12 @@ impl ContextUsage {
         self.in_vain = None;
     }
 
-    /// Notes that a compaction failed or was not enough.
+    /// Records that a compaction at this size failed or was not enough.
     pub(super) fn was_in_vain(&mut self, used: u64) {
         self.in_vain = Some(used);
     }
 
-    /// Returns true if another compaction would fail as well.
+    /// Returns true if another compaction is expected to fail as well.
     pub(super) fn is_in_vain(&self, used: u64) -> bool {
         self.in_vain.is_some_and(|before| used < before.saturating_add(before / GROWTH))
     }

@@ -1,5 +1,6 @@
-//! [`Delegates`]: agents that work for a session, each in a session of its own. [`DelegateTask`] is a task for one; [`Delegate`] is one
-//! at work; [`DelegateEnd`] its end.
+//! [`Delegates`]: the interface to agents that work for a session, each in its own session. [`DelegateTask`]
+//! is a task for one, [`Delegate`] a running one, and [`DelegateEnd`] its result. `agent_manager` implements
+//! it.
 
 use std::sync::Arc;
 
@@ -19,46 +20,47 @@ use crate::{
     session::{Facts, SessionId},
 };
 
-/// The delegates that work at once, of a session and of its delegates together.
+/// Maximum number of delegates that work at once, for a session and its delegates together.
 pub(crate) const MAX_AT_ONCE: usize = 8;
 
 /// Starts and keeps the agents that work for a session.
 #[async_trait]
 pub(crate) trait Delegates: Send + Sync {
-    /// Returns true if delegates may be started from this session.
+    /// Returns true if this session may start delegates.
     fn may_delegate(&self) -> bool;
 
-    /// The agents that a task can be given to.
+    /// Returns the agents that a task can be given to.
     fn catalog(&self) -> Arc<AgentCatalog>;
 
     /// Checks that a delegate would have these extensions.
     ///
     /// # Errors
     ///
-    /// The text names those that it has.
+    /// Fails with a text that names the extensions that it has.
     fn check_extensions(&self, agent: &(Arc<AgentManifest>, AgentMode), wanted: &[String]) -> ToolResult<()>;
 
-    /// Prepares a delegate inside a call: it has a session, and does nothing yet.
+    /// Prepares a delegate inside a call. It has a session, but does not work yet.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be started; the text says why.
+    /// Fails with the reason if it cannot be started.
     async fn prepare(&self, task: DelegateTask, call: &str) -> ToolResult<PreparedDelegate>;
 
-    /// Gives the tasks from here on the tokens of a new request.
+    /// Resets the token budget of tasks for a new request.
     fn begin_request(&self);
 
-    /// Keeps a delegate that works in the background. When it ends, its result is told to the model, unless it was taken.
+    /// Keeps a delegate that works in the background. Its result is sent to the model, unless it was taken
+    /// first.
     fn keep(&self, delegate: Delegate);
 
     /// Takes a background task, to wait for its result.
     fn take(&self, id: &str) -> Option<Delegate>;
 
-    /// The ids of the background tasks that are at work.
+    /// Returns the ids of the running background tasks.
     fn background(&self) -> Vec<String>;
 }
 
-/// The reason why a person should be asked before a task is given away: another model, or an agent that is not a part of goose.
+/// Returns the reason to ask the user before a task is delegated: another model, or an external agent.
 pub(super) fn concern(arguments: &JsonObject, catalog: impl FnOnce() -> Arc<AgentCatalog>) -> Option<String> {
     let text = |name: &str| arguments.get(name)?.as_str().map(str::trim).filter(|text| !text.is_empty());
     let model: Vec<&str> = ["provider", "model"].into_iter().filter_map(text).collect();
@@ -69,19 +71,19 @@ pub(super) fn concern(arguments: &JsonObject, catalog: impl FnOnce() -> Arc<Agen
     agent.connection.is_some().then(|| format!("it gives the task to the external agent `{}`", agent.name))
 }
 
-/// The reason why no task is given away any more: the setting that says so.
+/// Returns the reason why no more tasks are delegated, with the setting that limits them.
 pub(crate) fn used_up(most: u64) -> String {
     format!("The tasks have used the {most} tokens that `orchestrator.max_tokens` allows.")
 }
 
-/// The name of an agent in the argument `source`.
+/// Returns the name of an agent in the argument `source`.
 pub(crate) fn agent_source(source: &str) -> &str {
     source.trim().trim_start_matches("agent:")
 }
 
-/// A delegate that is ready to work.
+/// Delegate that is ready to work.
 pub(crate) struct PreparedDelegate {
-    /// Its session.
+    /// Session of the delegate.
     pub(crate) session: SessionId,
     start: Box<dyn FnOnce() -> Delegate + Send>,
 }
@@ -91,20 +93,20 @@ impl PreparedDelegate {
         Self { session, start: Box::new(start) }
     }
 
-    /// Lets it work, until its task is done, it is cancelled, or the session ends.
+    /// Starts it. It works until its task is done, it is cancelled, or the session ends.
     pub(crate) fn start(self) -> Delegate {
         (self.start)()
     }
 }
 
-/// The longest task that a tool gives to an agent, in characters.
+/// Maximum length of a task that a tool gives to an agent, in characters.
 pub(crate) const MAX_TASK: usize = 100_000;
 
-/// A task for a delegate.
+/// Task for a delegate.
 pub(crate) struct DelegateTask {
-    /// The message that it begins with.
+    /// First message of the delegate's session.
     pub(crate) prompt: Handover,
-    /// The name of its session.
+    /// Name of the delegate's session.
     pub(crate) title: String,
     pub(crate) agent: (Arc<AgentManifest>, AgentMode),
     pub(crate) only_extensions: Option<Vec<String>>,
@@ -112,12 +114,12 @@ pub(crate) struct DelegateTask {
     pub(crate) model: Option<String>,
     pub(crate) temperature: Option<f32>,
     pub(crate) max_turns: Option<u32>,
-    /// The place in a task graph, if it has one.
+    /// Place in a task graph, if the task has one.
     pub(crate) graph: Option<GraphPlace>,
 }
 
 impl DelegateTask {
-    /// A task in plain words.
+    /// Creates a task from plain text.
     pub(crate) fn new(agent: (Arc<AgentManifest>, AgentMode), task: &str) -> Self {
         Self {
             prompt: Handover::new(task),
@@ -133,29 +135,29 @@ impl DelegateTask {
     }
 }
 
-/// The place of a delegate in a task graph.
+/// Place of a delegate in a task graph.
 pub(crate) struct GraphPlace {
-    /// The id of the task.
+    /// Id of the task.
     pub(crate) task: String,
-    /// Keeps tasks from writing over each other.
+    /// Keeps parallel tasks from overwriting each other's files.
     pub(crate) writer: TaskWriter,
-    /// The ledger of the graph.
+    /// Usage ledger of the graph.
     pub(crate) payer: Arc<UsageLedger>,
-    /// Ends the task.
+    /// Cancels the task.
     pub(crate) cancellation: CancellationToken,
-    /// The session to go on with, because goose was ended in the middle of the task.
+    /// Session to resume, if goose was ended in the middle of the task.
     pub(crate) resumed: Option<SessionId>,
 }
 
-/// The end of a delegate.
+/// End of a delegate.
 #[derive(Debug, Clone)]
 pub(crate) struct DelegateEnd {
     pub(crate) result: ToolResult<String>,
-    /// The tokens of its session.
+    /// Token usage of its session.
     pub(crate) usage: Usage,
-    /// The price of these tokens, if it is known.
+    /// Price of the session in US dollars, if it is known.
     pub(crate) dollars: Option<f64>,
-    /// The facts of its work.
+    /// Facts about its work.
     pub(crate) facts: Facts,
 }
 
@@ -165,10 +167,10 @@ impl DelegateEnd {
     }
 }
 
-/// A delegate at work, or its result.
+/// Running delegate, or its result.
 #[derive(Clone)]
 pub(crate) struct Delegate {
-    /// The id of its session.
+    /// Id of its session.
     pub(crate) id: SessionId,
     cancellation: CancellationToken,
     end: watch::Receiver<Option<DelegateEnd>>,
@@ -183,7 +185,7 @@ impl Delegate {
         Self { id, cancellation, end }
     }
 
-    /// Waits for the end.
+    /// Waits until it ends.
     pub(crate) async fn end(&mut self) -> DelegateEnd {
         match self.end.wait_for(Option::is_some).await.map(|end| end.clone()) {
             Ok(Some(end)) => end,
@@ -193,7 +195,7 @@ impl Delegate {
         }
     }
 
-    /// Waits for the result, which names the session.
+    /// Waits for the result, to which the session's id is added.
     pub(crate) async fn result(&mut self) -> ToolResult<String> {
         let result = self.end().await.result;
         let named = |text: String| format!("{text}\n\n(session {})", self.id);
@@ -203,12 +205,12 @@ impl Delegate {
         })
     }
 
-    /// Stops it. The result says so.
+    /// Cancels it. The result says so.
     pub(crate) fn cancel(&self) {
         self.cancellation.cancel();
     }
 
-    /// Stops it when the guard is dropped.
+    /// Returns a guard that cancels it when dropped.
     pub(crate) fn cancel_on_drop(&self) -> DropGuard {
         self.cancellation.clone().drop_guard()
     }

@@ -1,4 +1,4 @@
-//! [`Event`]: everything a user interface sees of a reply, and the answers that it gives.
+//! [`Event`]: everything a user interface sees of a reply, and the [`Answer`]s to its questions.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,46 +8,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::{PlannedTask, SessionId, TaskFinished};
 
-/// Something that happened while a reply was made. Changes to the conversation are stored before they are reported.
+/// Something that happened during a reply. Changes to the conversation are stored before they are reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", content = "data", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// The agent for the request was chosen. Reported before the model is asked; not where the session's agent was named by the
-    /// user.
+    /// The agent for the request was chosen. Reported before the model is asked, unless the user named the
+    /// session's agent.
     Routed {
-        /// The agent.
+        /// Name of the agent.
         agent: String,
-        /// The slug of its mode.
+        /// Slug of the agent's mode.
         mode: String,
-        /// The probability that agent and mode are right, from 0 to 1.
+        /// Probability that agent and mode are right, from 0 to 1.
         confidence: f32,
-        /// The tier that decided.
+        /// Tier that decided.
         by: RoutedBy,
-        /// The reason, in a sentence.
+        /// Reason, in a sentence.
         reason: String,
         /// True if another agent answered before.
         is_switch: bool,
     },
-    /// The agent cannot do what is asked. The request is routed again.
+    /// The agent cannot do what is asked, and the request is routed again.
     HandedBack {
-        /// The agent.
+        /// Name of the agent.
         agent: String,
-        /// The slug of its mode.
+        /// Slug of the agent's mode.
         mode: String,
-        /// Its reason.
+        /// Reason that the agent gave.
         reason: String,
     },
-    /// The model gets what earlier sessions have about the request.
+    /// Text of earlier sessions about the request is sent to the model.
     Recalled {
-        /// The sessions, the best first.
+        /// Sessions, the best match first.
         sessions: Vec<SessionId>,
-        /// The size of the text.
+        /// Size of the text.
         bytes: u64,
     },
     /// The model is asked.
     Asking {
-        /// Count of questions to the model in this reply, from 1.
+        /// Number of the request to the model in this reply, from 1.
         turn: u32,
     },
     /// More of the answer.
@@ -56,133 +56,134 @@ pub enum Event {
     Thinking(String),
     /// The model did not answer; it is asked again after a delay.
     Retrying {
-        /// The reason of the failure.
+        /// Reason of the failure.
         reason: String,
-        /// The delay.
+        /// Delay before the next attempt.
         delay: Duration,
         /// Number of the next attempt, from 2.
         attempt: u32,
     },
-    /// The answer broke off and the new one differs: the text since `Asking` is void, and the new text follows from its
-    /// start.
+    /// The answer broke off and the new one differs. Text since `Asking` is void; the new text follows from
+    /// its start.
     Restarted,
-    /// The complete answer of the model, stored.
+    /// The complete answer of the model. Stored.
     Answered(Arc<Message>),
-    /// A tool call waits for approval; answered with a [`Decision`].
+    /// A tool call waits for approval. Answered with a [`Decision`].
     Approval(Approval),
-    /// An extension asks the user; answered with [`Answer::Elicited`].
+    /// An extension asks the user. Answered with [`Answer::Elicited`].
     Elicitation(ElicitationRequest),
-    /// An extension wants to use the model; answered with [`Answer::Consent`].
+    /// An extension wants to use the model. Answered with [`Answer::Consent`].
     Consent(ConsentRequest),
-    /// A question, by its id, was answered or withdrawn.
+    /// A question was answered or withdrawn.
     QuestionClosed {
-        /// The question.
+        /// Id of the question.
         id: String,
     },
-    /// A tool runs.
+    /// A tool was started.
     ToolStarted {
-        /// The call.
+        /// Id of the call.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// Its arguments.
+        /// Arguments of the call.
         arguments: JsonObject,
     },
-    /// A running tool reports progress; the shell, more output.
+    /// A running tool reports progress, such as more output of the shell.
     ToolProgress {
-        /// The call.
+        /// Id of the call.
         id: String,
-        /// The report.
+        /// Text of the report.
         message: String,
     },
     /// An extension shows something: a diff, a plan, a command. Stored with the next step.
     Log {
-        /// The call; none outside of calls.
+        /// Id of the call; none outside of calls.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
-        /// The content.
+        /// Content to show.
         content: RichRenderable,
     },
-    /// An extension says what it is doing, until it says something else or the call ends; empty for nothing.
+    /// An extension reports its current activity, until the next report or the end of the call.
     Status {
-        /// The call; none outside of calls.
+        /// Id of the call; none outside of calls.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
-        /// The status.
+        /// Current activity; empty for none.
         message: String,
     },
-    /// A tool has ended, or was not run; stored.
+    /// A tool has ended, or was not run. Stored.
     ToolFinished {
-        /// The call.
+        /// Id of the call.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// The result as the model reads it.
+        /// Result that the model reads.
         #[serde(with = "StoredOutput")]
         output: ToolOutput,
-        /// The way it ended.
+        /// How the call ended.
         end: ToolEnd,
     },
-    /// The price of the last question to the model, and the size of the context.
+    /// Price of the last request to the model, and size of the context.
     Cost(Cost),
     /// Older messages were compacted.
     Compacted {
         /// Estimated tokens of the conversation before.
         before: u64,
-        /// Estimated tokens now.
+        /// Estimated tokens of the conversation after.
         after: u64,
     },
-    /// The request is split into tasks; stored. Answered with [`Answer::Plan`] if it is a question.
+    /// The request is split into tasks. Stored. Answered with [`Answer::Plan`] if it is a question.
     TaskPlan(TaskPlan),
-    /// A task was given to a delegate; stored.
+    /// A task was given to a delegate. Stored.
     TaskStarted {
-        /// The task.
+        /// Id of the task.
         task: String,
-        /// The delegate's session.
+        /// Session of the delegate.
         session: SessionId,
-        /// Count of attempts, from 1.
+        /// Number of the attempt, from 1.
         attempt: u32,
     },
-    /// A task has called a tool, has its result, or logs something.
+    /// A task has called a tool, has a result, or logs something.
     TaskProgress {
-        /// The task.
+        /// Id of the task.
         task: String,
-        /// Its event: [`ToolStarted`](Self::ToolStarted), [`ToolFinished`](Self::ToolFinished) or [`Log`](Self::Log).
+        /// Event of the task: [`ToolStarted`](Self::ToolStarted), [`ToolFinished`](Self::ToolFinished) or
+        /// [`Log`](Self::Log).
         event: Box<Event>,
     },
-    /// An attempt at a task failed; it is tried once more.
+    /// An attempt at a task failed. It is tried once more.
     TaskRetried {
-        /// The task.
+        /// Id of the task.
         task: String,
-        /// The reason.
+        /// Reason of the failure.
         reason: String,
     },
-    /// A task is over; stored.
+    /// A task is over. Stored.
     TaskFinished(TaskFinished),
     /// All tasks of the request are over. Their results are joined next.
     TasksFinished {
-        /// The tokens of all tasks.
+        /// Token usage of all tasks.
         usage: Usage,
-        /// Their price in US dollars, if it is known.
+        /// Price of all tasks in US dollars, if it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dollars: Option<f64>,
     },
-    /// The result was judged against the request; stored.
+    /// The result was checked against the request. Stored.
     Checked(ResultCheck),
     /// Something the user should know, in one sentence.
     Notice(String),
-    /// This reader was too slow, and events were dropped. What they changed is in the session's store, after the step
-    /// of the last record that was read.
+    /// This reader was too slow, and events were dropped. The changes are in the session's store, after the
+    /// step of the last record that was read.
     Lagged {
-        /// Count of dropped events.
+        /// Number of dropped events.
         missed: u64,
     },
-    /// The reply is over. The last event.
+    /// The reply is over. Always the last event.
     Finished(Outcome),
 }
 
 impl Event {
-    /// Returns the id of a question to the user; none if it is not one.
+    /// Returns the id of a question to the user; none for other events.
     pub fn question_id(&self) -> Option<&str> {
         match self {
             Self::Approval(approval) => Some(&approval.id),
@@ -193,7 +194,7 @@ impl Event {
         }
     }
 
-    /// Approximate memory in bytes.
+    /// Returns the approximate memory in bytes.
     pub(super) fn weight(&self) -> usize {
         let content = match self {
             Self::ToolFinished { output, .. } => output.estimate(),
@@ -207,7 +208,7 @@ impl Event {
     }
 }
 
-/// Approximate size in bytes of something that is shown.
+/// Returns the approximate size in bytes of content to show.
 pub(super) fn content_weight(content: &RichRenderable) -> usize {
     match content {
         RichRenderable::Text { text }
@@ -218,22 +219,22 @@ pub(super) fn content_weight(content: &RichRenderable) -> usize {
     }
 }
 
-/// The tasks of a request, before they run.
+/// Tasks of a request, before they run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TaskPlan {
-    /// The question, if it is one.
+    /// Id of the question, if it is one.
     pub id: String,
-    /// The tasks, each after those that it needs.
+    /// Tasks, each after those that it depends on.
     pub tasks: Vec<PlannedTask>,
-    /// The tasks that were done before goose was ended.
+    /// Ids of the tasks that were done before goose was ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finished: Vec<String>,
-    /// True if the tasks wait for the answer.
+    /// True if the tasks wait for an answer.
     pub is_question: bool,
 }
 
-/// The answer to a [`TaskPlan`].
+/// Answer to a [`TaskPlan`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -246,12 +247,12 @@ pub enum PlanDecision {
     Cancel,
 }
 
-/// The way a tool call ended.
+/// How a tool call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolEnd {
-    /// It ran; the output says how well.
+    /// It ran. The output says if it succeeded.
     Ran,
     /// It was not run: malformed, unknown, or repeated too often.
     Rejected,
@@ -264,37 +265,37 @@ pub enum ToolEnd {
 /// Token usage and price.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// The last question and its answer.
+    /// Usage of the last request and its answer.
     pub last: Usage,
-    /// The whole session.
+    /// Usage of the whole session.
     pub session: Usage,
-    /// Price of the whole session in US dollars, where all prices are known.
+    /// Price of the whole session in US dollars, if all prices are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dollars: Option<f64>,
     /// Estimated tokens of the conversation.
     pub context_used: u64,
-    /// Greatest number of tokens of the conversation.
+    /// Maximum number of tokens of the conversation.
     pub context_limit: u64,
 }
 
-/// The way a reply ended.
+/// Outcome of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", content = "detail", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The model has answered. With a response schema, the value that fits it.
+    /// The model has answered.
     Done {
-        /// The structured answer, where one was asked for.
+        /// Value that fits the response schema, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         structured: Option<serde_json::Value>,
     },
-    /// The model was asked as often as the limit allows.
+    /// The model was asked the maximum number of times.
     MaxTurns(u32),
-    /// Its answer was cut at the maximum length.
+    /// The answer was cut at the maximum length.
     MaxTokens,
-    /// The model, or a filter of its service, refused.
+    /// The model or a filter of its service refused to answer.
     Refused,
-    /// The model answered nothing, several times.
+    /// The model answered several times without text.
     Empty,
     /// The reply was cancelled.
     Cancelled,
@@ -302,100 +303,100 @@ pub enum Outcome {
     Failed(Failure),
 }
 
-/// The reason why a reply could not continue.
+/// Reason why a reply could not continue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// A description of the failure and its cause.
+    /// Description of the failure and its cause.
     pub message: String,
-    /// A suggested fix.
+    /// Suggested fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// The question whether a tool call may run, answered through [`Exchange::answer`](super::Exchange::answer).
+/// Question if a tool call may run, answered through [`Exchange::answer`](super::Exchange::answer).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Approval {
-    /// The question, which has the id of the call.
+    /// Id of the question, which is the id of the call.
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// Exactly the arguments it would get.
+    /// Exact arguments of the call.
     pub arguments: JsonObject,
-    /// Reasons for asking, one a line.
+    /// Reasons for asking, one per line.
     pub reasons: Vec<String>,
-    /// The rule that [`Decision::Always`] would store, for people. Without one, "always" is not offered.
+    /// Readable form of the rule that [`Decision::Always`] would store. Without one, "always" is not offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<String>,
 }
 
-/// A question of an extension to the user: a form to fill in, or a page to open.
+/// Question of an extension to the user: a form to fill in, or a page to open.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ElicitationRequest {
-    /// The question.
+    /// Id of the question.
     pub id: String,
-    /// The tool call that asks.
+    /// Id of the tool call that asks.
     pub call: String,
-    /// The extension that asks.
+    /// Name of the extension that asks.
     pub extension: String,
-    /// The form or the page.
+    /// Form or page.
     pub question: Box<Elicitation>,
 }
 
-/// The question whether an extension may use the model at the user's expense.
+/// Question if an extension may use the model at the user's expense.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ConsentRequest {
-    /// The question.
+    /// Id of the question.
     pub id: String,
-    /// The tool call that asks.
+    /// Id of the tool call that asks.
     pub call: String,
-    /// The extension that asks.
+    /// Name of the extension that asks.
     pub extension: String,
-    /// The text that it would send to the model.
+    /// Text that the extension would send to the model.
     pub prompt: String,
 }
 
-/// The answer to an [`Approval`].
+/// Answer to an [`Approval`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "decision", content = "detail", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Decision {
-    /// Yes, this once.
+    /// Allow this call.
     Allow,
-    /// Yes, and from now on, by the rule that was shown.
+    /// Allow this call and store the rule that was shown.
     Always,
-    /// Yes, but with these arguments.
+    /// Allow the call with these arguments.
     Edited(JsonObject),
-    /// No.
+    /// Deny the call.
     Deny {
-        /// Instructions for the model, if the user gives any.
+        /// Instructions for the model, if the user gave any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instead: Option<String>,
     },
 }
 
-/// The answer to a question.
+/// Answer to a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum Answer {
-    /// To [`Event::Approval`].
+    /// Answers [`Event::Approval`].
     Decision(Decision),
-    /// To [`Event::Elicitation`].
+    /// Answers [`Event::Elicitation`].
     Elicited(Elicited),
-    /// To [`Event::Consent`].
+    /// Answers [`Event::Consent`].
     Consent(bool),
-    /// To [`Event::TaskPlan`].
+    /// Answers [`Event::TaskPlan`].
     Plan {
-        /// The decision.
+        /// Decision about the plan.
         plan: PlanDecision,
     },
 }
 
 impl Answer {
-    /// Returns true if it answers this kind of question.
+    /// Returns true if this kind of answer fits the question.
     pub(super) fn fits(&self, question: &Event) -> bool {
         matches!(
             (self, question),
@@ -425,26 +426,26 @@ impl From<Elicited> for Answer {
     }
 }
 
-/// A verdict on a result.
+/// Verdict on a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultCheck {
     /// True if the result meets its criteria.
     pub pass: bool,
-    /// The reasons, one for each criterion.
+    /// Reasons, one for each criterion.
     #[serde(default)]
     pub reasons: Vec<String>,
 }
 
-/// The tier that decided on a route.
+/// Tier that decided on a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RoutedBy {
     /// The user named the agent.
     User,
-    /// The session has an agent, and keeps it.
+    /// The session keeps its agent.
     Session,
-    /// The router, without a model.
+    /// The local router, without a model.
     Local,
     /// The fast model.
     Accelerator,

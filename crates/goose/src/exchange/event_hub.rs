@@ -6,9 +6,10 @@
 //!                   Exchange::answer(id, answer) ─┘ pending questions
 //! ```
 //!
-//! The hub keeps the events of the turn under way. Everything before is in the session's store; each record names the
-//! last stored step, so a reader knows where to continue there. Readers share the records; none of them holds up the run:
-//! one that falls too far behind finds [`Event::Lagged`] in place of what was dropped, and text joined into one piece.
+//! The hub keeps the events of the current turn. Earlier ones are in the session's store; each record names
+//! the last stored step, so a reader knows where to continue there. Readers share the records and never block
+//! the reply: one that falls too far behind gets [`Event::Lagged`] in place of dropped events, and text
+//! joined into one piece.
 
 mod log_entry;
 mod open_questions;
@@ -34,49 +35,52 @@ use self::{
 use super::event::{Event, content_weight};
 use crate::session::{SessionId, Step};
 
-/// Greatest number of entries, and of bytes in them, that wait for slow readers.
+/// Maximum number of entries that are kept for slow readers.
 const MAX_ENTRIES: usize = 512;
+/// Maximum size of the entries that are kept for slow readers.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Progress reports that stay when the log is full. Older ones go before anything else does.
+/// Number of progress reports that stay when the log is full. Older ones are dropped first.
 const KEPT_PROGRESS: usize = 32;
 
-/// Log entries and nested calls that wait to be stored, and bytes of one entry; the rest is shown but not stored.
+/// Maximum number of steps that wait to be stored; further ones are shown but not stored.
 const MAX_UNSAVED: usize = 1_024;
+/// Maximum size of a log entry that is stored; larger ones are only shown.
 const MAX_STORED_ENTRY: usize = 256 * 1024;
 
-/// An [`Event`] with its place in the session.
+/// [`Event`] with its place in the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventRecord {
-    /// Position in the event log, counted from 1 while the session is open. Joined text has its last piece's.
+    /// Position in the event log, counted from 1 while the session is open. Joined text has the position of
+    /// its last piece.
     pub number: u64,
-    /// The reply that it belongs to, counted from 1 while the session is open.
+    /// Number of the reply, counted from 1 while the session is open.
     pub reply: u64,
     /// Number of the last step that was stored before; 0 if none was.
     pub step: u64,
-    /// The session.
+    /// Id of the session.
     pub session: SessionId,
-    /// The tool call inside which this happened.
+    /// Id of the tool call inside which this happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_call: Option<Arc<str>>,
-    /// The task that this belongs to.
+    /// Id of the task that this belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Arc<str>>,
-    /// The event.
+    /// What happened.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// The event log of a session.
+/// Event log of a session.
 #[derive(Debug)]
 pub(crate) struct EventHub {
     session: SessionId,
-    /// The task that the session works on.
+    /// Id of the task that the session works on.
     task: Option<Arc<str>>,
     log: Mutex<Log>,
-    /// Held while a person is asked, so that they are asked one thing at a time, by delegates as well.
+    /// Held while the user is asked, so that the session and its delegates ask one question at a time.
     approvals: tokio::sync::Mutex<()>,
-    /// Told when a reply begins.
+    /// Notified when a reply begins.
     begun: Notify,
     /// Identity of the session as a caller of extensions.
     caller: CallerId,
@@ -86,21 +90,21 @@ pub(crate) struct EventHub {
 struct Log {
     entries: VecDeque<LogEntry>,
     bytes: usize,
-    /// Count of events so far.
+    /// Number of the last event.
     last: u64,
-    /// Count of replies so far.
+    /// Number of the last reply.
     replies: u64,
-    /// The last stored step.
+    /// Number of the last stored step.
     step: u64,
-    /// The first event of the turn under way. What is before can be dropped when it was read.
+    /// Number of the first event of the current turn. Earlier events can be dropped once they were read.
     turn_start: u64,
     readers: Vec<Slot>,
-    /// Ids for readers and questions.
+    /// Last id that was given to a reader or a question.
     last_id: u64,
     questions: Vec<PendingQuestion>,
-    /// Steps that are stored together with the next one: log entries, nested calls, changes of the mode.
+    /// Steps that are stored together with the next one: log entries, nested calls, mode changes.
     unsaved: Vec<Step>,
-    /// True if a user interface answers questions of extensions.
+    /// True if a user interface answers the questions of extensions.
     is_attended: bool,
     is_closed: bool,
 }
@@ -130,7 +134,7 @@ impl Log {
         record
     }
 
-    /// Adds a piece of text, to the run before where it belongs there.
+    /// Adds a piece of text, to the last run if it continues that.
     fn push_text(&mut self, sink: &EventSink, is_thinking: bool, text: String) {
         self.last += 1;
         self.bytes += text.len();
@@ -144,7 +148,8 @@ impl Log {
         }
     }
 
-    /// Drops what every reader has read and no new one needs, and more where too much waits.
+    /// Drops entries that all readers have read and no new reader needs; if the log is full, also unread
+    /// ones.
     fn trim(&mut self) {
         let read = self.readers.iter().map(|reader| reader.position + 1).min().unwrap_or(u64::MAX);
         let needed = read.min(self.turn_start);
@@ -187,7 +192,7 @@ impl Log {
 }
 
 impl EventHub {
-    /// The log of a session that works on a task of another one, if it does.
+    /// Creates the log of a session. `task` is the task of another session that it works on, if any.
     pub(crate) fn new(session: SessionId, task: Option<Arc<str>>) -> Arc<Self> {
         let (approvals, begun) = (tokio::sync::Mutex::default(), Notify::new());
         Arc::new(Self { session, task, log: Mutex::default(), approvals, begun, caller: CallerId::unique() })
@@ -197,24 +202,24 @@ impl EventHub {
         self.log.lock()
     }
 
-    /// An event outside the log.
+    /// Returns the record of an event that is not in the log.
     pub(super) fn unlogged(&self, event: Event) -> EventRecord {
         let session = self.session.clone();
         let task = self.task.clone();
         EventRecord { number: 0, reply: 0, step: 0, session, parent_call: None, task, event }
     }
 
-    /// Notes the number of the last step that was stored.
+    /// Sets the number of the last stored step.
     pub(super) fn stored(&self, step: u64) {
         self.lock().step = step;
     }
 
-    /// The steps that belong before the next one.
+    /// Takes the steps that are stored before the next one.
     pub(super) fn take_unsaved(&self) -> Vec<Step> {
         std::mem::take(&mut self.lock().unsaved)
     }
 
-    /// Stores a step with the next one.
+    /// Keeps a step until the next one is stored.
     pub(crate) fn store_later(&self, step: Step) {
         self.lock().store_later(step);
     }
@@ -227,7 +232,7 @@ impl EventHub {
         self.lock().is_attended = is_attended;
     }
 
-    /// A sink for the events of a new reply.
+    /// Returns the sink for the events of a new reply.
     pub(super) fn begin_reply(self: &Arc<Self>, cancellation: CancellationToken) -> EventSink {
         let mut log = self.lock();
         log.replies += 1;
@@ -237,7 +242,7 @@ impl EventHub {
         EventSink { hub: Arc::clone(self), reply, parent_call: None, task: self.task.clone(), cancellation }
     }
 
-    /// A sink for events outside of the loop, which belong to the last reply.
+    /// Returns a sink for events outside of the loop. They belong to the last reply.
     pub(crate) fn outside(self: &Arc<Self>) -> EventSink {
         let reply = self.lock().replies;
         let cancellation = CancellationToken::new();
@@ -251,14 +256,14 @@ impl EventHub {
         wake(log);
     }
 
-    /// A reader of all events after a number; without one, of the turn under way. It also finds the questions that
-    /// wait for an answer.
+    /// Returns a reader of the events after a number; without one, of the current turn and of earlier
+    /// questions that wait for an answer.
     pub(super) fn subscribe(self: &Arc<Self>, after: Option<u64>) -> EventReader {
         let mut log = self.lock();
         log.last_id += 1;
         let (id, last) = (log.last_id, log.last);
         let position = match after {
-            // A number that this log has not reached is from before a restart: all of it is new.
+            // A number beyond the end of this log is from before a restart: all events are new.
             Some(after) if after > last => 0,
             Some(after) => after,
             None => log.turn_start.saturating_sub(1).min(last),
@@ -271,21 +276,21 @@ impl EventHub {
         EventReader { hub: Arc::clone(self), id, caught_up_at: last, replayed }
     }
 
-    /// A reader of what follows.
+    /// Returns a reader of the events from now on.
     pub(super) fn follow(self: &Arc<Self>) -> EventReader {
         let last = self.lock().last;
         self.subscribe(Some(last))
     }
 }
 
-/// Wakes the readers after the lock is free.
+/// Wakes the readers after the lock is released.
 fn wake(mut log: MutexGuard<'_, Log>) {
     let wakers: Vec<Waker> = log.readers.iter_mut().filter_map(|reader| reader.waker.take()).collect();
     drop(log);
     wakers.into_iter().for_each(Waker::wake);
 }
 
-/// The place where a reply, or a call inside it, reports its events.
+/// Sink for the events of a reply, or of a call inside it.
 #[derive(Debug, Clone)]
 pub(crate) struct EventSink {
     hub: Arc<EventHub>,
@@ -296,7 +301,7 @@ pub(crate) struct EventSink {
 }
 
 impl EventSink {
-    /// The same reply, inside a tool call.
+    /// Returns the sink for events inside a tool call.
     pub(crate) fn inside(&self, call: &str) -> Self {
         Self { parent_call: Some(call.into()), ..self.clone() }
     }
@@ -310,7 +315,7 @@ impl EventSink {
         EventRecord { reply, step, parent_call, task, ..self.hub.unlogged(event) }
     }
 
-    /// The step that stores an event which the conversation does not contain: a log entry, or a nested call.
+    /// Returns the step that stores an event outside of the conversation: a log entry, or a nested call.
     fn step(&self, event: &Event) -> Option<Step> {
         match (event, &self.parent_call) {
             (Event::Log { call, content }, _) if content_weight(content) <= MAX_STORED_ENTRY => {
@@ -348,7 +353,7 @@ impl EventSink {
         wake(log);
     }
 
-    /// The same reply, on behalf of a task.
+    /// Returns the sink for events of a task.
     pub(crate) fn of_task(&self, task: &str) -> Self {
         Self { task: Some(task.into()), ..self.clone() }
     }
@@ -361,26 +366,26 @@ impl EventSink {
         wake(log);
     }
 
-    /// Returns true if a user interface answers questions of extensions.
+    /// Returns true if a user interface answers the questions of extensions.
     pub(crate) fn is_attended(&self) -> bool {
         self.hub.is_attended()
     }
 
-    /// The same for all calls of a session.
+    /// Returns the id of the session as a caller of extensions, the same for all its calls.
     pub(super) fn caller_id(&self) -> CallerId {
         self.hub.caller.clone()
     }
 }
 
-/// A stream of [`EventRecord`]s, as [`Exchange::subscribe`](super::Exchange::subscribe) gives it. It ends when the
-/// exchange is closed. Dropping it changes nothing for the run or for other readers.
+/// Stream of [`EventRecord`]s from [`Exchange::subscribe`](super::Exchange::subscribe). It ends when the
+/// exchange is closed. Dropping it does not affect the reply or other readers.
 #[derive(Debug)]
 pub struct EventReader {
     hub: Arc<EventHub>,
     id: u64,
-    /// Text up to here was there before the reader and comes joined.
+    /// Number of the last event when the reader was created. Text up to here is joined.
     caught_up_at: u64,
-    /// Questions from before the first event that wait for an answer.
+    /// Unanswered questions from before the first event.
     replayed: VecDeque<Arc<EventRecord>>,
 }
 

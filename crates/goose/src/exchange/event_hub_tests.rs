@@ -1,4 +1,4 @@
-//! Tests of the event log: readers, lag, text that is joined, and questions.
+//! Tests of the event log: readers, lag, joined text, and questions.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn elicitation() -> Event {
     })
 }
 
-/// Everything that can be read without waiting.
+/// Returns all events that can be read without waiting.
 fn read(reader: &mut EventReader) -> Vec<Event> {
     std::iter::from_fn(|| reader.next().now_or_never().flatten()).map(|record| record.event.clone()).collect()
 }
@@ -222,7 +222,7 @@ async fn a_reader_is_woken_and_ends_with_the_log() {
     assert_eq!(waiting.await.unwrap(), (Some(text("a")), None));
 }
 
-/// One of each kind.
+/// Returns one event of each kind.
 fn one_of_each() -> Vec<Event> {
     let id = || "call".to_owned();
     let name = || "server__tool".to_owned();

@@ -1,7 +1,8 @@
 //! Prompts of extensions that change while a session is open.
 //!
-//! The system prompt has them as they were when the tools were offered, and stays as it is, because services cache the
-//! beginning of a conversation. Later changes go to the model with the user's next message.
+//! The system prompt contains the prompts of the time when the tools were offered, and does not change,
+//! because services cache the beginning of a conversation. Later changes are sent to the model with the
+//! user's next message.
 
 use goose_extension::MessageContent;
 use goose_providers::PromptStyle;
@@ -10,7 +11,7 @@ use super::agent_loop::AgentLoop;
 use crate::session::synthetic;
 
 impl AgentLoop {
-    /// The prompts that changed since the model was last told.
+    /// Returns the prompts that changed since they were last sent to the model.
     pub(crate) async fn changed_prompts(&mut self) -> Option<MessageContent> {
         let is_first = self.state.offer.made_from.is_none();
         if is_first || self.context.processor().model().prompt_style == PromptStyle::Brief {
@@ -18,7 +19,7 @@ impl AgentLoop {
         }
         let prompts = self.context.agent().extensions.prompts().await;
         let told = &mut self.state.offer.prompts;
-        // Extensions that came or went change the tools, and with them the system prompt.
+        // Added or removed extensions change the tools, and with them the system prompt.
         let changed = prompts.iter().filter_map(|(name, now)| {
             let (_, before) = told.iter().find(|(told, before)| told == name && before != now)?;
             Some(format!("The extension `{name}` says now:\n{}", changed_lines(before, now)))
@@ -32,7 +33,7 @@ impl AgentLoop {
     }
 }
 
-/// The new lines of a text; all of it where lines were only removed.
+/// Returns the new lines of a text, or the whole text if lines were only removed.
 fn changed_lines(before: &str, now: &str) -> String {
     let new: Vec<&str> = now.lines().filter(|line| !before.lines().any(|old| old == *line)).collect();
     if new.is_empty() { now.to_owned() } else { new.join("\n") }

@@ -1,5 +1,6 @@
-//! [`ExternalHost`]: a loop as the host of an external agent, which does a task in the model's place. Whatever it wants from this machine
-//! passes the same toolset, permissions and approvals as a call of our own.
+//! [`ExternalHost`]: the loop as host of an external agent that does a task in the model's place. Everything
+//! that it requests of this machine passes the same toolset, permissions and approvals as goose's own calls.
+//! The protocol is in `agents::external_agent`.
 
 use std::{
     io::{self, Read as _},
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     agent_loop::{Abort, AgentLoop, StepResult},
-    call_path::{Asked, Call, Refused, RunningCall},
+    call_path::{ApprovalQuestion, Call, Refusal, RunningCall},
     event::{Event, Outcome, ToolEnd},
     sanitize_output::sanitize_output,
 };
@@ -33,26 +34,26 @@ use crate::{
     session::Step,
 };
 
-/// Our tools that an agent's own actions are judged by.
+/// Extension whose tools stand for the agent's own actions.
 const JUDGED_BY: &str = "developer";
 const READ: &str = "developer__read";
 const WRITE: &str = "developer__write";
 const SHELL: &str = "developer__shell";
 
-/// The answer of an agent that has worked and said nothing.
+/// Answer of an agent that worked and said nothing.
 const NO_TEXT: &str = "(no text)";
 
-/// The longest line about something that an agent does, in characters.
+/// Maximum length of a line about an activity, in characters.
 const ACTIVITY_CHARS: usize = 300;
 
-/// The lines about things that an agent does that are kept for one task.
+/// Maximum number of activities that are shown for one task.
 const MAX_ACTIVITIES: usize = 500;
 
-/// The most reasoning that is shown of one task, in bytes.
+/// Maximum size of the reasoning that is shown for one task, in bytes.
 const MAX_THOUGHT_BYTES: usize = 1024 * 1024;
 
 impl AgentLoop {
-    /// Lets an external agent do a task in the model's place. Its answer is taken into the conversation, as the model's answers are.
+    /// Runs a task with an external agent in the model's place, and adds its answer to the conversation.
     pub(crate) async fn run_external(
         &mut self,
         agent: &Arc<ExternalAgent>,
@@ -61,7 +62,7 @@ impl AgentLoop {
         self.report_notices();
         self.progress.turn += 1;
         self.emit(Event::Asking { turn: self.progress.turn });
-        // The tools that its requests are judged by must be known.
+        // The permissions judge its requests by these tools, so they must be listed first.
         let _ = self.context.agent().toolset.list().await;
         let id = format!("agent-{}", self.events.reply());
         let call = RunningCall::of_agent(self.call_path(), id);
@@ -70,7 +71,7 @@ impl AgentLoop {
         if ended == Ok(AgentEnd::Done) {
             host.end_in_words();
         }
-        // What it left behind ends with the reply.
+        // Ends nested calls that the agent left running.
         call.cancellation.cancel();
         let answer = host.take_answer();
         let is_empty = answer.is_empty();
@@ -88,7 +89,7 @@ impl AgentLoop {
         }
     }
 
-    /// Takes an answer into the conversation that the model has not given.
+    /// Adds an answer to the conversation that is not from the model.
     pub(crate) async fn say(&mut self, text: String) -> StepResult<()> {
         self.record(Step::Message { message: Message::assistant(text) }).await?;
         if let Some(message) = self.state.conversation.last() {
@@ -98,13 +99,13 @@ impl AgentLoop {
     }
 }
 
-/// The reply as the agent's host.
+/// Reply as the host of an external agent.
 struct ExternalHost {
-    /// The agent.
+    /// Name of the agent.
     name: String,
     call: Arc<RunningCall>,
     answer: Mutex<String>,
-    /// Set when the agent did something since it last spoke: what it says next is a new paragraph.
+    /// Set if the agent acted since it last spoke. Its next text starts a new paragraph.
     is_interrupted: AtomicBool,
     thought: AtomicUsize,
     activities: AtomicUsize,
@@ -126,19 +127,19 @@ impl ExternalHost {
         std::mem::take(&mut *self.answer.lock())
     }
 
-    /// Answers for an agent that has worked and said nothing. Its task is done, and must not be given to it again.
+    /// Adds an answer if the agent worked and said nothing: its task is done and must not be given to it again.
     fn end_in_words(&self) {
         if self.is_interrupted.load(Ordering::Relaxed) && self.answer.lock().is_empty() {
-            // It is not too long.
+            // Fails only for an answer that is too long.
             let _ = self.text(NO_TEXT);
         }
     }
 
-    /// The decision about something that the agent wants, unless the task is cancelled first. A refusal is shown.
+    /// Waits for a decision, unless the task is cancelled first. A refusal is shown to the user.
     async fn decided<T>(
         &self,
         what: &str,
-        decision: impl Future<Output = Result<T, Refused>>,
+        decision: impl Future<Output = Result<T, Refusal>>,
     ) -> ToolResult<T> {
         self.is_interrupted.store(true, Ordering::Relaxed);
         let decided = self.call.cancellation.run_until_cancelled(decision).await;
@@ -150,22 +151,22 @@ impl ExternalHost {
         })
     }
 
-    /// Decides about a call of one of our tools that the agent makes in its own way.
-    async fn permit_call(&self, tool: &str, arguments: Value) -> Result<Call, Refused> {
-        let Value::Object(arguments) = arguments else { return Err(Refused::rejected("no arguments")) };
+    /// Decides about an action of the agent that is equivalent to a call of one of goose's tools.
+    async fn permit_call(&self, tool: &str, arguments: Value) -> Result<Call, Refusal> {
+        let Value::Object(arguments) = arguments else { return Err(Refusal::rejected("no arguments")) };
         self.call.path.permit(self.call.next_id(), tool, arguments).await
     }
 
-    /// Decides about calls that the agent makes by itself, all or none.
-    async fn permit_calls(&self, tool: &str, calls: Vec<Value>) -> Result<(), Refused> {
+    /// Decides about several such actions, all or none.
+    async fn permit_calls(&self, tool: &str, calls: Vec<Value>) -> Result<(), Refusal> {
         if calls.len() > MAX_ACTION_FILES {
-            return Err(Refused::denied(format!("it is about more than {MAX_ACTION_FILES} files at once")));
+            return Err(Refusal::denied(format!("it is about more than {MAX_ACTION_FILES} files at once")));
         }
         let mut permitted = Vec::with_capacity(calls.len());
         for arguments in calls {
             let call = self.permit_call(tool, arguments).await?;
             if let Some(changed) = &call.note {
-                return Err(Refused::denied(format!(
+                return Err(Refusal::denied(format!(
                     "the user wants it otherwise, and the agent does it by itself. {changed}"
                 )));
             }
@@ -174,12 +175,12 @@ impl ExternalHost {
         self.call.path.claim_permitted(&permitted)
     }
 
-    /// Decides about an action that one of our tools stands for, of which the agent does not say what exactly it uses. The
+    /// Decides about an action of a known kind without details, such as a write without a path. The
     /// permissions ask about such a call in every mode.
-    async fn permit_unclear(&self, tool: &str, shown: &JsonObject) -> Result<(), Refused> {
+    async fn permit_unclear(&self, tool: &str, shown: &JsonObject) -> Result<(), Refusal> {
         let path = &self.call.path;
         let handle = path.resolve(tool)?.handle;
-        handle.check_files([], &path.working_dir).map_err(Refused::denied)?;
+        handle.check_files([], &path.working_dir).map_err(Refusal::denied)?;
         self.permit_shown(&handle.call(shown, &path.working_dir)).await?;
         if tool != READ {
             path.has_written.store(true, Ordering::Relaxed);
@@ -187,8 +188,8 @@ impl ExternalHost {
         Ok(())
     }
 
-    /// Decides about an action that none of our tools stands for, like about the tool of a server.
-    async fn permit_other(&self, kind: &str, shown: &JsonObject) -> Result<(), Refused> {
+    /// Decides about an action that none of goose's tools stands for, like about the tool of a server.
+    async fn permit_other(&self, kind: &str, shown: &JsonObject) -> Result<(), Refusal> {
         let about = format!("An action of the agent {}", self.name);
         let tool = Tool::new(self.tool_name(kind), about, JsonObject::new());
         let call = CallToJudge {
@@ -202,27 +203,27 @@ impl ExternalHost {
         self.permit_shown(&call).await
     }
 
-    /// Decides about an action as it is shown.
-    async fn permit_shown(&self, call: &CallToJudge<'_>) -> Result<(), Refused> {
+    /// Decides about an action by the arguments that the user is shown.
+    async fn permit_shown(&self, call: &CallToJudge<'_>) -> Result<(), Refusal> {
         let path = &self.call.path;
         let asked = match path.permissions.judge(call) {
             Verdict::Allow => return Ok(()),
-            Verdict::Deny { reason } => return Err(Refused::denied(reason)),
-            Verdict::Ask { reasons, always, shown } => Asked { reasons, always, shown },
+            Verdict::Deny { reason } => return Err(Refusal::denied(reason)),
+            Verdict::Ask { reasons, always, shown } => ApprovalQuestion { reasons, always, shown },
         };
         match path.ask(&self.call.next_id(), call.name(), call.arguments, &asked).await? {
-            None => path.permissions.still_holds(&asked.shown, call).map_err(Refused::denied),
-            Some(_) => Err(Refused::denied("the user wants it otherwise, and the agent does it by itself")),
+            None => path.permissions.still_holds(&asked.shown, call).map_err(Refusal::denied),
+            Some(_) => Err(Refusal::denied("the user wants it otherwise, and the agent does it by itself")),
         }
     }
 
-    /// The name of an action that none of our tools stands for, as rules and questions have it.
+    /// Returns the name of such an action in rules and questions.
     fn tool_name(&self, kind: &str) -> String {
         let word: String = kind.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
         format!("{}__{}", self.name, if word.is_empty() { "other" } else { &word })
     }
 
-    /// Reads the place that a call was judged by.
+    /// Reads the file that the permissions judged.
     async fn read_judged(&self, call: &Call) -> ToolResult<String> {
         let unreadable = |why: String| ToolError::execution(format!("The file cannot be read: {why}"));
         let judged = call.files.first().ok_or_else(|| unreadable("its place is not clear".to_owned()))?;
@@ -241,7 +242,7 @@ impl ExternalHost {
     }
 }
 
-/// Reads at most a byte more than the limit of a judged file, without following any link.
+/// Reads a judged file up to one byte more than the limit, without following links.
 fn read_target(target: &FileTarget) -> Result<Vec<u8>, FileError> {
     let file = goose_fs::open_file(&target.path)?;
     let metadata = file.metadata()?;
@@ -256,13 +257,13 @@ fn read_target(target: &FileTarget) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
-/// An action in the agent's own words, as arguments.
+/// Returns the agent's own description of an action as arguments.
 fn shown(title: &str, input: Value) -> JsonObject {
     JsonObject::from_iter([("title".to_owned(), json!(visible(title))), ("input".to_owned(), input)])
 }
 
-fn cancelled() -> Refused {
-    Refused { error: ToolError::Cancelled("The task was cancelled.".to_owned()), end: ToolEnd::Cancelled }
+fn cancelled() -> Refusal {
+    Refusal { error: ToolError::Cancelled("The task was cancelled.".to_owned()), end: ToolEnd::Cancelled }
 }
 
 #[async_trait]
@@ -397,7 +398,7 @@ impl AgentHost for ExternalHost {
     }
 }
 
-/// The lines of a text that were asked for, with their ends.
+/// Returns the requested lines of a text, with their line ends.
 fn selected(text: String, first: Option<u32>, lines: Option<u32>) -> String {
     if first.is_none() && lines.is_none() {
         return text;

@@ -1,4 +1,4 @@
-//! [`Facts`] of a reply, from its events.
+//! [`Facts`] about a reply, collected from its events.
 
 use goose_extension::{EXIT_CODE, RichRenderable};
 use serde_json::Value;
@@ -6,17 +6,17 @@ use serde_json::Value;
 use super::event::{Event, ToolEnd};
 use crate::session::Facts;
 
-/// The language of commands that are shown.
+/// Language of commands that are shown.
 const SHELL: &str = "sh";
 
 impl Event {
-    /// Adds what the event says about the work to its facts.
+    /// Adds the facts in this event to `facts`.
     pub fn add_to(&self, facts: &mut Facts) {
         match self {
             Self::ToolFinished { end: ToolEnd::Denied, .. } => {
                 facts.calls_refused = facts.calls_refused.saturating_add(1);
             }
-            // A command is shown when it starts. Its result has an exit code only if it failed.
+            // Commands are recognized when they are shown: their result has an exit code only if they failed.
             Self::Log { content: RichRenderable::Code { language, .. }, .. } if language == SHELL => {
                 facts.exit_code = None;
             }

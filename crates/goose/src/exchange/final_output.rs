@@ -1,29 +1,29 @@
-//! [`FinalOutput`]: a final answer that fits a JSON Schema, given through a tool that the loop itself answers.
+//! [`FinalOutput`]: a final answer that fits a JSON Schema, given through a tool that the loop answers.
 
 use goose_extension::{JsonObject, Tool};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-/// The tool's name, known from recipes.
+/// Name of the tool, known from recipes.
 pub(super) const FINAL_OUTPUT: &str = "recipe__final_output";
 
-/// The reminder for a model that stops without the answer.
+/// Reminder for a model that stops without the final answer.
 pub(super) const NUDGE: &str = "You have not given the final answer yet. \
     Call `recipe__final_output` with it now; its arguments are the answer.";
 
-/// The result of an answer that fits.
+/// Result of a call with an answer that fits.
 pub(super) const ACCEPTED: &str = "The final answer was accepted.";
 
 const DESCRIPTION: &str = "Gives the final answer of this task. The arguments are the answer. \
     Call it exactly once, at the end, when all work is done.";
 
-/// Problems of an answer that are reported at once.
+/// Maximum number of problems of an answer that are reported at once.
 const MAX_PROBLEMS: usize = 8;
 
-/// The argument that holds an answer of another type, since arguments are always an object.
+/// Argument that holds an answer that is not an object: arguments of a tool always are one.
 const WRAPPED: &str = "answer";
 
-/// The compiled schema of the final answer.
+/// Compiled schema of the final answer.
 #[derive(Debug)]
 pub(crate) struct FinalOutput {
     tool: Tool,
@@ -36,7 +36,7 @@ impl FinalOutput {
     ///
     /// # Errors
     ///
-    /// A description of the problem with it.
+    /// Fails with a description of the problem if the schema is invalid.
     pub(crate) fn new(schema: &Value) -> Result<Self, String> {
         let Some(object) = schema.as_object() else {
             return Err("A response schema is a JSON object.".to_owned());
@@ -51,11 +51,11 @@ impl FinalOutput {
         &self.tool
     }
 
-    /// Returns the answer if it fits.
+    /// Returns the answer if it fits the schema.
     ///
     /// # Errors
     ///
-    /// The problems, for the model.
+    /// Fails with the problems of the answer, for the model.
     pub(super) fn accept(&self, mut arguments: JsonObject) -> Result<Value, String> {
         let answer = match self.is_wrapped {
             true => arguments.remove(WRAPPED).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! [`Exchange`]: a conversation with a model that has tools. All that a UX holds.
+//! [`Exchange`]: a conversation with a model that has tools. User interfaces hold nothing else.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ use crate::{
     session::{SessionId, Step},
 };
 
-/// A conversation with a model that has tools. Made by `build_exchange` or
-/// `AgentManager::open`. Clones are the same conversation.
+/// Conversation with a model that has tools, created by `build_exchange` or `AgentManager::open`. Clones
+/// share the conversation.
 #[derive(Clone)]
 pub struct Exchange {
     pub(crate) context: Arc<LoopContext>,
@@ -37,33 +37,34 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// A conversation: the loop's part of it, and what makes its replies.
+    /// Creates a conversation from the loop's context and the responder that makes its replies.
     pub(crate) fn new(context: LoopContext, responder: Arc<dyn Responder>) -> Self {
         Self { context: Arc::new(context), responder }
     }
 
-    /// Goes on from the history as it is. One reply is made at a time: while another one is, unless that one was
-    /// cancelled, the stream says so and ends.
+    /// Continues the conversation without a new message. Only one reply runs at a time: while another one
+    /// runs that was not cancelled, the stream reports a failure and ends.
     pub fn reply(&self) -> Reply {
         self.begin(Request::GoOn)
     }
 
-    /// Replies to what the person says.
+    /// Replies to a message of the user.
     pub fn reply_to(&self, message: impl Into<Message>) -> Reply {
         self.begin(Request::Message(message.into()))
     }
 
-    /// Looks around for a plan: the agent of the conversation, with the tools that read and no others.
+    /// Explores a request for a plan. The agent of the conversation replies, with read-only tools.
     pub fn explore(&self, request: impl Into<Message>) -> Reply {
         self.begin(Request::Explore(request.into()))
     }
 
-    /// Writes a plan from what was said and found: the mode `planner`, which has no tools, with its own model if one is configured.
+    /// Writes a plan from the conversation. The mode `planner` replies, without tools, with its own model if
+    /// one is configured.
     pub fn write_plan(&self) -> Reply {
         self.begin(Request::Plan)
     }
 
-    /// Replies to what another session hands over. Its model summarizes what does not fit.
+    /// Replies to a task of another session. Its model summarizes parts that do not fit.
     pub(crate) fn reply_to_handover(&self, handover: Handover, summarizer: Arc<dyn Provider>) -> Reply {
         self.begin(Request::Task(handover, summarizer))
     }
@@ -72,53 +73,55 @@ impl Exchange {
         Reply::begin(&self.context, &self.responder, request)
     }
 
-    /// The tasks of the request that is being worked on, or of the last one that had some.
+    /// Returns the tasks of the current request, or of the last one that had tasks.
     pub fn tasks(&self) -> Vec<TaskStatus> {
         self.responder.tasks()
     }
 
-    /// Cancels one task by its id; the others go on. Returns false if there is no such task, or it is not being worked on.
+    /// Cancels a task by its id; other tasks continue. Returns false if the task does not exist or does not
+    /// run.
     pub fn cancel_task(&self, id: &str) -> bool {
         self.responder.cancel_task(id)
     }
 
-    /// The conversation so far, as the model sees it.
+    /// Returns the conversation as the model sees it.
     pub fn messages(&self) -> Vec<Arc<Message>> {
         self.context.conversation.view.processor.messages.snapshot()
     }
 
-    /// A view of the conversation that follows it.
+    /// Returns a view that follows the conversation.
     pub fn view(&self) -> ExchangeView {
         self.context.conversation.view.clone()
     }
 
-    /// The session's id.
+    /// Returns the session's id.
     pub fn session_id(&self) -> &SessionId {
         self.context.session.id()
     }
 
-    /// The agent.
+    /// Returns the current agent.
     pub fn agent(&self) -> Arc<Agent> {
         self.context.agent()
     }
 
-    /// All agents that can be chosen.
+    /// Returns all agents that can be chosen.
     pub fn agents(&self) -> Arc<AgentCatalog> {
         self.context.agents.catalog()
     }
 
-    /// Goes on with another agent: `AGENT/MODE`, `AGENT` for its first mode, or a `MODE` that only one agent has. Returns its
-    /// name with its mode. From here on no request is routed to another one.
+    /// Continues with another agent: `AGENT/MODE`, `AGENT` for its first mode, or a `MODE` that only one
+    /// agent has. Returns the agent's name with its mode. Requests are no longer routed to other agents.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such agent or its extensions do not fit together. The agent stays as it was.
+    /// Fails if the agent does not exist or its extensions conflict. The current agent stays.
     pub async fn switch_agent(&self, name: &str) -> Result<String, SwitchAgentError> {
         let (manifest, mode) = self.agents().find(name)?;
         Ok(self.set_agent(manifest, mode).await?)
     }
 
-    /// Lets goose choose agents again, after the user had named one. The present one stays until a request is for another.
+    /// Lets goose choose agents again after the user named one. The current agent stays until a request is
+    /// routed to another one.
     pub fn choose_agent_automatically(&self) {
         let present = self.context.agent();
         if present.chosen_by == ChosenBy::User {
@@ -128,12 +131,12 @@ impl Exchange {
         }
     }
 
-    /// Goes on with another agent. In the middle of a reply it counts from the next call or question to the model on; calls that
-    /// run finish, and give the extensions of the earlier agent back then.
+    /// Continues with another agent. During a reply, the change applies from the next call or request to the
+    /// model. Running calls finish, and then release the extensions of the earlier agent.
     ///
     /// # Errors
     ///
-    /// Fails if its extensions do not fit together. The agent stays as it was.
+    /// Fails if its extensions conflict. The current agent stays.
     pub async fn set_agent(
         &self,
         manifest: Arc<AgentManifest>,
@@ -148,27 +151,27 @@ impl Exchange {
         Ok(name)
     }
 
-    /// The extensions of the agent.
+    /// Returns the extensions of the current agent.
     pub fn extensions(&self) -> Arc<ExtensionManager> {
         Arc::clone(&self.context.agent().extensions)
     }
 
-    /// Enables an extension for the rest of the session: for the agent, if its mode may use it, and for those that follow.
-    /// Returns the modes that can use it if the agent's cannot, in words.
+    /// Enables an extension for the rest of the session, for the current agent if its mode may use it, and
+    /// for later ones. If the current mode cannot use it, returns a text that names the modes that can.
     ///
     /// # Errors
     ///
-    /// Fails if there is one of that name.
+    /// Fails if an extension of that name exists.
     pub fn enable_extension(&self, config: &ExtensionConfig) -> Result<Option<String>, ManagerError> {
         self.context.agents.enable(&self.context.agent(), config)
     }
 
-    /// The permissions.
+    /// Returns the permissions.
     pub fn permissions(&self) -> &Arc<Permissions> {
         &self.context.permissions
     }
 
-    /// Changes what may run without asking, from the next call on.
+    /// Changes the permission mode from the next call on.
     pub fn set_mode(&self, mode: Mode) {
         if self.context.permissions.mode() != mode {
             self.context.permissions.set_mode(mode);
@@ -176,12 +179,12 @@ impl Exchange {
         }
     }
 
-    /// Lets older messages make room now: how many tokens the conversation had, and has, about. Waits for a reply that
-    /// is being made.
+    /// Compacts the conversation now. Returns the approximate token counts before and after. Waits for a
+    /// running reply.
     ///
     /// # Errors
     ///
-    /// Fails if the store or the model does.
+    /// Fails if the store or the model fails.
     pub async fn compact(&self) -> Result<(u64, u64), Failure> {
         self.context.models.open().await?;
         let mut work = self.command().await.map_err(failure)?;
@@ -191,11 +194,11 @@ impl Exchange {
         Ok((before, work.state.context_usage.used()))
     }
 
-    /// Begins anew in the same session: the model forgets what was said; the steps stay in the store.
+    /// Clears the conversation that the model sees. The steps stay in the store.
     ///
     /// # Errors
     ///
-    /// Fails if the store does.
+    /// Fails if the store fails.
     pub async fn clear(&self) -> Result<(), Failure> {
         let mut work = self.command().await.map_err(failure)?;
         work.replace_messages(&[]).await.map_err(failure)?;
@@ -203,12 +206,12 @@ impl Exchange {
         Ok(())
     }
 
-    /// The tokens of the session, and their price where it is known.
+    /// Returns the token usage of the session, and its price if it is known.
     pub(crate) fn spent(&self) -> (Usage, Option<f64>) {
         self.context.usage.spent()
     }
 
-    /// Stops a reply that is being made, brings everything to the disk and gives the extensions back.
+    /// Cancels a running reply, stores everything, and releases the extensions.
     pub async fn close(&self) {
         self.context.stop();
         self.context.tasks.ended.cancel();
@@ -220,7 +223,8 @@ impl Exchange {
         self.context.outlets.events.close();
     }
 
-    /// Stores what happened after the last reply: changes of the mode and of extensions, and the usage of delegates.
+    /// Stores steps from after the last reply: changes of the mode and of extensions, and the usage of
+    /// delegates.
     async fn store_late_steps(&self) {
         let mut steps = self.context.usage.take_unsaved();
         // A session without messages stays empty.
@@ -234,7 +238,7 @@ impl Exchange {
         }
     }
 
-    /// Begins a command between replies. Anything that an earlier reply left open is closed first.
+    /// Starts a command between replies. An interrupted reply is closed first.
     async fn command(&self) -> StepResult<AgentLoop> {
         let state = Arc::clone(&self.context.conversation.state).lock_owned().await;
         let cancellation = self.context.begin();

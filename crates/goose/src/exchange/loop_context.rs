@@ -1,4 +1,5 @@
-//! [`LoopContext`]: what the loop has for the life of a session, and [`LoopState`], which one reply at a time changes.
+//! [`LoopContext`]: the parts of the loop that live as long as its session, and [`LoopState`], which one
+//! reply at a time changes.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -32,12 +33,12 @@ use crate::{
     session::{Conversation, Session, Step, StoredStep},
 };
 
-/// Parts of the loop that live as long as its session. Nothing in it changes, or it has a lock.
+/// Parts of the loop that live as long as its session. All are immutable or behind a lock.
 pub(crate) struct LoopContext {
     pub(crate) folder: FolderContext,
     pub(crate) session: Session,
     pub(crate) models: ActiveModels,
-    /// The source of other agents.
+    /// Source of other agents.
     pub(crate) agents: Arc<dyn AgentSource>,
     pub(crate) agent: ActiveAgent,
     pub(crate) permissions: Arc<Permissions>,
@@ -45,41 +46,41 @@ pub(crate) struct LoopContext {
     pub(crate) retry: RetryPolicy,
     pub(crate) final_output: Option<FinalOutput>,
     pub(crate) outlets: Outlets,
-    /// The task that this session works on, if others run beside it.
+    /// Task that this session works on, if others run in parallel.
     pub(crate) writer: Option<TaskWriter>,
-    /// Work that continues after a reply.
+    /// Tasks that may outlive a reply.
     pub(crate) tasks: SessionTasks,
-    /// The usage of the model by the loop and by tools.
+    /// Usage of the model by the loop and by tools.
     pub(crate) usage: Arc<UsageLedger>,
     pub(crate) conversation: SharedConversation,
 }
 
-/// Parts that belong to the folder that a session works in.
+/// Parts that depend on the session's working folder.
 pub(crate) struct FolderContext {
     pub(crate) working_dir: PathBuf,
     pub(crate) hints: Hints,
-    /// True if commands have `rg`.
+    /// True if shell commands can use `rg`.
     pub(crate) has_ripgrep: bool,
 }
 
-/// The ways from a session to its user interfaces.
+/// Connections from a session to its user interfaces.
 pub(crate) struct Outlets {
     pub(crate) events: Arc<EventHub>,
     pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) caller: Option<Arc<dyn Caller>>,
 }
 
-/// The conversation of a session, which one reply at a time changes.
+/// Conversation of a session, which one reply at a time changes.
 pub(crate) struct SharedConversation {
     pub(super) view: ExchangeView,
     pub(super) state: Arc<tokio::sync::Mutex<LoopState>>,
-    /// Stops the reply that is being made.
+    /// Cancels the current reply.
     pub(super) current: Mutex<CancellationToken>,
-    /// The day on which it began: a change in the prompt would spoil the service's cache.
+    /// Day on which the session was opened. A change of the prompt would invalidate the service's cache.
     pub(super) today: String,
 }
 
-/// The tasks of a session. They end with it.
+/// Tasks of a session, which end with it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionTasks {
     pub(crate) tracker: TaskTracker,
@@ -88,7 +89,7 @@ pub(crate) struct SessionTasks {
     pub(crate) results: Arc<BackgroundResults>,
 }
 
-/// Background tasks at work, and results of others that the model does not know yet.
+/// Number of running background tasks, and the results that the model has not seen yet.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundResults {
     state: Mutex<BackgroundState>,
@@ -102,12 +103,12 @@ struct BackgroundState {
 }
 
 impl BackgroundResults {
-    /// Counts a task whose result is to come.
+    /// Counts a new background task.
     pub(crate) fn expect(&self) {
         self.state.lock().at_work += 1;
     }
 
-    /// Ends a task: with its result, or without one if it was handed out.
+    /// Ends a task with its result, or without one if the result was handed out directly.
     pub(crate) fn end(&self, result: Option<String>) {
         let mut state = self.state.lock();
         state.at_work = state.at_work.saturating_sub(1);
@@ -116,7 +117,7 @@ impl BackgroundResults {
         self.changed.notify_one();
     }
 
-    /// Waits for the next result. Returns false if none is to come.
+    /// Waits for the next result. Returns false if no task runs and no result is left.
     pub(super) async fn wait(&self) -> bool {
         loop {
             {
@@ -129,47 +130,47 @@ impl BackgroundResults {
         }
     }
 
-    /// The number of tasks at work.
+    /// Returns the number of running tasks.
     pub(super) fn at_work(&self) -> usize {
         self.state.lock().at_work
     }
 
-    /// Takes all results, in the order of their end.
+    /// Takes all results, in the order in which the tasks ended.
     pub(super) fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().results)
     }
 }
 
-/// The limits of a reply.
+/// Limits of a reply.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// The most requests to the model for one reply.
+    /// Maximum number of requests to the model for one reply.
     pub(crate) turns: u32,
-    /// The most repetitions of the same call in a row.
+    /// Maximum number of repetitions of the same call in a row.
     pub(crate) repetitions: u32,
-    /// The most tokens of the conversation, if that is set.
+    /// Maximum number of tokens of the conversation, if set.
     pub(crate) context: Option<u64>,
-    /// The fraction of that at which older messages are compacted, if that is set.
+    /// Share of that limit at which older messages are compacted, if set.
     pub(crate) threshold: Option<f64>,
-    /// The way to compact them.
+    /// Method of compaction.
     pub(crate) moderator: Moderator,
-    /// The longest time for one answer of the model while no person is there to cancel it.
+    /// Maximum time for one answer of the model while no user interface is attached.
     pub(crate) unattended_answer: Duration,
 }
 
 impl Limits {
-    /// The default number of times that the model is asked for one reply.
+    /// Default of [`turns`](Self::turns).
     pub(crate) const TURNS: u32 = 1000;
 
-    /// The default of [`unattended_answer`](Self::unattended_answer). The longest honest answers, of a large model that
-    /// thinks or of a small one on a slow machine, take some tens of minutes.
+    /// Default of [`unattended_answer`](Self::unattended_answer). The longest plausible answers, of a large
+    /// model that thinks or of a small one on a slow machine, take some tens of minutes.
     pub(crate) const UNATTENDED_ANSWER: Duration = Duration::from_secs(2 * 60 * 60);
 
-    /// The default number of times that the same call is made in a row.
+    /// Default of [`repetitions`](Self::repetitions).
     pub(crate) const REPETITIONS: u32 = DEFAULT_MAX_REPETITIONS;
 }
 
-/// The conversation and the usage of an earlier run.
+/// Conversation and usage of an earlier run.
 pub(crate) struct History {
     conversation: Conversation,
     usage: Arc<UsageLedger>,
@@ -177,30 +178,31 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Folds the steps of a session. `is_unfinished` says whether goose was ended in the middle of its last reply; `payer` is
-    /// the ledger of the session that delegated this one.
+    /// Folds the steps of a session. `is_unfinished` is true if goose was ended in the middle of the last
+    /// reply. `payer` is the ledger of the session that delegated this one.
     pub(crate) fn new(steps: Vec<StoredStep>, is_unfinished: bool, payer: Option<Arc<UsageLedger>>) -> Self {
         let usage = Arc::new(UsageLedger::from_steps(steps.iter().map(|stored| &stored.step), payer));
         let conversation = Conversation::from_steps(steps.into_iter().map(|stored| stored.step));
         Self { conversation, usage, is_unfinished }
     }
 
-    /// The working model of the session, for extensions that are built with one.
+    /// Returns the working model of the session, for extensions that are built with one.
     pub(crate) fn session_model(&self, models: &ActiveModels) -> Arc<dyn Model> {
         Arc::new(SessionModel { models: models.clone(), usage: Arc::clone(&self.usage) })
     }
 
-    /// The ledger of the session.
+    /// Returns the ledger of the session.
     pub(crate) fn usage(&self) -> Arc<UsageLedger> {
         Arc::clone(&self.usage)
     }
 
-    /// A view of the conversation that follows it.
+    /// Returns a view that follows the conversation.
     pub(crate) fn view(&self) -> ExchangeView {
         self.conversation.view()
     }
 
-    /// The conversation with the agent that it goes on with. The user should read the notices before the first reply.
+    /// Returns the conversation, to be continued with an agent. The notices are reported before the first
+    /// reply.
     pub(crate) fn into_conversation(
         self,
         agent: &ActiveAgent,
@@ -229,59 +231,59 @@ impl History {
     }
 }
 
-/// The state that a reply changes.
+/// State that a reply changes.
 pub(crate) struct LoopState {
     pub(crate) conversation: Conversation,
     /// Steps of the conversation that could not be stored. They are stored before the next one.
     pub(super) unwritten: Vec<Step>,
     pub(crate) context_usage: ContextUsage,
-    /// The agent whose offer this is.
+    /// Agent whose tools are in the offer.
     pub(super) offered_by: Arc<Agent>,
-    /// The changes of the session's extensions that were applied to it.
+    /// Version of the session's extensions that the agent was updated to.
     pub(super) switched: u64,
-    /// The news of its extensions.
+    /// Events of the agent's services.
     pub(super) services: Events,
-    /// The offer to the model, made once for each change.
+    /// Offer to the model, built once for each change.
     pub(super) offer: Offer,
-    /// The notices that were found when the exchange was made.
+    /// Notices that were not reported yet.
     pub(crate) notices: Vec<String>,
-    /// Set if goose was ended in the middle of the last reply, and the log does not say so yet.
+    /// True if goose was ended in the middle of the last reply and the log does not record that yet.
     pub(super) is_unfinished: bool,
 }
 
-/// The tools as the model sees them, and the prompt that goes with them.
+/// Tools that the model sees, and the matching system prompt.
 #[derive(Debug, Default)]
 pub(super) struct Offer {
-    /// The toolset's list that this was made from.
+    /// List of the toolset that this was built from.
     pub(super) made_from: Option<Arc<[Tool]>>,
-    /// The functions besides the toolset, by name.
+    /// Functions besides the toolset.
     pub(super) functions: Vec<LoopFunction>,
     pub(super) tools: Vec<Tool>,
     pub(super) system: String,
-    /// The prompts of extensions that the model has been told, by name.
+    /// Prompts of extensions that were sent to the model, by name.
     pub(super) prompts: Vec<(String, String)>,
-    /// Set once the tools are ready for their first call.
+    /// Set once the tools were prepared for their first call.
     pub(super) is_ready: bool,
 }
 
 impl LoopContext {
-    /// The agent as it is now.
+    /// Returns the current agent.
     pub(crate) fn agent(&self) -> Arc<Agent> {
         self.agent.get()
     }
 
-    /// Closes an agent that was replaced, without waiting: its services take a while to end, and an external agent may be in the
-    /// middle of a task.
+    /// Closes a replaced agent in the background: its services take a while to end, and an external agent may
+    /// be in the middle of a task.
     pub(crate) fn close_later(&self, agent: Arc<Agent>) {
         self.tasks.tracker.spawn(async move { agent.close().await });
     }
 
-    /// The most requests to the model for one reply.
+    /// Returns the maximum number of requests to the model for one reply.
     pub(super) fn max_turns(&self) -> u32 {
         self.agent().mode.max_turns.map_or(self.limits.turns, |turns| turns.min(self.limits.turns).max(1))
     }
 
-    /// The options of the next request.
+    /// Returns the options of the next request.
     pub(super) fn request_options(&self) -> RequestOptions {
         RequestOptions {
             conversation: Some(self.session.id().to_string()),
@@ -290,19 +292,19 @@ impl LoopContext {
         }
     }
 
-    /// Makes a token for the reply that begins now.
+    /// Creates the token that cancels the reply that starts now.
     pub(super) fn begin(&self) -> CancellationToken {
         let token = CancellationToken::new();
         *self.conversation.current.lock() = token.clone();
         token
     }
 
-    /// Returns whether the last reply was told to stop.
+    /// Returns true if the last reply was cancelled.
     pub(super) fn is_stopping(&self) -> bool {
         self.conversation.current.lock().is_cancelled()
     }
 
-    /// Stops the reply that is being made.
+    /// Cancels the current reply.
     pub(super) fn stop(&self) {
         self.conversation.current.lock().cancel();
     }

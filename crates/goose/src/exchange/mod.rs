@@ -1,20 +1,22 @@
 //! The loop: model, tools, model, until done.
 //!
 //! ```text
-//! Exchange ── reply() / reply_to(message) ──▶ Responder ──▶ AgentLoop: prepare ─► ask ─► record ─► check ─► tools ─► decide
+//! Exchange ── reply() / reply_to(message) ──▶ Responder ──▶ AgentLoop: prepare ─► ask ─► record ─► …
 //!     ▲                                           │ emit
 //!     └── answer(id), cancel() ◀── user interfaces ◀── EventHub: numbered Events, for any number of readers
 //! ```
 //!
 //! - `handle`: an exchange as programs hold it; `reply`: the handle of one reply;
-//! - `responder`: the interface to the orchestrator, which stands in front of the loop and chooses the agent;
-//! - `agent_loop`: the loop, step by step, with `prepare`, `ask_model`, `tools` and `compaction`; `loop_context`:
-//!   parts that live as long as the session; `models`: its models, which can be changed while it is open;
-//! - `call_path`: the one way to a tool, for the loop and for tools that call tools; `external_host`: the same for
-//!   external agents;
-//! - `delegates`: the interface to agents that work for a session; `task_writes`: files that they change;
-//! - `event`, `event_hub`: events for user interfaces; `outbox`: holds events back until their steps are stored;
-//!   `questions`: questions and output of extensions; `facts`: facts about a reply, for its end;
+//! - `responder`: the interface to the orchestrator, which runs the loop and chooses the agent;
+//! - `agent_loop`: the loop, step by step, with `prepare`, `ask_model`, `tools` and `compaction`;
+//!   `loop_context`: parts that live as long as the session; `models`: its models, which can be changed while
+//!   it is open;
+//! - `call_path`: the only path to a tool, for the loop and for tools that call tools; `external_host`: the
+//!   same for external agents;
+//! - `delegates`: the interface to agents that work for a session; `task_writes`: files that parallel tasks
+//!   change;
+//! - `event`, `event_hub`: events for user interfaces; `outbox`: holds events back until their steps are
+//!   stored; `questions`: questions and output of extensions; `facts`: facts about a reply;
 //! - helpers: `extension_prompts` (prompts that change in an open session), `stream_dedup`, `repetition`,
 //!   `sanitize_output`, `final_output`, `usage_ledger`.
 //!

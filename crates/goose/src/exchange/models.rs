@@ -1,4 +1,4 @@
-//! [`ActiveModels`]: the models that an exchange asks, and changing them in an open conversation.
+//! [`ActiveModels`]: the models of an exchange, which can be changed while it is open.
 
 use std::sync::Arc;
 
@@ -16,38 +16,39 @@ use super::{
     usage_ledger::{SamplingModel, SessionModel},
 };
 
-/// The source of models for an open conversation.
+/// Source of models for an open conversation.
 #[async_trait]
 pub(crate) trait ModelSource: Send + Sync {
-    /// The model that a person means by a name while another one is in use. Nothing is fetched.
+    /// Returns the model of a name that the user gave while another one is in use. Does not download
+    /// anything.
     async fn find(&self, name: &str, in_use: &ModelRef) -> Result<Arc<dyn Provider>, SetupError>;
 
-    /// The working model and the fast one of the configuration. What they need is fetched.
+    /// Returns the working model and the fast model of the configuration. Downloads what they need.
     ///
     /// # Errors
     ///
-    /// Returns the reason for the user if there is none, or it cannot be had.
+    /// Returns the reason for the user if no model is configured or available.
     async fn configured(&self) -> Result<(Arc<dyn Provider>, Arc<dyn Provider>), Failure>;
 }
 
-/// The working model and the fast one, which are the same where there is no other.
+/// Working model and fast model, which are the same if only one is configured.
 #[derive(Clone)]
 struct Pair {
     processor: Arc<dyn Provider>,
     accelerator: Arc<dyn Provider>,
-    /// False while nothing has needed a model: then these only have a name.
+    /// False for placeholders that only have a name, before the first use.
     is_open: bool,
 }
 
-/// The models before others were put in their place.
+/// Models that were replaced, to be restored.
 pub(crate) struct EarlierModels(Pair);
 
-/// The models of an exchange. Clones are the same.
+/// Models of an exchange. Clones share them.
 #[derive(Clone)]
 pub(crate) struct ActiveModels {
     now: Arc<RwLock<Pair>>,
     source: Arc<dyn ModelSource>,
-    /// Held while they are opened.
+    /// Held while the models are opened.
     opening: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -64,7 +65,7 @@ impl ActiveModels {
         }
     }
 
-    /// The models of a session that may need none: they are opened with the first question.
+    /// Creates placeholders for a session that may need no model. They are opened before the first request.
     pub(crate) fn unopened(name: &ModelRef, source: Arc<dyn ModelSource>) -> Self {
         let provider = name.provider().unwrap_or_default().to_owned();
         let model: Arc<dyn Provider> = Arc::new(UnopenedModel { provider, info: model_info(name.model()) });
@@ -72,11 +73,11 @@ impl ActiveModels {
         Self { now: Arc::new(RwLock::new(pair)), source, opening: Arc::default() }
     }
 
-    /// Opens the models, where that was not done yet.
+    /// Opens the models if they are not open yet.
     ///
     /// # Errors
     ///
-    /// Returns the reason for the user if there is none, or it cannot be had.
+    /// Returns the reason for the user if no model is configured or available.
     pub(crate) async fn open(&self) -> Result<(), Failure> {
         if self.now.read().is_open {
             return Ok(());
@@ -99,7 +100,7 @@ impl ActiveModels {
         self.now().processor
     }
 
-    /// Puts another working model in the place of the present one. The fast one stays.
+    /// Replaces the working model only. Returns the earlier models.
     pub(crate) fn swap_processor(&self, processor: Arc<dyn Provider>) -> EarlierModels {
         let mut now = self.now.write();
         let before = now.clone();
@@ -107,29 +108,29 @@ impl ActiveModels {
         EarlierModels(before)
     }
 
-    /// Goes back to earlier models.
+    /// Restores earlier models.
     pub(crate) fn restore(&self, EarlierModels(before): EarlierModels) {
         *self.now.write() = before;
     }
 
-    /// The working model and the fast one.
+    /// Returns the working model and the fast model.
     pub(crate) fn pair(&self) -> (Arc<dyn Provider>, Arc<dyn Provider>) {
         let Pair { processor, accelerator, .. } = self.now();
         (processor, accelerator)
     }
 
-    /// The model of a name: `service:model`, or a model of the service in use.
+    /// Returns the model of a name: `service:model`, or a model of the service in use.
     pub(crate) async fn find(&self, name: &str) -> Result<Arc<dyn Provider>, SetupError> {
         self.source.find(name, &self.in_use()).await
     }
 
-    /// The working model's name.
+    /// Returns the working model's name.
     pub(crate) fn in_use(&self) -> ModelRef {
         let processor = self.now().processor;
         ModelRef::new(processor.name(), processor.model().name.as_str())
     }
 
-    /// Replaces the working model, and the fast one if that is the same.
+    /// Replaces the working model, and the fast model if both are the same.
     fn replace(&self, processor: Arc<dyn Provider>) {
         let mut now = self.now.write();
         if Arc::ptr_eq(&now.processor, &now.accelerator) {
@@ -140,7 +141,7 @@ impl ActiveModels {
     }
 }
 
-/// The name of a model that nothing has needed yet.
+/// Placeholder for a model that was not opened yet.
 struct UnopenedModel {
     provider: String,
     info: ModelInfo,
@@ -162,41 +163,41 @@ impl Provider for UnopenedModel {
 }
 
 impl LoopContext {
-    /// The working model.
+    /// Returns the working model.
     pub(crate) fn processor(&self) -> Arc<dyn Provider> {
         self.models.processor()
     }
 
-    /// The working model for short questions beside the conversation, on the session's bill.
+    /// Returns the working model for short requests outside of the conversation, charged to the session.
     pub(crate) fn sampling_model(&self) -> SessionModel {
         SessionModel { models: self.models.clone(), usage: Arc::clone(&self.usage) }
     }
 
-    /// The fast model for such questions, if it is another one than the working model.
+    /// Returns the fast model for such requests, if it differs from the working model.
     pub(crate) fn fast_model(&self) -> Option<SamplingModel> {
         let (processor, model) = self.models.pair();
         let is_other = !Arc::ptr_eq(&processor, &model);
         is_other.then(|| SamplingModel { model, usage: Arc::clone(&self.usage) })
     }
 
-    /// The fast model, for what is not the work itself; the working one where there is no other.
+    /// Returns the fast model for secondary work, or the working model if only one is configured.
     pub(super) fn accelerator(&self) -> Arc<dyn Provider> {
         self.models.now().accelerator
     }
 }
 
 impl Exchange {
-    /// The working model.
+    /// Returns the name of the working model.
     pub fn model(&self) -> ModelRef {
         self.context.models.in_use()
     }
 
-    /// Continues with another working model: `service:model`, or a model of the service in use. Waits for a reply that is
-    /// being made.
+    /// Continues with another working model: `service:model`, or a model of the service in use. Waits for a
+    /// running reply.
     ///
     /// # Errors
     ///
-    /// Fails if the service is unknown or its key is missing; the model stays as it was.
+    /// Fails if the service is unknown or its key is missing. The current model stays.
     pub async fn set_model(&self, name: &str) -> Result<ModelRef, SetupError> {
         let processor = self.context.models.find(name).await?;
         let state = self.context.conversation.state.lock().await;
@@ -207,7 +208,7 @@ impl Exchange {
     }
 }
 
-/// Lets the model's connection be made ready while everything else is.
+/// Prepares the model's connection in the background.
 pub(crate) fn prepare(processor: &Arc<dyn Provider>) {
     let processor = Arc::clone(processor);
     tokio::task::spawn_blocking(move || processor.prepare());

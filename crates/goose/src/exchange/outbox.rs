@@ -1,7 +1,7 @@
 //! [`Outbox`]: reports the events of a reply in order, each after the steps that were recorded before it.
 //!
-//! A step is written while the loop goes on with work that changes nothing outside: it judges the calls of an answer, or
-//! builds the next request. Events from that time are held back until the step is stored.
+//! While a step is written, the loop continues with work that has no outside effect: it judges the calls of
+//! an answer, or builds the next request. Events of that time are held back until the step is stored.
 
 use std::{
     sync::Arc,
@@ -17,18 +17,18 @@ use super::{
 };
 use crate::session::{Session, Step, StoreError};
 
-/// The events of one reply.
+/// Events of one reply.
 pub(super) struct Outbox {
     hub: Arc<EventHub>,
     events: EventSink,
-    /// The events that wait until the steps before them are stored. `None` while no step is being written.
+    /// Events that wait until the steps before them are stored. `None` while no step is being written.
     held: Mutex<Option<Vec<Event>>>,
 }
 
-/// Steps that could not be stored, and why.
+/// Steps that could not be stored, and the error.
 pub(super) type Unwritten = (StoreError, Vec<Step>);
 
-/// Steps that are being written. Dropped, they are written nevertheless.
+/// Running write of steps. It continues if this is dropped.
 pub(super) type Writing = JoinHandle<Result<(), Unwritten>>;
 
 impl Outbox {
@@ -36,7 +36,7 @@ impl Outbox {
         Arc::new(Self { hub, events, held: Mutex::default() })
     }
 
-    /// Reports an event, as soon as the steps before it are stored.
+    /// Reports an event as soon as the steps before it are stored.
     pub(super) fn emit(&self, event: Event) {
         match &mut *self.held.lock() {
             Some(held) => held.push(event),
@@ -44,11 +44,12 @@ impl Outbox {
         }
     }
 
-    /// Begins to write steps, after the steps before were written. Returns `None` if that is done already.
+    /// Starts to write steps; the previous write must be over. Returns `None` if the steps are already
+    /// stored.
     ///
     /// # Errors
     ///
-    /// Fails at once for steps that can never be stored, because of their size.
+    /// Fails immediately for steps that can never be stored because of their size.
     pub(super) fn write(
         self: &Arc<Self>,
         session: Session,
@@ -56,12 +57,13 @@ impl Outbox {
     ) -> Result<Option<Writing>, Unwritten> {
         *self.held.lock() = Some(Vec::new());
         let mut work = Box::pin(Arc::clone(self).store(session, steps));
-        // Polled once here, so that the database's thread works while the loop goes on, and without the loop's waker, so
-        // that it does not wake the loop in the middle of the transaction.
+        // Polled once here, so that the database's thread works while the loop continues, and without the
+        // loop's waker, so that it does not wake the loop in the middle of the transaction.
         match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Ok(())) => Ok(None),
             Poll::Ready(Err(unwritten @ (StoreError::StepTooLarge { .. }, _))) => Err(unwritten),
-            // A busy machine: the database has refused them already. That is found out later, as always.
+            // The database may refuse steps at once. The refusal is reported later, like every other one, so that
+            // the behaviour does not depend on the machine's load.
             Poll::Ready(Err(unwritten)) => {
                 let outbox = Arc::clone(self);
                 *outbox.held.lock() = Some(Vec::new());

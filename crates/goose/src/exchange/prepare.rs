@@ -1,4 +1,5 @@
-//! Before the model is asked: changes of the extensions, the tools it is offered, and the size of the conversation.
+//! Preparation of each request to the model: changed extensions, offered tools, the system prompt, and the
+//! size of the conversation.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -23,11 +24,11 @@ use crate::{
     session::{Conversation, Step, synthetic, synthetic_list, synthetic_message},
 };
 
-/// The line before the task list in a request.
+/// Line before the task list in a request.
 const TASK_LIST_HEADING: &str = "Your task list as it stands:\n";
 
 impl AgentLoop {
-    /// Prepares the next question to the model.
+    /// Prepares the next request to the model.
     pub(super) async fn prepare(&mut self) -> StepResult<()> {
         let results = self.context.tasks.results.take();
         if !results.is_empty() {
@@ -44,7 +45,7 @@ impl AgentLoop {
         }
     }
 
-    /// Waits for the next result of tasks that the agent has given away in the background. Returns false if none is to come.
+    /// Waits for the next result of background tasks. Returns false if there will be none.
     pub(super) async fn wait_for_background(&mut self) -> StepResult<bool> {
         let results = Arc::clone(&self.context.tasks.results);
         match results.at_work() {
@@ -55,8 +56,8 @@ impl AgentLoop {
         self.cancellation.run_until_cancelled(results.wait()).await.ok_or(Abort::Cancelled)
     }
 
-    /// The tools that the model is offered, and the prompt. Extensions that are still starting are waited for before the
-    /// first question of a reply, and after the agent was replaced or its extensions were switched.
+    /// Updates the offered tools and the system prompt. Waits for extensions that are starting before the
+    /// first request of a reply, and after the agent or its extensions changed.
     pub(crate) async fn refresh_offer(&mut self) -> StepResult<()> {
         if !self.has_tools {
             self.offer(Arc::from([]), Vec::new());
@@ -80,7 +81,7 @@ impl AgentLoop {
         }
         if self.progress.turn == 0 || is_other || is_updated {
             let settled = agent.toolset.list();
-            // What could not be listed shows among the notices.
+            // Extensions that could not be listed are reported as notices.
             let _ = self.cancellation.run_until_cancelled(settled).await.ok_or(Abort::Cancelled)?;
         }
         let tools = agent.toolset.tools();
@@ -102,7 +103,7 @@ impl AgentLoop {
             self.functions.iter().filter(|_| self.has_tools).cloned().collect();
         let of_loop = usize::from(core.final_output.is_some()) + functions.len();
         let room = core.processor().max_tools().map(|most| most.saturating_sub(of_loop));
-        // A small model would give away what it should do itself.
+        // A small model would delegate work that it should do itself.
         let may_delegate = core.processor().model().prompt_style == PromptStyle::Full;
         let has_place = |tool: &&Tool| may_delegate || tool.action() != Some(&ToolAction::Delegates);
         let fitting: Vec<Tool> = tools.iter().filter(has_place).cloned().collect();
@@ -129,7 +130,7 @@ impl AgentLoop {
         handle.is_ok_and(|handle| handle.origin == Origin::Own)
     }
 
-    /// Takes the tools that were not prepared for their first call yet.
+    /// Takes the tools that were not yet prepared for their first call.
     pub(super) fn take_unready(&mut self) -> Vec<Tool> {
         let offer = &mut self.state.offer;
         match std::mem::replace(&mut offer.is_ready, true) {
@@ -138,7 +139,7 @@ impl AgentLoop {
         }
     }
 
-    /// Reports notices: from the start of the session, and about changes of the extensions since.
+    /// Reports pending notices and failures of extensions.
     pub(crate) fn report_notices(&mut self) {
         let mut found = std::mem::take(&mut self.state.notices);
         found.extend(self.context.permissions.problem());
@@ -154,8 +155,9 @@ impl AgentLoop {
 }
 
 impl LoopContext {
-    /// Text about the surroundings of a request: the task list as it stands; for a model with a brief prompt the names of the files
-    /// instead. It is stored with the message: the conversation stays the same when it is resumed, and services can cache it.
+    /// Returns text that is added to a request: the task list, or for a model with a brief prompt the names
+    /// of the files. It is stored with the message, so that a resumed conversation is the same and services
+    /// can cache it.
     pub(crate) fn surroundings(&self, conversation: &Conversation) -> Option<MessageContent> {
         match self.processor().model().prompt_style {
             PromptStyle::Brief => listing::brief(&self.folder.working_dir)
@@ -166,7 +168,7 @@ impl LoopContext {
         }
     }
 
-    /// The system prompt.
+    /// Returns the system prompt.
     fn system_prompt(&self, tools: &[Tool], prompts: &[(String, String)]) -> String {
         let agent = self.agent();
         let mut instructions = agent.instructions.clone();
@@ -192,8 +194,8 @@ impl LoopContext {
     }
 }
 
-/// Returns the tools that the service takes, goose's own first of all, and a notice about those that it does not. The order
-/// stays, because services cache the beginning of a conversation.
+/// Returns the tools that fit the service's limit, goose's own with priority, and a notice about the others.
+/// The order is kept, because services cache the beginning of a conversation.
 fn within(
     limit: Option<usize>,
     tools: Vec<Tool>,
@@ -224,7 +226,7 @@ fn within(
     (offered, Some(notice))
 }
 
-/// Prepares tools, and the permissions that judge their calls, for the first call while the model works.
+/// Prepares the first call of a tool in the background, while the model works.
 pub(super) fn get_ready(tools: Vec<Tool>, permissions: &Arc<Permissions>) {
     if tools.is_empty() {
         return;
@@ -233,12 +235,13 @@ pub(super) fn get_ready(tools: Vec<Tool>, permissions: &Arc<Permissions>) {
     tokio::task::spawn_blocking(move || {
         permissions.prepare();
         goose_process::prepare();
-        // The first schema of a process takes milliseconds, the others little, and most tools are never called.
+        // The first schema of a process takes milliseconds, the others little, and most tools are never
+        // called.
         tools.first().into_iter().for_each(Tool::prepare);
     });
 }
 
-/// The notice about an extension that failed.
+/// Returns the notice about an extension that failed.
 fn notice(event: ServiceEvent) -> Option<String> {
     let (words, reason) = match event.change {
         ServiceChange::Phase(Phase::Degraded, reason) => {

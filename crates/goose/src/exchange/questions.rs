@@ -1,5 +1,5 @@
-//! Questions and messages of extensions: questions are sent to the user as events and answered by id, and messages outside
-//! of calls are events as well.
+//! Questions and output of extensions. Questions are events that the user answers by id; output outside of
+//! calls is an event as well.
 
 use std::sync::{Arc, Weak};
 
@@ -13,9 +13,9 @@ use super::{
     event_hub::{EventHub, EventSink},
 };
 
-/// The notifier of the program, for extensions that are built with one: what they show is an event, too.
+/// Notifier for extensions that are built with one. Reports output as events, and to the program's notifier.
 pub(crate) struct SessionNotifier {
-    /// Weak: the hub must not outlive its session because of an extension.
+    // Weak: an extension must not keep the hub of a closed session alive.
     hub: Weak<EventHub>,
     notifier: Arc<dyn Notifier>,
 }
@@ -50,8 +50,8 @@ impl EventSink {
         kind != QuestionKind::Roots && self.is_attended()
     }
 
-    /// Puts a tool's question to the user. The model is asked only with the user's consent. The question is withdrawn
-    /// where the tool does not wait for the answer.
+    /// Asks the user a tool's question. The model is asked only with the user's consent. Dropping the future
+    /// withdraws the question.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ fn withdrawn() -> ToolError {
     ToolError::Denied("The question was not answered.".to_owned())
 }
 
-/// The text of a request to the model.
+/// Returns the text of a request to the model.
 fn prompt_text(request: &Sampling) -> String {
     let system = request.system_prompt().into_iter().map(str::to_owned);
     system.chain(request.messages().map(|(_, text)| text)).collect::<Vec<_>>().join("\n")

@@ -1,4 +1,4 @@
-//! [`Repetition`]: detects a model that makes the same call again and again.
+//! [`Repetition`]: detects a model that repeats the same call.
 
 use std::{
     collections::HashMap,
@@ -10,10 +10,10 @@ use serde_json::Value;
 /// Default number of times that the same call may be made in a row.
 pub(super) const DEFAULT_MAX_REPETITIONS: u32 = 5;
 
-/// Further attempts of a call that is no longer run, before the reply ends.
+/// Number of further attempts at a call that is no longer run, before the reply ends.
 const MAX_IGNORED: u32 = 3;
 
-/// Counts of the calls of the last two turns, in a row.
+/// Number of times in a row of each call of the last two turns.
 #[derive(Debug)]
 pub(super) struct Repetition {
     most: u32,
@@ -21,14 +21,14 @@ pub(super) struct Repetition {
     this_turn: HashMap<u64, u32>,
 }
 
-/// The verdict about a call.
+/// Verdict about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Repeated {
-    /// It may be made.
+pub(super) enum RepetitionVerdict {
+    /// The call may run.
     Fine,
-    /// It was made too often.
+    /// The call was made too often and is not run.
     TooOften(u32),
-    /// The model repeats it although it was told.
+    /// The model keeps repeating the call after it was refused.
     Hopeless(u32),
 }
 
@@ -37,13 +37,13 @@ impl Repetition {
         Self { most, last_turn: HashMap::new(), this_turn: HashMap::new() }
     }
 
-    /// Starts the next answer. Calls that it does not contain are forgotten.
+    /// Starts the next answer. Calls that are not in the previous one are forgotten.
     pub(super) fn next_turn(&mut self) {
         self.last_turn = std::mem::take(&mut self.this_turn);
     }
 
-    /// Counts a call.
-    pub(super) fn count(&mut self, tool: &str, arguments: &Value) -> Repeated {
+    /// Counts a call. Returns the verdict on it.
+    pub(super) fn count(&mut self, tool: &str, arguments: &Value) -> RepetitionVerdict {
         let mut hasher = DefaultHasher::new();
         (tool, arguments).hash(&mut hasher);
         let call = hasher.finish();
@@ -51,9 +51,9 @@ impl Repetition {
         let times = self.this_turn.entry(call).or_insert(before);
         *times = times.saturating_add(1);
         match *times {
-            times if times <= self.most => Repeated::Fine,
-            times if times <= self.most.saturating_add(MAX_IGNORED) => Repeated::TooOften(times),
-            times => Repeated::Hopeless(times),
+            times if times <= self.most => RepetitionVerdict::Fine,
+            times if times <= self.most.saturating_add(MAX_IGNORED) => RepetitionVerdict::TooOften(times),
+            times => RepetitionVerdict::Hopeless(times),
         }
     }
 }
@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    fn turns(repetition: &mut Repetition, turns: &[&[(&str, Value)]]) -> Vec<Repeated> {
+    fn turns(repetition: &mut Repetition, turns: &[&[(&str, Value)]]) -> Vec<RepetitionVerdict> {
         let mut last = Vec::new();
         for turn in turns {
             repetition.next_turn();
@@ -77,23 +77,23 @@ mod tests {
     fn the_same_call_in_a_row_is_stopped_then_hopeless() {
         let mut repetition = Repetition::new(2);
         let call: &[(&str, Value)] = &[("shell", json!({"command": "ls"}))];
-        assert_eq!(turns(&mut repetition, &[call, call]), [Repeated::Fine]);
-        assert_eq!(turns(&mut repetition, &[call]), [Repeated::TooOften(3)]);
-        assert_eq!(turns(&mut repetition, &[call, call, call]), [Repeated::Hopeless(6)]);
+        assert_eq!(turns(&mut repetition, &[call, call]), [RepetitionVerdict::Fine]);
+        assert_eq!(turns(&mut repetition, &[call]), [RepetitionVerdict::TooOften(3)]);
+        assert_eq!(turns(&mut repetition, &[call, call, call]), [RepetitionVerdict::Hopeless(6)]);
     }
 
     #[test]
     fn something_else_in_between_makes_it_a_new_call() {
         let mut repetition = Repetition::new(1);
         let (a, b): (&[_], &[_]) = (&[("shell", json!({"a": 1}))], &[("shell", json!({"a": 2}))]);
-        assert_eq!(turns(&mut repetition, &[a, b, a, b, a]), [Repeated::Fine]);
+        assert_eq!(turns(&mut repetition, &[a, b, a, b, a]), [RepetitionVerdict::Fine]);
     }
 
     #[test]
     fn company_does_not_hide_a_repeated_call() {
         let mut repetition = Repetition::new(2);
         let pair: &[_] = &[("one", json!({})), ("two", json!({}))];
-        assert_eq!(turns(&mut repetition, &[pair, pair, pair]), [Repeated::TooOften(3); 2]);
+        assert_eq!(turns(&mut repetition, &[pair, pair, pair]), [RepetitionVerdict::TooOften(3); 2]);
     }
 
     #[test]
@@ -102,7 +102,7 @@ mod tests {
         let thrice: &[_] = &[("one", json!({})), ("one", json!({})), ("one", json!({}))];
         assert_eq!(
             turns(&mut repetition, &[thrice]),
-            [Repeated::Fine, Repeated::Fine, Repeated::TooOften(3)]
+            [RepetitionVerdict::Fine, RepetitionVerdict::Fine, RepetitionVerdict::TooOften(3)]
         );
     }
 }

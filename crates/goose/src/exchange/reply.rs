@@ -1,4 +1,4 @@
-//! [`Reply`]: the handle of a reply under way, and the task that makes it.
+//! [`Reply`]: the handle of a running reply, and the task behind it.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -19,30 +19,31 @@ use super::{
     responder::{Request, Responder},
 };
 
-/// A reply under way: a stream of its [`Event`]s that ends after [`Event::Finished`].
+/// Running reply: a stream of its [`Event`]s that ends after [`Event::Finished`].
 ///
-/// The reply does not depend on its reader: dropping the handle leaves it running, and only [`cancel`](Self::cancel) or
-/// [`Exchange::cancel`] stops it. What was done until then is kept, and the history stays valid.
+/// The reply does not depend on its reader: dropping the handle leaves it running, and only
+/// [`cancel`](Self::cancel) or [`Exchange::cancel`] stops it. Its work until then is kept, and the history
+/// stays valid.
 #[derive(Debug)]
 pub struct Reply {
     hub: Arc<EventHub>,
     events: EventReader,
     /// Number of the reply; `None` once the last event was read.
     number: Option<u64>,
-    /// The last event of a reply that was not begun.
+    /// Last event of a reply that did not start.
     refusal: Option<Failure>,
     cancellation: CancellationToken,
 }
 
 impl Reply {
-    /// Begins a reply.
+    /// Starts a reply.
     pub(super) fn begin(
         context: &Arc<LoopContext>,
         responder: &Arc<dyn Responder>,
         request: Request,
     ) -> Self {
         let events = context.outlets.events.follow();
-        // Before the new one has its token: only a reply that was told to stop is waited for.
+        // Read before the new reply replaces the token: only a cancelled reply is waited for.
         let was_stopping = context.is_stopping();
         let state = match Arc::clone(&context.conversation.state).try_lock_owned() {
             Ok(state) => Some(state),
@@ -70,12 +71,12 @@ impl Reply {
         Self { hub, events, number, refusal: None, cancellation }
     }
 
-    /// Asks the reply to stop. The stream continues to its end, which comes within a moment.
+    /// Asks the reply to stop. The stream continues until the reply has ended, which takes a moment.
     pub fn cancel(&self) {
         self.cancellation.cancel();
     }
 
-    /// The token behind [`cancel`](Self::cancel), to stop the reply from elsewhere.
+    /// Returns the token behind [`cancel`](Self::cancel), to stop the reply from elsewhere.
     pub fn cancellation(&self) -> CancellationToken {
         self.cancellation.clone()
     }
@@ -85,7 +86,7 @@ impl Reply {
         self.hub.answer(id, answer.into())
     }
 
-    /// The next event with its place in the session; `None` after the last.
+    /// Returns the next event with its place in the session; `None` after the last.
     pub async fn next_record(&mut self) -> Option<Arc<EventRecord>> {
         std::future::poll_fn(|context| self.poll_record(context)).await
     }
@@ -100,7 +101,7 @@ impl Reply {
             let Some(record) = ready!(self.events.poll_next_unpin(context)) else {
                 return Poll::Ready(None);
             };
-            // A reply that was cancelled may still end while this one waits for its turn.
+            // A cancelled reply may still report events while this one waits for its turn.
             if record.reply != number {
                 continue;
             }
@@ -138,33 +139,34 @@ impl Stream for Reply {
 }
 
 impl Exchange {
-    /// Follows the session's events from those after a number on, of any reply; without a number, from the beginning of
-    /// the turn under way. Questions that wait for an answer are among them. Any number of readers can follow.
+    /// Returns a reader of the session's events after a number, of any reply; without a number, from the
+    /// beginning of the current turn and with all unanswered questions. Any number of readers can follow.
     pub fn subscribe(&self, after: Option<u64>) -> EventReader {
         self.context.outlets.events.subscribe(after)
     }
 
-    /// Answers a question by its id. Only the first answer counts, and none after a cancel; returns whether this one did.
+    /// Answers a question by its id. Only the first answer counts, and none after the reply was cancelled.
+    /// Returns true if this one counts.
     pub fn answer(&self, id: &str, answer: impl Into<Answer>) -> bool {
         self.context.outlets.events.answer(id, answer.into())
     }
 
-    /// The questions that wait for an answer, oldest first.
+    /// Returns the unanswered questions, oldest first.
     pub fn questions(&self) -> Vec<Arc<EventRecord>> {
         self.context.outlets.events.questions()
     }
 
-    /// Waits until a question has been answered or withdrawn.
+    /// Waits until a question was answered or withdrawn.
     pub async fn question_closed(&self, id: &str) {
         self.context.outlets.events.closed(id).cancelled().await;
     }
 
-    /// Declares whether a user interface answers the questions of extensions, which are refused otherwise.
+    /// Declares if a user interface answers the questions of extensions, which are refused otherwise.
     pub fn set_attended(&self, is_attended: bool) {
         self.context.outlets.events.set_attended(is_attended);
     }
 
-    /// Stops the reply or the command under way. Nothing of it is left half done.
+    /// Cancels the current reply or command. The history stays valid.
     pub fn cancel(&self) {
         self.context.stop();
     }

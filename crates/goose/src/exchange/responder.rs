@@ -1,4 +1,5 @@
-//! [`Responder`]: makes the replies of a session. It stands in front of the loop, which it runs; the loop knows nothing of it.
+//! [`Responder`]: makes the replies of a session. It runs the loop, and the loop does not depend on it. The
+//! orchestrator implements it.
 
 use std::sync::Arc;
 
@@ -16,17 +17,17 @@ use crate::{
     session::{PlannedTask, SessionId, TaskEnd},
 };
 
-/// A request to reply to.
+/// Request to reply to.
 pub(crate) enum Request {
-    /// A message of the user.
+    /// Message of the user.
     Message(Message),
-    /// Nothing new: the history as it is.
+    /// No new message: continue the conversation.
     GoOn,
-    /// A request that a plan is to be written for: the agent looks around, and changes nothing.
+    /// Request to prepare a plan for. The agent explores and changes nothing.
     Explore(Message),
-    /// The plan for it.
+    /// Request to write the plan.
     Plan,
-    /// A task of another session, and the model that summarizes what does not fit.
+    /// Task of another session, and the model that summarizes parts that do not fit.
     Task(Handover, Arc<dyn Provider>),
 }
 
@@ -36,28 +37,28 @@ pub(crate) trait Responder: Send + Sync {
     /// Makes a reply with a loop.
     async fn respond(&self, work: &mut AgentLoop, request: Request) -> StepResult<Outcome>;
 
-    /// The tasks of the request that is being worked on, or of the last one that had some.
+    /// Returns the tasks of the current request, or of the last one that had tasks.
     fn tasks(&self) -> Vec<TaskStatus>;
 
-    /// Cancels one task by its id. Returns false if there is no such task, or it is not being worked on.
+    /// Cancels a task by its id. Returns false if the task does not exist or does not run.
     fn cancel_task(&self, id: &str) -> bool;
 
-    /// Forgets tasks that were interrupted.
+    /// Forgets interrupted tasks.
     fn forget_tasks(&self);
 
-    /// Gives back what it holds for the session.
+    /// Releases everything that it holds for the session.
     async fn close(&self);
 }
 
-/// A task of the request under way, or of the last one.
+/// Task of the current request, or of the last one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TaskStatus {
-    /// The task.
+    /// Description of the task.
     pub task: PlannedTask,
-    /// Its state.
+    /// State of the task.
     pub state: TaskState,
-    /// The session that it works in, once it has begun.
+    /// Session of the task, once it has started.
     pub session: Option<SessionId>,
 }
 
@@ -67,15 +68,15 @@ impl TaskStatus {
     }
 }
 
-/// The state of a task.
+/// State of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", content = "end", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TaskState {
-    /// It waits for another one, or for its turn.
+    /// Waits for another task, or for its turn.
     Waiting,
-    /// It runs.
+    /// Runs.
     Running,
-    /// It is over.
+    /// Is over.
     Over(TaskEnd),
 }

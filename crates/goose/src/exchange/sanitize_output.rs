@@ -1,4 +1,4 @@
-//! The results of tools, made fit for the conversation: limited in size, valid, and never empty.
+//! Sanitizing of tool results for the conversation: limited in size, valid, and never empty.
 
 use std::borrow::Cow;
 
@@ -9,26 +9,26 @@ use goose_extension::{
 use goose_fs::{HeadTail, head_tail_bytes};
 use serde_json::Value;
 
-/// The longest text of one result; about 32,000 tokens.
+/// Maximum size of the text of one result, about 32,000 tokens.
 pub(super) const MAX_RESULT_TEXT: usize = 128 * 1024;
 
-/// The size of all images and sounds of one result together, in base64.
+/// Maximum size of all images and sounds of one result together, in base64.
 pub(super) const MAX_ALL_MEDIA: usize = 2 * MAX_MEDIA_BYTES;
 
-/// The number of blocks of one result.
+/// Maximum number of blocks of one result.
 pub(super) const MAX_BLOCKS: usize = 64;
 
-/// The size of data that only programs read.
+/// Maximum size of data that the model does not read.
 const MAX_UNREAD_DATA: usize = 64 * 1024;
 
-/// The model reads this where a tool returned nothing.
+/// Text for the model if a tool returned nothing.
 const NO_OUTPUT: &str = "(no output)";
 
-/// Limits and repairs a result, as it is stored and sent.
+/// Limits and repairs a result before it is stored and sent.
 pub(super) fn sanitize_output(mut output: ToolOutput) -> ToolOutput {
     let too_many = output.content.len().saturating_sub(MAX_BLOCKS);
     output.content.truncate(MAX_BLOCKS);
-    let mut left = Left { text: MAX_RESULT_TEXT, media: MAX_ALL_MEDIA };
+    let mut left = RemainingSize { text: MAX_RESULT_TEXT, media: MAX_ALL_MEDIA };
     output.content = output.content.into_iter().filter_map(|block| bounded_block(block, &mut left)).collect();
     if too_many > 0 {
         output.content.push(ContentBlock::text(format!("[{too_many} more parts were left out]")));
@@ -40,8 +40,8 @@ pub(super) fn sanitize_output(mut output: ToolOutput) -> ToolOutput {
     output
 }
 
-/// Shows what the model sees in a server's result and people do not. goose's own tools are exempt: edits need the content of
-/// files exactly.
+/// Makes invisible characters in a server's result visible. goose's own tools are exempt: edits need the
+/// exact content of files.
 pub(super) fn make_visible(output: &mut ToolOutput) {
     for block in &mut output.content {
         match block {
@@ -65,7 +65,7 @@ fn show(text: &mut String) {
     }
 }
 
-/// Names stay, as programs look for them.
+// Keys stay unchanged, because programs look them up.
 fn show_data(data: &mut Value) {
     match data {
         Value::String(text) => show(text),
@@ -75,7 +75,8 @@ fn show_data(data: &mut Value) {
     }
 }
 
-/// Structured data is read by the model where there is no text; otherwise it is an addition that is kept while it is small.
+/// Limits structured data. The model reads it only if there is no text; otherwise it is kept only if it is
+/// small.
 fn bound_data(output: &mut ToolOutput) {
     if output.meta.as_ref().is_some_and(|meta| written(meta).len() > MAX_UNREAD_DATA) {
         output.meta = None;
@@ -95,14 +96,14 @@ fn written(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The sizes that are left.
-struct Left {
+/// Sizes that are left for the next blocks.
+struct RemainingSize {
     text: usize,
     media: usize,
 }
 
-/// One block; none if it is an empty text.
-fn bounded_block(block: ContentBlock, left: &mut Left) -> Option<ContentBlock> {
+/// Limits one block. Returns `None` for an empty text.
+fn bounded_block(block: ContentBlock, left: &mut RemainingSize) -> Option<ContentBlock> {
     let missing = match &block {
         ContentBlock::Image(image) => missing_media("image", &image.mime_type, &image.data, left),
         ContentBlock::Audio(audio) => missing_media("sound", &audio.mime_type, &audio.data, left),
@@ -111,8 +112,8 @@ fn bounded_block(block: ContentBlock, left: &mut Left) -> Option<ContentBlock> {
     Some(missing.map_or(block, ContentBlock::text))
 }
 
-/// Blocks that are read as text.
-fn readable(block: &ContentBlock, left: &mut Left) -> Option<ContentBlock> {
+/// Limits a block that is read as text.
+fn readable(block: &ContentBlock, left: &mut RemainingSize) -> Option<ContentBlock> {
     match block {
         ContentBlock::Text(text) => text_block(&text.text, left),
         ContentBlock::Resource(resource) => match &resource.resource {
@@ -132,14 +133,14 @@ fn readable(block: &ContentBlock, left: &mut Left) -> Option<ContentBlock> {
     }
 }
 
-fn text_block(text: &str, left: &mut Left) -> Option<ContentBlock> {
+fn text_block(text: &str, left: &mut RemainingSize) -> Option<ContentBlock> {
     let text = shortened(&clean(text), left.text);
     left.text = left.text.saturating_sub(text.len());
     (!text.is_empty()).then(|| ContentBlock::text(text))
 }
 
-/// The words in the place of an image or a sound that is too large or cannot be decoded.
-fn missing_media(kind: &str, mime_type: &str, data: &str, left: &mut Left) -> Option<String> {
+/// Returns the text in place of an image or a sound that is too large or cannot be decoded.
+fn missing_media(kind: &str, mime_type: &str, data: &str, left: &mut RemainingSize) -> Option<String> {
     let reason = match check_media(data) {
         Err(MediaFault::TooLarge) => {
             format!("it has {} bytes, at most {} can be sent", decoded_size(data), MAX_MEDIA_BYTES / 4 * 3)
@@ -162,7 +163,7 @@ fn decoded_size(base64: &str) -> usize {
     base64.len() / 4 * 3
 }
 
-/// The text without NUL, which databases and some services refuse.
+/// Replaces NUL characters, which databases and some services refuse.
 fn clean(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
         true => text.replace('\0', "\u{fffd}").into(),
@@ -170,7 +171,7 @@ fn clean(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The beginning and the end of a text, with what is missing said in between.
+/// Shortens a text to its beginning and end, with the number of omitted bytes between them.
 pub(super) fn shortened(text: &str, most: usize) -> String {
     match head_tail_bytes(text, most / 2, most / 2) {
         Some(HeadTail { head, tail, omitted_bytes }) if text.len() > most => {
@@ -180,7 +181,7 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// The arguments of a call for an error message: not longer than an error should be.
+/// Returns the arguments of a call, short enough for an error message.
 pub(super) fn brief(arguments: &Value) -> String {
     shortened(&arguments.to_string(), 200)
 }
@@ -199,7 +200,7 @@ mod tests {
         assert_eq!(sanitize_output(ToolOutput::text("")).as_text(), NO_OUTPUT);
     }
 
-    /// Row 15.
+    /// NUL characters and undecodable media are replaced by text.
     #[test]
     fn what_no_service_takes_is_replaced() {
         assert_eq!(sanitize_output(ToolOutput::text("a\0b")).as_text(), "a\u{fffd}b");
@@ -247,7 +248,7 @@ mod tests {
     }
 
     proptest! {
-        /// Row 17: no cut goes through a character.
+        /// Shortening never splits a character.
         #[test]
         fn a_cut_keeps_both_ends(text in "[a-zé€😀]{0,60}", most in 0_usize..60) {
             let cut = shortened(&text, most);

@@ -1,20 +1,20 @@
-//! [`StreamDedup`]: the text of an answer that was shown so far, so that none is shown twice when the model has to be
-//! asked again.
+//! [`StreamDedup`]: keeps track of the text of an answer that was shown, so that a retry does not show it
+//! twice.
 
 use super::Event;
 
-/// A kind of text in an answer.
+/// Kind of text in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
     Thinking,
 }
 
-/// The text that was shown since the model was asked. Adjacent pieces are of different kinds.
+/// Text that was shown since the model was first asked. Adjacent pieces are of different kinds.
 #[derive(Debug, Default)]
 pub(super) struct StreamDedup {
     pieces: Vec<(Kind, String)>,
-    /// The part of it that the new answer has repeated so far; none while there is nothing to repeat.
+    /// End of the part that the new answer has repeated so far; none if there is nothing left to repeat.
     repeated: Option<Place>,
 }
 
@@ -25,18 +25,18 @@ struct Place {
 }
 
 impl StreamDedup {
-    /// Starts a new attempt: what was shown is expected once more.
+    /// Starts a new attempt, which is expected to repeat the text that was shown.
     pub(super) fn again(&mut self) {
         self.repeated = (!self.pieces.is_empty()).then(Place::default);
     }
 
-    /// Returns all text that was shown.
+    /// Returns all answer text that was shown, without reasoning.
     pub(super) fn text(&self) -> String {
         let texts = self.pieces.iter().filter(|(kind, _)| *kind == Kind::Text);
         texts.map(|(_, text)| text.as_str()).collect()
     }
 
-    /// Takes more of the answer, and returns the events that show it.
+    /// Adds text of the answer. Returns the events that show it.
     pub(super) fn more(&mut self, kind: Kind, text: String) -> Vec<Event> {
         let Some(mut place) = self.repeated else {
             self.push(kind, &text);
@@ -64,7 +64,7 @@ impl StreamDedup {
         Vec::new()
     }
 
-    /// Ends the answer. One that is shorter than what was shown differs from it.
+    /// Ends the answer. If it is shorter than the text that was shown, it replaces that.
     pub(super) fn end(&mut self) -> Vec<Event> {
         match self.repeated {
             Some(place) if place.piece < self.pieces.len() => self.differs(place, Kind::Text, ""),
@@ -72,7 +72,7 @@ impl StreamDedup {
         }
     }
 
-    /// The new answer continues differently: it is shown from its start.
+    /// Shows a new answer that differs, from its start.
     fn differs(&mut self, place: Place, kind: Kind, rest: &str) -> Vec<Event> {
         self.repeated = None;
         self.pieces.truncate(place.piece + 1);

@@ -1,4 +1,4 @@
-//! The user sees the last answer, once.
+//! Tests of [`StreamDedup`]: the user sees the last answer, once.
 
 use proptest::prelude::*;
 
@@ -61,7 +61,7 @@ fn any_pieces() -> impl Strategy<Value = Vec<(Kind, String)>> {
 }
 
 proptest! {
-    /// Row 26: however often a stream breaks, what is read in the end is the last answer.
+    /// After any number of broken streams, the user has read the last answer.
     #[test]
     fn what_is_read_is_the_last_answer(attempts in prop::collection::vec(any_pieces(), 1..5)) {
         let mut last = StreamDedup::default();

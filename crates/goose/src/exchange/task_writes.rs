@@ -1,8 +1,9 @@
 //! [`TaskWrites`]: the files that the running tasks of one request have changed.
 //!
-//! Tasks run side by side in the same folder. A file that one of them has changed belongs to it until it is over: another
-//! one would write over what it has not seen. A folder that was moved or removed belongs to it with all that is below. Files
-//! that a program changes without being named in a call are not known here.
+//! Tasks run in parallel in the same folder. A file that one of them has changed belongs to it until it is
+//! over, because another task would overwrite changes that it has not seen. A folder that was moved or
+//! removed belongs to the task with its contents. Files that a program changes without being named in a call
+//! are not tracked.
 
 use std::{
     collections::BTreeMap,
@@ -13,31 +14,31 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// The most files that the tasks of a request may change at the same time.
+/// Maximum number of files that the tasks of a request may change at the same time.
 const MAX_FILES: usize = 10_000;
 
-/// The files that running tasks have changed, each with its task.
+/// Files that running tasks have changed, each with its task.
 #[derive(Debug, Default)]
 pub(crate) struct TaskWrites {
     owners: Mutex<BTreeMap<PathBuf, Owner>>,
 }
 
-/// The task that a file belongs to.
+/// Task that a file belongs to.
 #[derive(Debug)]
 struct Owner {
     task: Arc<str>,
-    /// Count of its calls that have changed the file, or are about to.
+    /// Number of its calls that have changed the file or are about to.
     claims: usize,
 }
 
 impl TaskWrites {
-    /// Gives the files of a task that is over free.
+    /// Releases the files of a task that is over.
     pub(crate) fn release(&self, task: &str) {
         self.owners.lock().retain(|_, owner| &*owner.task != task);
     }
 }
 
-/// A task that writes. Clones are the same task.
+/// Task that writes files. Clones are the same task.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskWriter {
     writes: Arc<TaskWrites>,
@@ -53,7 +54,7 @@ impl TaskWriter {
         Self { writes: Arc::clone(writes), task: task.into() }
     }
 
-    /// The id of the task.
+    /// Returns the id of the task.
     pub(crate) fn task(&self) -> Arc<str> {
         Arc::clone(&self.task)
     }
@@ -87,8 +88,8 @@ impl TaskWriter {
         Ok(WriteClaim(files.to_vec()))
     }
 
-    /// Takes a claim back, because the call has changed nothing. A file that another call of the task has changed, or is about
-    /// to, stays with the task.
+    /// Withdraws a claim of a call that changed nothing. Files that another call of the task has claimed stay
+    /// with the task.
     pub(crate) fn withdraw(&self, claim: WriteClaim) {
         let mut owners = self.writes.owners.lock();
         for file in claim.0 {
@@ -100,7 +101,7 @@ impl TaskWriter {
     }
 }
 
-/// The entries of a file, of what is below it, and of the folders that it is in.
+/// Returns the entries of a file, of everything below it, and of the folders that contain it.
 fn overlapping<'a>(
     owners: &'a BTreeMap<PathBuf, Owner>,
     file: &'a Path,

@@ -1,5 +1,5 @@
-//! The tool calls of one answer: checked one after the other, then run side by side. A person is asked about one at a
-//! time, while the others run already. Every call has a result in the end.
+//! Tool calls of one answer. They are checked one by one, then run in parallel. The user is asked about one
+//! call at a time, while others already run. Every call gets a result.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -11,30 +11,30 @@ use tokio::task::JoinSet;
 use super::{
     agent_loop::{Abort, AgentLoop, LoopFunction, StepResult},
     ask_model::{ModelAnswer, as_value},
-    call_path::{Asked, Call, CallId, CallPath, Judged, Refused, as_output},
+    call_path::{ApprovalQuestion, Call, CallId, CallPath, PermissionDecision, Refusal, as_output},
     event::{Event, Failure, ToolEnd},
     final_output::{ACCEPTED, FINAL_OUTPUT},
     loop_context::LoopContext,
-    repetition::Repeated,
+    repetition::RepetitionVerdict,
 };
 
-/// The time limit for tools to end once they were cancelled.
+/// Time limit for tools to end after they were cancelled.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
-/// The number of fields of a tool that an error names.
+/// Maximum number of fields of a tool that an error names.
 const MAX_FIELDS: usize = 20;
 
-/// The calls of one answer, checked but not run.
+/// Calls of one answer, checked but not run.
 pub(super) struct CheckedCalls {
     running: RunningCalls,
-    calls: Vec<Checked>,
+    calls: Vec<CheckedCall>,
 }
 
-/// The next step for a call.
-enum Checked {
+/// Next step for a call.
+enum CheckedCall {
     Run(Call),
-    Ask(Call, Asked),
-    /// It has a result already.
+    Ask(Call, ApprovalQuestion),
+    /// The call already has a result.
     Finished {
         id: String,
         name: String,
@@ -43,25 +43,25 @@ enum Checked {
     },
 }
 
-/// A call that can be made.
-enum Passed {
-    /// It goes on to the permissions.
+/// Call that passed the checks before the permissions.
+enum PassedCall {
+    /// The permissions are next.
     Call(Box<Call>),
-    /// The loop itself has answered it.
+    /// The loop has answered the call.
     Answered(&'static str),
 }
 
-/// A call that has ended.
-struct Ended {
+/// Call that has ended.
+struct EndedCall {
     id: String,
     name: String,
-    result: Result<ToolResult<ToolOutput>, Refused>,
+    result: Result<ToolResult<ToolOutput>, Refusal>,
 }
 
-/// The calls of one answer that are under way.
+/// Running calls of one answer.
 struct RunningCalls {
     path: Arc<CallPath>,
-    calls: JoinSet<Ended>,
+    calls: JoinSet<EndedCall>,
 }
 
 impl Drop for RunningCalls {
@@ -70,11 +70,12 @@ impl Drop for RunningCalls {
     }
 }
 
-/// A question to the person, with the call that it is about.
-type Approving = BoxFuture<'static, (String, String, Result<Call, Refused>)>;
+/// Pending question to the user: id and tool of the call, and the decision.
+type PendingApproval = BoxFuture<'static, (String, String, Result<Call, Refusal>)>;
 
 impl AgentLoop {
-    /// Checks the calls of an answer. The order of the checks is fixed: repetition, toolset, arguments, permissions.
+    /// Checks the calls of an answer. The order of the checks is fixed: repetition, toolset, arguments,
+    /// permissions.
     pub(super) async fn check(
         &mut self,
         answer: &ModelAnswer,
@@ -89,12 +90,12 @@ impl AgentLoop {
         Ok(CheckedCalls { running, calls: checked })
     }
 
-    /// The way that the calls of one answer take.
+    /// Returns an empty set of running calls, with the path for them.
     fn running_calls(&self) -> RunningCalls {
         RunningCalls { path: Arc::new(self.call_path()), calls: JoinSet::new() }
     }
 
-    /// The way of this reply to the agent's tools.
+    /// Returns the path of this reply to the agent's tools.
     pub(super) fn call_path(&self) -> CallPath {
         let LoopContext { folder, outlets, .. } = &*self.context;
         let model: Arc<dyn Model> = Arc::new(self.context.sampling_model());
@@ -124,25 +125,25 @@ impl AgentLoop {
         answer: &ModelAnswer,
         call: ToolCall,
         path: &CallPath,
-    ) -> StepResult<Checked> {
+    ) -> StepResult<CheckedCall> {
         let ToolCall { id, name, arguments, .. } = call;
         let judged = match self.passes(answer, CallId::top_level(id.clone()), &name, arguments, path) {
-            Ok(Passed::Call(call)) => path.judge(*call).await,
-            Ok(Passed::Answered(text)) => {
+            Ok(PassedCall::Call(call)) => path.judge(*call).await,
+            Ok(PassedCall::Answered(text)) => {
                 let output = ToolOutput::text(text);
-                return Ok(Checked::Finished { id, name, output, end: ToolEnd::Ran });
+                return Ok(CheckedCall::Finished { id, name, output, end: ToolEnd::Ran });
             }
             Err(refused) => Err(refused),
         };
         Ok(match judged {
-            Ok(Judged::Allowed(call)) => Checked::Run(call),
-            Ok(Judged::Ask(call, asked)) => Checked::Ask(call, asked),
+            Ok(PermissionDecision::Allowed(call)) => CheckedCall::Run(call),
+            Ok(PermissionDecision::Ask(call, asked)) => CheckedCall::Ask(call, asked),
             Err(refused) if refused.end == ToolEnd::Cancelled => return Err(Abort::Cancelled),
-            Err(refused) => Checked::Finished { id, name, output: refused.output(), end: refused.end },
+            Err(refused) => CheckedCall::Finished { id, name, output: refused.output(), end: refused.end },
         })
     }
 
-    /// Everything but the permissions.
+    /// Checks everything but the permissions.
     fn passes(
         &mut self,
         answer: &ModelAnswer,
@@ -150,42 +151,42 @@ impl AgentLoop {
         name: &str,
         arguments: Arguments,
         path: &CallPath,
-    ) -> Result<Passed, Refused> {
+    ) -> Result<PassedCall, Refusal> {
         if answer.stop == StopReason::Refused {
-            return Err(Refused::rejected("Not run: the answer was refused before it was complete."));
+            return Err(Refusal::rejected("Not run: the answer was refused before it was complete."));
         }
-        self.not_again(name, &arguments).map_err(Refused::rejected)?;
+        self.not_again(name, &arguments).map_err(Refusal::rejected)?;
         if !self.has_tools && name != FINAL_OUTPUT {
-            return Err(Refused::rejected(
+            return Err(Refusal::rejected(
                 "Not run: there are no tools here. Answer from the results above.",
             ));
         }
         if name == FINAL_OUTPUT
             && let Some(output) = &self.context.final_output
         {
-            let arguments = well_formed(answer, output.tool(), arguments).map_err(Refused::rejected)?;
-            self.progress.structured = Some(output.accept(arguments).map_err(Refused::rejected)?);
-            return Ok(Passed::Answered(ACCEPTED));
+            let arguments = well_formed(answer, output.tool(), arguments).map_err(Refusal::rejected)?;
+            self.progress.structured = Some(output.accept(arguments).map_err(Refusal::rejected)?);
+            return Ok(PassedCall::Answered(ACCEPTED));
         }
         if let Some(LoopFunction { tool, answer: said }) =
             self.functions.iter().find(|function| function.tool.name() == name)
         {
-            let arguments = well_formed(answer, tool, arguments).map_err(Refused::rejected)?;
-            let arguments = tool.validate(arguments).map_err(Refused::rejected)?;
+            let arguments = well_formed(answer, tool, arguments).map_err(Refusal::rejected)?;
+            let arguments = tool.validate(arguments).map_err(Refusal::rejected)?;
             self.progress.called = Some(arguments.as_object().clone());
-            return Ok(Passed::Answered(said));
+            return Ok(PassedCall::Answered(said));
         }
-        // Before the arguments are read: the error for them describes the tool.
+        // Before the arguments are parsed, because the error about them describes the tool.
         let resolved = path.resolve(name)?;
-        let arguments = well_formed(answer, &resolved.handle.tool, arguments).map_err(Refused::rejected)?;
-        Call::check(id, resolved, arguments).map(|call| Passed::Call(Box::new(call)))
+        let arguments = well_formed(answer, &resolved.handle.tool, arguments).map_err(Refusal::rejected)?;
+        Call::check(id, resolved, arguments).map(|call| PassedCall::Call(Box::new(call)))
     }
 
     fn not_again(&mut self, name: &str, arguments: &Arguments) -> Result<(), String> {
         let times = match self.progress.repetition.count(name, &as_value(arguments)) {
-            Repeated::Fine => return Ok(()),
-            Repeated::TooOften(times) => times,
-            Repeated::Hopeless(times) => {
+            RepetitionVerdict::Fine => return Ok(()),
+            RepetitionVerdict::TooOften(times) => times,
+            RepetitionVerdict::Hopeless(times) => {
                 self.progress.stuck = Some(Failure {
                     message: format!(
                         "The model asked for `{name}` with the same arguments {times} times in a row."
@@ -210,9 +211,9 @@ impl AgentLoop {
         let mut to_ask = VecDeque::new();
         for checked in calls {
             match checked {
-                Checked::Ask(call, asked) => to_ask.push_back((call, asked)),
-                Checked::Run(call) => self.begin_call(call, &mut running).await?,
-                Checked::Finished { id, name, output, end } => {
+                CheckedCall::Ask(call, asked) => to_ask.push_back((call, asked)),
+                CheckedCall::Run(call) => self.begin_call(call, &mut running).await?,
+                CheckedCall::Finished { id, name, output, end } => {
                     self.finish_call(id, name, output, end).await?;
                 }
             }
@@ -228,9 +229,9 @@ impl AgentLoop {
     async fn until_all_ended(
         &mut self,
         running: &mut RunningCalls,
-        mut to_ask: VecDeque<(Call, Asked)>,
+        mut to_ask: VecDeque<(Call, ApprovalQuestion)>,
     ) -> StepResult<()> {
-        let mut approving: Option<Approving> = None;
+        let mut approving: Option<PendingApproval> = None;
         let cancellation = self.cancellation.clone();
         loop {
             if approving.is_none()
@@ -261,22 +262,22 @@ impl AgentLoop {
         }
     }
 
-    /// Begins a call, once the answer that asks for it is stored.
+    /// Starts a call, once the answer that contains it is stored.
     async fn begin_call(&mut self, call: Call, running: &mut RunningCalls) -> StepResult<()> {
         self.settle().await?;
         let (id, name) = (call.id.id.clone(), call.name().to_owned());
         let arguments = call.arguments.as_object().clone();
         self.emit(Event::ToolStarted { id: id.clone(), name: name.clone(), arguments });
         let (path, cancellation) = (Arc::clone(&running.path), running.path.cancellation.child_token());
-        // In a box: the runtime would move its 5 KB several times.
-        let ended = async move { Ended { result: path.run(call, cancellation).await, id, name } };
+        // Boxed: the runtime would move the 5 KB of the future several times.
+        let ended = async move { EndedCall { result: path.run(call, cancellation).await, id, name } };
         running.calls.spawn(ended.boxed());
         Ok(())
     }
 
-    async fn take_ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) -> StepResult<()> {
-        // A task that was aborted has no result; the end of the reply gives it one.
-        let Ok(Ended { id, name, result }) = ended else { return Ok(()) };
+    async fn take_ended(&mut self, ended: Result<EndedCall, tokio::task::JoinError>) -> StepResult<()> {
+        // An aborted task has no result; the end of the reply adds one.
+        let Ok(EndedCall { id, name, result }) = ended else { return Ok(()) };
         let is_cancelled = self.cancellation.is_cancelled();
         let (output, end) = match result {
             Ok(Ok(output)) => (output, ToolEnd::Ran),
@@ -288,7 +289,8 @@ impl AgentLoop {
         self.finish_call(id, name, output, end).await
     }
 
-    /// The person cancelled: calls that have ended nevertheless keep their result, the others are ended.
+    /// Ends all calls after the reply was cancelled. Calls that end within the time limit with a result keep
+    /// it.
     async fn drain_cancelled(&mut self, running: &mut RunningCalls) -> StepResult<()> {
         running.path.cancellation.cancel();
         let deadline = tokio::time::Instant::now() + CANCEL_GRACE;
@@ -300,20 +302,22 @@ impl AgentLoop {
     }
 }
 
-fn approve(path: Arc<CallPath>, call: Call, asked: Asked) -> Approving {
+fn approve(path: Arc<CallPath>, call: Call, asked: ApprovalQuestion) -> PendingApproval {
     let (id, name) = (call.id.id.clone(), call.name().to_owned());
     async move { (id, name, path.approve(call, asked).await) }.boxed()
 }
 
-/// Waits for the answer to the pending question, for ever where there is none.
-async fn pending_or_never(approving: &mut Option<Approving>) -> (String, String, Result<Call, Refused>) {
+/// Waits for the answer to the pending question, forever if there is none.
+async fn pending_or_never(
+    approving: &mut Option<PendingApproval>,
+) -> (String, String, Result<Call, Refusal>) {
     match approving {
         Some(approving) => approving.await,
         None => std::future::pending().await,
     }
 }
 
-/// The arguments as an object.
+/// Returns the arguments as an object.
 fn well_formed(answer: &ModelAnswer, tool: &Tool, arguments: Arguments) -> Result<JsonObject, String> {
     match arguments {
         Arguments::Object(object) => Ok(object),
@@ -330,7 +334,7 @@ fn well_formed(answer: &ModelAnswer, tool: &Tool, arguments: Arguments) -> Resul
     }
 }
 
-/// The fields that a tool takes, in words.
+/// Returns a text about the fields of a tool.
 fn fields(tool: &Tool) -> String {
     let schema = tool.input_schema();
     let required: Vec<&str> = schema

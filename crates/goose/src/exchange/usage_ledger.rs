@@ -1,4 +1,5 @@
-//! [`UsageLedger`]: the tokens and dollars of a session, and [`SamplingModel`], through which tools spend some.
+//! [`UsageLedger`]: the token usage and price of a session, and [`SamplingModel`], through which tools use a
+//! model.
 
 use std::sync::Arc;
 
@@ -11,23 +12,23 @@ use tokio_util::sync::CancellationToken;
 use super::{event::Cost, models::ActiveModels};
 use crate::session::Step;
 
-/// Entries that wait to be stored; a session that stores nothing has no more.
+/// Maximum number of entries that wait to be stored.
 const MAX_WAITING: usize = 10_000;
 
-/// The usage of a session, of the loop and of tools.
+/// Usage of a session by the loop and by tools.
 #[derive(Debug, Default)]
 pub(crate) struct UsageLedger {
     totals: Mutex<Totals>,
-    /// The ledger of the session that delegated this one: everything is its expense as well.
+    /// Ledger of the session that delegated this one. All usage is added there too.
     parent: Option<Arc<Self>>,
-    /// The most tokens, and what is cancelled when they are used up.
+    /// Maximum number of tokens, and the token that is cancelled when they are used up.
     limit: Option<(u64, CancellationToken)>,
 }
 
 #[derive(Debug, Default)]
 struct Totals {
     usage: Usage,
-    /// Sum of everything that has a price.
+    /// Sum of the usage that has a price.
     dollars: f64,
     /// True if some usage has no known price.
     has_unpriced: bool,
@@ -36,7 +37,7 @@ struct Totals {
 }
 
 impl UsageLedger {
-    /// Adds up the usage in these steps.
+    /// Adds up the usage in the steps of a session.
     pub(super) fn from_steps<'a>(steps: impl Iterator<Item = &'a Step>, parent: Option<Arc<Self>>) -> Self {
         let mut totals = Totals::default();
         for step in steps {
@@ -47,8 +48,8 @@ impl UsageLedger {
         Self { totals: Mutex::new(totals), parent, limit: None }
     }
 
-    /// A ledger for a part of what a session spends, with what was spent before. The token is cancelled once this part has
-    /// used so many tokens.
+    /// Creates a ledger for a part of a session's usage, which starts at `before`. `used_up` is cancelled
+    /// once this part has used `limit` tokens.
     pub(crate) fn part_of(
         parent: &Arc<Self>,
         before: Usage,
@@ -63,7 +64,7 @@ impl UsageLedger {
         Arc::new(Self { totals: Mutex::new(totals), parent, limit })
     }
 
-    /// The tokens so far, and their price where all prices are known.
+    /// Returns the tokens so far, and their price if all prices are known.
     pub(crate) fn spent(&self) -> (Usage, Option<f64>) {
         let totals = self.lock();
         (totals.usage, (!totals.has_unpriced).then_some(totals.dollars))
@@ -91,7 +92,7 @@ impl UsageLedger {
         {
             used_up.cancel();
         }
-        // A part is stored by the session around it.
+        // The parent stores the usage of a part.
         if self.limit.is_none() && totals.unsaved.len() < MAX_WAITING {
             totals.unsaved.push(step);
         }
@@ -102,7 +103,7 @@ impl UsageLedger {
         std::mem::take(&mut self.lock().unsaved)
     }
 
-    /// The totals, with the usage of the last request.
+    /// Returns the totals, with the usage of the last request.
     pub(super) fn cost(&self, last: Usage, context_used: u64, context_limit: u64) -> Cost {
         let totals = self.lock();
         let dollars = (!totals.has_unpriced).then_some(totals.dollars);
@@ -122,7 +123,7 @@ impl Totals {
     }
 }
 
-/// A model as tools may use it. Its usage is the session's.
+/// Model that tools may use. Its usage is charged to the session.
 pub(crate) struct SamplingModel {
     pub(super) model: Arc<dyn Provider>,
     pub(super) usage: Arc<UsageLedger>,
@@ -137,7 +138,7 @@ impl Model for SamplingModel {
     }
 }
 
-/// The working model of a session, whichever it is at the time.
+/// Current working model of a session.
 pub(crate) struct SessionModel {
     pub(super) models: ActiveModels,
     pub(super) usage: Arc<UsageLedger>,

@@ -1,4 +1,4 @@
-//! [`RunningCall`]: a call that runs, as its tool sees it.
+//! [`RunningCall`]: a running call, as its tool sees it.
 
 use std::sync::{
     Arc,
@@ -15,18 +15,18 @@ use tokio_util::sync::CancellationToken;
 use super::{Call, CallId, CallPath};
 use crate::exchange::{event::Event, event_hub::EventSink};
 
-/// The depth to which calls may be nested.
+/// Maximum depth of nested calls.
 const MAX_DEPTH: usize = 8;
 
-/// A call that runs, as its tool sees it: it takes messages, answers questions, and makes further calls.
+/// Running call, as its tool sees it: receives messages, answers questions, and makes nested calls.
 pub(in crate::exchange) struct RunningCall {
     pub(in crate::exchange) path: Arc<CallPath>,
     pub(in crate::exchange) events: EventSink,
     pub(in crate::exchange) id: CallId,
-    /// The files that the call was judged by.
+    /// Files that the permissions judged.
     files: Arc<[JudgedPath]>,
     pub(in crate::exchange) cancellation: CancellationToken,
-    /// The number of nested calls so far.
+    /// Number of nested calls so far.
     nested: AtomicU64,
 }
 
@@ -36,7 +36,7 @@ impl RunningCall {
         Self { events: path.events_of(&id), path, id, files, cancellation, nested: AtomicU64::new(0) }
     }
 
-    /// An external agent that works in place of the model: its requests are nested calls.
+    /// Returns the call of an external agent that works in place of the model. Its requests are nested calls.
     pub(in crate::exchange) fn of_agent(path: CallPath, id: String) -> Arc<Self> {
         let (path, id) = (Arc::new(path), CallId::top_level(id));
         let (events, cancellation) = (path.events_of(&id), path.cancellation.clone());
@@ -44,7 +44,7 @@ impl RunningCall {
         Arc::new(Self { events, path, id, files: Arc::default(), cancellation, nested })
     }
 
-    /// A place for the next nested call.
+    /// Returns the id of the next nested call.
     pub(in crate::exchange) fn next_id(&self) -> CallId {
         let number = self.nested.fetch_add(1, Ordering::Relaxed) + 1;
         CallId {
@@ -64,7 +64,7 @@ impl RunningCall {
             .with_judged_paths(Arc::clone(&self.files))
     }
 
-    /// Reports an event, unless the call was cancelled: its reply may be over.
+    /// Reports an event, unless the call was cancelled: its reply may already be over.
     pub(in crate::exchange) fn emit(&self, event: Event) {
         if !self.cancellation.is_cancelled() {
             self.events.emit(event);

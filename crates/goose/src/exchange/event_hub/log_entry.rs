@@ -1,27 +1,27 @@
 //! [`LogEntry`]: one event of the log, or a run of text.
 //!
-//! Most events are pieces of text. A run keeps adjacent pieces as one text, so that they cost no more than their letters;
-//! a reader gets it piece by piece, or joined if it came late or fell behind.
+//! Most events are pieces of text. A run keeps adjacent pieces as one text, so that they need little more
+//! memory than their characters. A reader gets them one by one, or joined if it started late or fell behind.
 
 use std::sync::Arc;
 
 use super::{EventRecord, EventSink};
 use crate::exchange::event::Event;
 
-/// Unread pieces of text from which on a reader gets them joined.
+/// Number of unread pieces of text from which a reader gets them joined.
 const JOIN_FROM: usize = 64;
 
-/// One event, or adjacent pieces of text.
+/// Event, or run of adjacent pieces of text.
 #[derive(Debug)]
 pub(super) enum LogEntry {
     Event(Arc<EventRecord>),
     Text(Box<TextRun>),
 }
 
-/// Adjacent pieces of one text, each an event of its own.
+/// Adjacent pieces of one text, each with its own event number.
 #[derive(Debug)]
 pub(super) struct TextRun {
-    /// The first piece; its text is empty.
+    /// Record of the first piece, with an empty text.
     head: EventRecord,
     text: String,
     /// End of each piece within the text.
@@ -29,7 +29,7 @@ pub(super) struct TextRun {
 }
 
 impl LogEntry {
-    /// Number of its first event.
+    /// Returns the number of the first event.
     pub(super) fn first(&self) -> u64 {
         match self {
             Self::Event(record) => record.number,
@@ -37,7 +37,7 @@ impl LogEntry {
         }
     }
 
-    /// Number of its last event.
+    /// Returns the number of the last event.
     pub(super) fn last(&self) -> u64 {
         match self {
             Self::Event(record) => record.number,
@@ -56,7 +56,7 @@ impl LogEntry {
         matches!(self, Self::Event(record) if matches!(record.event, Event::ToolProgress { .. }))
     }
 
-    /// The record after the `position`, joined with all that follows in this entry where `joined`.
+    /// Returns the record after `position`; if `joined`, with all text that follows in this entry.
     pub(super) fn after(&self, position: u64, joined: bool) -> Arc<EventRecord> {
         match self {
             Self::Event(record) => Arc::clone(record),
@@ -66,7 +66,7 @@ impl LogEntry {
 }
 
 impl TextRun {
-    /// A run of one piece, whose record is `head`.
+    /// Creates a run of one piece, whose record is `head`.
     pub(super) fn new(head: EventRecord, piece: String) -> Self {
         Self { head, ends: vec![piece.len()], text: piece }
     }
@@ -76,7 +76,7 @@ impl TextRun {
         self.ends.push(self.text.len());
     }
 
-    /// Returns whether a piece that `sink` reports now belongs to this run.
+    /// Returns true if a piece that `sink` reports now continues this run.
     pub(super) fn continues(&self, sink: &EventSink, step: u64, is_thinking: bool) -> bool {
         let head = &self.head;
         matches!(head.event, Event::Thinking(_)) == is_thinking

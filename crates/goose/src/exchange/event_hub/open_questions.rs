@@ -1,6 +1,7 @@
 //! Open questions of a session: approvals, elicitations, consents and plans, each answered by its id.
 //!
-//! A question is an event and an entry of the hub's list at the same time, so a reader that comes later finds it too.
+//! A question is both an event and an entry in the hub's list, so a reader that subscribes later finds it
+//! too.
 
 use std::sync::Arc;
 
@@ -10,21 +11,21 @@ use tokio_util::sync::CancellationToken;
 use super::{EventHub, EventRecord, EventSink, Log, wake};
 use crate::exchange::event::{Answer, Event};
 
-/// A question in the hub's list.
+/// Question in the hub's list.
 #[derive(Debug)]
 pub(super) struct PendingQuestion {
     id: String,
     pub(super) record: Arc<EventRecord>,
     answer: oneshot::Sender<Answer>,
-    /// Cancelled with the reply; no answer counts afterwards.
+    /// Cancelled with the reply, after which no answer counts.
     reply: CancellationToken,
     /// Cancelled when the question is closed.
     closed: CancellationToken,
 }
 
 impl EventHub {
-    /// Gives a question its answer. Only the first answer of the right kind counts, and none after a cancel; returns
-    /// whether this one did.
+    /// Answers a question. Only the first answer of the right kind counts, and none after the reply was
+    /// cancelled. Returns true if this one counts.
     pub(crate) fn answer(&self, id: &str, answer: Answer) -> bool {
         let mut log = self.lock();
         let fits = |question: &PendingQuestion| {
@@ -37,12 +38,12 @@ impl EventHub {
         question.answer.send(answer).is_ok()
     }
 
-    /// The questions that wait for an answer, oldest first.
+    /// Returns the unanswered questions, oldest first.
     pub(crate) fn questions(&self) -> Vec<Arc<EventRecord>> {
         self.lock().questions.iter().map(|question| Arc::clone(&question.record)).collect()
     }
 
-    /// A token that is cancelled once the question has been answered or withdrawn.
+    /// Returns a token that is cancelled once the question was answered or withdrawn.
     pub(crate) fn closed(&self, id: &str) -> CancellationToken {
         let log = self.lock();
         let question = log.questions.iter().find(|question| question.id == id);
@@ -70,13 +71,13 @@ impl EventHub {
 }
 
 impl EventSink {
-    /// Waits until no other call asks the person for approval.
+    /// Waits until no other call asks the user for approval.
     pub(crate) async fn question_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.hub.approvals.lock().await
     }
 
-    /// Puts a question of another session to the person. One that is not answered when its reply ends is asked again in the
-    /// next one, for user interfaces follow a reply.
+    /// Asks the user a question of another session. If the reply ends without an answer, the question is
+    /// asked again in the next reply, because user interfaces follow a reply.
     pub(crate) async fn ask_for_other(&self, id: &str, question: &Event) -> Option<Answer> {
         let _turn = self.question_turn().await;
         loop {
@@ -91,7 +92,7 @@ impl EventSink {
         }
     }
 
-    /// A new id for a question of a call.
+    /// Returns a new id for a question of a call.
     pub(crate) fn question_id(&self, call: &str) -> String {
         let mut log = self.hub.lock();
         log.last_id += 1;
@@ -111,7 +112,7 @@ impl EventSink {
     }
 }
 
-/// A question that waits for its answer.
+/// Question that waits for an answer.
 pub(crate) struct OpenQuestion {
     hub: Arc<EventHub>,
     id: String,
@@ -119,7 +120,7 @@ pub(crate) struct OpenQuestion {
 }
 
 impl OpenQuestion {
-    /// Waits for the answer; `None` if there will be none.
+    /// Waits for the answer. Returns `None` if the question was withdrawn.
     pub(crate) async fn answer(&mut self) -> Option<Answer> {
         (&mut self.answered).await.ok()
     }

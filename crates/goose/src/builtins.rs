@@ -1,33 +1,34 @@
 //! The platform extensions: their names and classes.
 //!
-//! They need sessions or models, so they belong to this crate. Some are also served without a session, by `goose mcp`; the
-//! others say why not. Services are registered by the program, see [`Builtin`](goose_extension::Builtin).
+//! They need sessions or models, so they are part of this crate. Some can also be served without a session,
+//! by `goose mcp`; the others state why not. Built-in services are not here: the program registers them, see
+//! [`Builtin`](goose_extension::Builtin).
 
-/// The part an extension plays, which decides who may use it.
+/// Role of an extension, which decides which modes may use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ExtensionClass {
-    /// Any mode may use it, through its name or through the group `mcp`. Extensions of the user are services.
+    /// Any mode may use it, by its name or through the group `mcp`. The user's extensions are services.
     Service,
-    /// It belongs to the orchestrator.
+    /// Belongs to the orchestrator.
     OrchestratorOwned,
-    /// It belongs to the modes that name it.
+    /// Belongs to the modes that name it.
     ModeBound,
-    /// It reaches other tools itself.
+    /// Calls other tools itself.
     Meta,
 }
 
-/// An extension of goose that needs a session or a model and is built for each agent.
+/// Extension of goose that needs a session or a model and is built for each agent.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct PlatformExtension {
     /// Name in configurations and on command lines.
     pub name: &'static str,
-    /// The part it plays.
+    /// Role of the extension.
     pub class: ExtensionClass,
     /// Purpose, in a few words.
     pub summary: &'static str,
-    /// Reason why it works only in a session, and what to use instead.
+    /// Reason why it works only in a session, with an alternative.
     pub needs_session: Option<&'static str>,
     /// True if modes that run commands have it without naming it.
     pub comes_with_commands: bool,
@@ -56,13 +57,13 @@ impl PlatformExtension {
     }
 }
 
-/// Services that goose is going to have. Their names are taken, and modes that depend on them work without.
+/// Services that goose will have. Their names are reserved, and modes that name them work without them.
 const PLANNED: [&str; 2] = ["computercontroller", "autovisualiser"];
 
-/// The extensions of this crate.
+/// Extensions of this crate.
 const PLATFORM: &[PlatformExtension] = &[
     PlatformExtension {
-        // Its tool `load` comes with the services, and `delegate` to modes that can run commands.
+        // Its tool `load` comes with the services, and `delegate` only with modes that can run commands.
         comes_with_commands: true,
         comes_with_services: true,
         ..PlatformExtension::new("summon", ExtensionClass::OrchestratorOwned, "delegation and knowledge")
@@ -71,7 +72,7 @@ const PLATFORM: &[PlatformExtension] = &[
         needs_session: Some(
             "it switches the extensions of a running agent. `goose extension list` shows those that there are",
         ),
-        // For the resources of the server.
+        // Gives access to the resources of the server.
         comes_with_servers: true,
         ..PlatformExtension::new(
             "extensionmanager",
@@ -114,12 +115,12 @@ pub fn find(name: &str) -> Option<&'static PlatformExtension> {
     PLATFORM.iter().find(|extension| extension.name == name)
 }
 
-/// Returns true for a service that goose does not have yet.
+/// Returns true for a reserved service that goose does not have yet.
 pub fn is_planned(name: &str) -> bool {
     PLANNED.contains(&name)
 }
 
-/// Returns the class of one of goose's own extensions. Those that a program brings along are services.
+/// Returns the class of one of goose's own extensions. Those that the program registers are services.
 pub fn class_of(name: &str) -> ExtensionClass {
     find(name).map_or(ExtensionClass::Service, |extension| extension.class)
 }

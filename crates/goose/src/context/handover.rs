@@ -1,4 +1,4 @@
-//! [`Handover`]: the message that a session begins with which works for another one, in parts that can be shortened.
+//! [`Handover`]: the first message of a session that works for another one, in parts that can be shortened.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -6,44 +6,44 @@ use goose_extension::{Message, MessageContent, Role};
 
 use super::tokens;
 
-/// The most bytes of the user's request that are handed over with a task.
+/// Maximum size of the user's request in a handover.
 const MAX_REQUEST_BYTES: usize = 20_000;
 
-/// The most bytes of what was said in a session before.
+/// Maximum size of the transcript of the session.
 const MAX_SESSION_BYTES: usize = 40_000;
 
-/// The most bytes of one message of it.
+/// Maximum size of one message in the transcript.
 const MAX_MESSAGE_BYTES: usize = 4_000;
 
-/// The key of the sessions that a text was recalled from, in its metadata.
+/// Metadata key of a recalled text that names its sessions.
 pub(crate) const RECALLED: &str = "recalled_sessions";
 
-/// The fewest tokens of a part, however small the context is.
+/// Minimum number of tokens of a part, even in a small context.
 const MIN_PART_TOKENS: u64 = 125;
 
-/// The message that a delegate begins with.
+/// First message of a delegate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Handover {
     pub(crate) parts: Vec<Part>,
 }
 
-/// A text under a heading.
+/// Text under a heading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     heading: String,
     pub(crate) text: String,
-    /// The most bytes, also where more would fit.
+    /// Maximum size of the text, even if more would fit.
     max_bytes: usize,
 }
 
 impl Handover {
-    /// A message with a task in plain words.
+    /// Creates a message with a task in plain text.
     pub(crate) fn new(task: impl Into<String>) -> Self {
-        // The first words are never an `@agent`, which would choose another agent.
+        // The message never starts with an `@agent` of the task, which would choose another agent.
         Self::default().with("Your task:\n\n", task, usize::MAX)
     }
 
-    /// Adds a text under a heading, of which at most so many bytes are handed over.
+    /// Adds a text under a heading, cut to `max_bytes`.
     pub(crate) fn with(
         mut self,
         heading: impl Into<String>,
@@ -54,8 +54,8 @@ impl Handover {
         self
     }
 
-    /// Adds the session around the task: the last request of the user, with the part of it that is the task marked, what earlier
-    /// sessions have about it, and what was said before.
+    /// Adds the session around the task: the user's last request with `part` marked, text recalled from
+    /// earlier sessions, and a transcript of the conversation before.
     pub(crate) fn with_session(mut self, messages: &[Arc<Message>], part: Option<&str>) -> Self {
         let is_request =
             |message: &Arc<Message>| message.role == Role::User && !message.own_text().is_empty();
@@ -76,12 +76,13 @@ impl Handover {
         }
     }
 
-    /// The message where everything fits.
+    /// Returns the message if everything fits.
     pub(crate) fn text(&self) -> String {
         self.parts.iter().map(Part::whole).collect()
     }
 
-    /// The most tokens of each part, so that all of them together have about so many: what short parts leave goes to the others.
+    /// Returns the maximum number of tokens of each part, so that all parts together have about `tokens`.
+    /// Short parts leave their share to the others.
     pub(crate) fn share(&self, tokens: u64) -> u64 {
         let mut sizes: Vec<u64> = self.parts.iter().map(Part::tokens).collect();
         sizes.sort_unstable();
@@ -97,7 +98,7 @@ impl Handover {
     }
 }
 
-/// Headings of what comes with a task.
+// Headings of the parts that come with a task.
 const MARKED: &str = "\nYour task is a part of this request of the user, marked with >>> and <<<. Others do the other parts; what it says about all \
                       parts holds for yours:\n\n";
 const REQUEST: &str =
@@ -112,7 +113,8 @@ fn is_recalled(part: &MessageContent) -> bool {
     text.and_then(|text| text.meta.as_ref()).is_some_and(|meta| meta.contains_key(RECALLED))
 }
 
-/// Messages as text: who said what, and which tools were called. Of a long conversation the newest part.
+/// Returns messages as text, with the speakers and the tool calls. Only the newest part of a long
+/// conversation is kept.
 pub(crate) fn transcript(messages: &[Arc<Message>]) -> Option<String> {
     let mut entries: Vec<String> = Vec::new();
     let mut bytes = 0;
@@ -149,29 +151,29 @@ fn entry(message: &Message) -> String {
 }
 
 impl Part {
-    /// The part with another text.
+    /// Returns the part with another text.
     pub(crate) fn with_text(&self, text: &str) -> String {
         format!("{}{text}\n", self.heading)
     }
 
-    /// The part as it is.
+    /// Returns the part with its own text.
     pub(crate) fn whole(&self) -> String {
         self.with_text(&cut(&self.text, self.max_bytes))
     }
 
-    /// Estimated tokens of its text.
+    /// Returns the estimated tokens of its text.
     pub(crate) fn tokens(&self) -> u64 {
         tokens::of_text(&cut(&self.text, self.max_bytes))
     }
 }
 
-/// The beginning of a text, with about so many tokens.
+/// Returns the beginning of a text, with about `tokens` tokens.
 pub(crate) fn cut_to(text: &str, tokens: u64) -> String {
     let bytes = (text.len() as u64).saturating_mul(tokens) / tokens::of_text(text).max(1);
     cut(text, usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
-/// The beginning of a text, and a remark about the rest.
+/// Returns the beginning of a text, with a remark about the rest.
 pub(crate) fn cut(text: &str, max_bytes: usize) -> String {
     goose_fs::truncate_lines(text.to_owned(), max_bytes, |rest| {
         format!("(Cut here; {} more bytes.)", rest.len())

@@ -1,12 +1,12 @@
 //! Hints: files with the user's instructions for goose, `.goosehints` and `AGENTS.md`.
 //!
-//! They are looked for in goose's config folder and in each folder from the git root down to the working folder. A line
-//! (or a word) `@path` imports another file, as long as that lies within the same root, and that root is not the user's home
-//! or above it: a foreign repository must not pull the user's files into the context.
+//! They are searched in goose's config folder and in each folder from the git root down to the working
+//! folder. A line or word `@path` imports another file within the same root, unless that root is the user's
+//! home or above it: an untrusted repository must not pull the user's files into the context.
 //!
-//! Hints are text for the model, as any file is that it reads; goose itself believes nothing of them. What people cannot see in
-//! them is made visible. Files that belong to
-//! another user are left out, and so are all of a project whose configuration is not trusted.
+//! Hints are text for the model, like any file that it reads; goose's own decisions do not depend on them.
+//! Invisible characters in them are made visible. Files that belong to another user are left out, as are all
+//! hints of a project whose configuration is not trusted.
 
 use std::{
     collections::HashSet,
@@ -18,22 +18,22 @@ use goose_extension::{visible, visible_line};
 
 use crate::config::{is_ours, project_levels};
 
-/// The default names of hint files.
+/// Default names of hint files.
 pub const DEFAULT_NAMES: &[&str] = &[".goosehints", "AGENTS.md"];
-/// The maximum size of one file.
+/// Maximum size of one file.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
-/// The maximum size of all files together.
+/// Maximum size of all files together.
 const MAX_TOTAL_BYTES: usize = 128 * 1024;
-/// The maximum number of files, imports included.
+/// Maximum number of files, including imports.
 const MAX_FILES: usize = 64;
-/// The maximum depth of imports.
+/// Maximum depth of imports.
 const MAX_DEPTH: usize = 4;
-/// The maximum number of imports in one file.
+/// Maximum number of imports in one file.
 const MAX_IMPORTS: usize = 64;
-/// The maximum number of problems that are reported one by one.
+/// Maximum number of problems that are reported individually.
 const MAX_PROBLEMS: usize = 10;
 
-/// The hints that were found.
+/// Hints that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hints {
     found: Vec<Hint>,
@@ -41,42 +41,42 @@ pub struct Hints {
     pub problems: Vec<String>,
 }
 
-/// One file.
+/// Hint file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
-    /// Its path as shown to the user.
+    /// Path as shown to the user.
     pub shown_path: String,
-    /// Its text, with imports.
+    /// Text of the file, with imports.
     pub text: String,
 }
 
 impl Hints {
-    /// Returns the files, the most general first.
+    /// Returns the files, from the most general to the most specific.
     pub fn iter(&self) -> impl Iterator<Item = &Hint> {
         self.found.iter()
     }
 }
 
-/// Says whether the hints of the project are used.
+/// Use of the project's hints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ProjectHints {
-    /// They are.
+    /// The hints are used.
     #[default]
     Used,
-    /// They are left out, because the project has a configuration that is not trusted.
+    /// The hints are left out, because the project has a configuration that is not trusted.
     LeftOut,
 }
 
-/// The folders in which hints are looked for.
+/// Folders in which hints are searched.
 #[derive(Debug, Clone, Copy)]
 pub struct Places<'a> {
-    /// goose's config folder. Nothing is imported from it, except by the hints in it.
+    /// goose's config folder. Only hints in it may import from it.
     pub config_dir: &'a Path,
-    /// The working folder.
+    /// Working folder.
     pub working_dir: &'a Path,
-    /// The user's home folder, if it is known.
+    /// User's home folder, if it is known.
     pub home: Option<&'a Path>,
-    /// Says whether the working folder and those above it count.
+    /// Use of the hints in the working folder and above.
     pub project: ProjectHints,
 }
 
@@ -110,11 +110,11 @@ pub fn load<S: AsRef<str>>(places: Places<'_>, names: &[S]) -> Hints {
     reader.finish()
 }
 
-/// Limits what a file may import.
+/// Limits of what a file may import.
 struct Bounds {
-    /// Only what is in here,
+    /// Folder that imports must be in.
     root: PathBuf,
-    /// and not what is in here.
+    /// Folder that imports must not be in.
     forbidden: Option<PathBuf>,
 }
 
@@ -140,8 +140,8 @@ fn folders(working_dir: &Path) -> Vec<&Path> {
     folders
 }
 
-/// Returns true if a file is the user's, or root's, or belongs to whom the working folder belongs: the user chose that one.
-/// A file that does not exist is left to the reader.
+/// Returns true if a file belongs to the user, to root, or to the owner of the working folder, which the user
+/// chose. Also true for a missing file, which the reader skips.
 fn is_acceptable(path: &Path, working_dir: &Path) -> bool {
     let owner = |path: &Path| path.metadata().map(|it| it.uid()).ok();
     !path.exists() || is_ours(path) || owner(path) == owner(working_dir)
@@ -152,8 +152,8 @@ struct Reader {
     hints: Hints,
     seen: Vec<PathBuf>,
     total: usize,
-    /// The number of problems that are not reported one by one.
-    untold: usize,
+    /// Number of problems that are not reported individually.
+    unreported: usize,
 }
 
 impl Reader {
@@ -167,7 +167,7 @@ impl Reader {
         }
     }
 
-    /// Returns a file's text with its imports; nothing if it was read before or may not be read.
+    /// Returns a file's text with its imports; none if it was read before or may not be read.
     fn text(&mut self, bounds: &Bounds, resolved: &Path, shown: &Path, depth: usize) -> Option<String> {
         if self.seen.iter().any(|seen| seen == resolved) {
             return None;
@@ -223,7 +223,7 @@ impl Reader {
         whole
     }
 
-    /// Says which hints of a project are not used.
+    /// Reports the hints of a project that are not used.
     fn leave_out<S: AsRef<str>>(&mut self, folders: &[&Path], names: &[S]) {
         let paths = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name.as_ref())));
         for path in paths.filter(|path| path.is_file()) {
@@ -234,19 +234,19 @@ impl Reader {
     fn problem(&mut self, path: &Path, what: &str) {
         match self.hints.problems.len() < MAX_PROBLEMS {
             true => self.hints.problems.push(format!("{}: {what}.", path.display())),
-            false => self.untold += 1,
+            false => self.unreported += 1,
         }
     }
 
     fn finish(mut self) -> Hints {
-        if self.untold > 0 {
-            self.hints.problems.push(format!("{} more hint files were left out.", self.untold));
+        if self.unreported > 0 {
+            self.hints.problems.push(format!("{} more hint files were left out.", self.unreported));
         }
         self.hints
     }
 }
 
-/// Returns the files that a text imports: words that begin with an @.
+/// Returns the paths that a text imports: words that begin with an @.
 fn imports(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split_whitespace().filter_map(|word| word.strip_prefix('@'));
     words.map(|path| path.trim_end_matches([',', ';', ':', ')', ']', '.'])).filter(|path| !path.is_empty())

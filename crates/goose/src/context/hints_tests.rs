@@ -115,7 +115,7 @@ fn a_pipe_in_the_place_of_a_file_does_not_hang() {
     assert_eq!(hints.iter().count(), 0);
 }
 
-/// Rows 47 and 48: where the home is one repository, what a stranger wrote in a folder of it reaches no other folder.
+/// If the home folder is one repository, a hint file in one of its folders cannot import from other folders.
 #[test]
 fn a_home_that_is_a_repository_opens_nothing() {
     let world = world();
@@ -170,7 +170,7 @@ fn hints_of_an_untrusted_project_are_left_out_and_named() {
     assert!(problem.contains("AGENTS.md") && problem.contains("not trusted"), "{problem}");
 }
 
-/// Only root can give files away, so the rest is tested where the tests run as root.
+/// Only root can change the owner of a file, so this test runs only as root.
 #[test]
 fn files_of_other_users_are_not_hints() {
     if !rustix::process::geteuid().is_root() {
@@ -185,10 +185,10 @@ fn files_of_other_users_are_not_hints() {
     let hints = world.load(&deep, DEFAULT_NAMES);
     assert_eq!(texts(&hints), ["mine"]);
     assert!(hints.problems[0].contains("another user"), "{:?}", hints.problems);
-    // A repository that another user has put above.
+    // A repository above the working folder that belongs to another user.
     give_away(&world.project.join(".git"));
     assert!(texts(&world.load(&deep, DEFAULT_NAMES)).is_empty());
-    // The folder that the user chose counts, whatever its owner.
+    // The working folder counts, whatever its owner, because the user chose it.
     give_away(&world.project.join("src"));
     assert_eq!(texts(&world.load(&world.project.join("src"), DEFAULT_NAMES)), ["theirs"]);
 }

@@ -4,30 +4,31 @@ use std::{collections::VecDeque, fs, path::Path};
 
 use goose_extension::is_misleading;
 
-/// The maximum number of names in the list.
+/// Maximum number of names in the list.
 const MAX_NAMES: usize = 40;
 
-/// The maximum number of entries that are read from one folder.
-const MAX_LOOKED_AT: usize = 400;
+/// Maximum number of entries that are read from one folder.
+const MAX_ENTRIES_READ: usize = 400;
 
-/// The maximum depth.
+/// Maximum depth.
 const MAX_DEPTH: usize = 3;
 
-/// The maximum length of a listed name, in bytes.
+/// Maximum length of a listed name, in bytes.
 const MAX_NAME_BYTES: usize = 120;
 
 /// Folders with generated or downloaded files.
-const NOT_LOOKED_INTO: [&str; 5] = ["node_modules", "target", "__pycache__", "venv", "dist"];
+const SKIPPED_FOLDERS: [&str; 5] = ["node_modules", "target", "__pycache__", "venv", "dist"];
 
-/// The files of a folder.
+/// Files of a folder.
 pub(crate) struct Listing {
     /// One line with the names.
     pub(crate) text: String,
-    /// The names, folders with a slash.
+    /// Names; those of folders end with a slash.
     pub(crate) names: Vec<String>,
 }
 
-/// Lists the names, the upper levels first if there are many. None if the folder cannot be read.
+/// Lists the names in a folder, the upper levels first if there are many. Returns `None` if it cannot be
+/// read.
 pub(crate) fn brief(folder: &Path) -> Option<Listing> {
     fs::read_dir(folder).ok()?;
     let mut names = Vec::new();
@@ -35,7 +36,7 @@ pub(crate) fn brief(folder: &Path) -> Option<Listing> {
     while let Some((folder, before, depth)) = waiting.pop_front() {
         for (name, is_folder) in entries(&folder) {
             let shown = format!("{before}{name}{}", if is_folder { "/" } else { "" });
-            if is_folder && depth < MAX_DEPTH && !NOT_LOOKED_INTO.contains(&name.as_str()) {
+            if is_folder && depth < MAX_DEPTH && !SKIPPED_FOLDERS.contains(&name.as_str()) {
                 waiting.push_back((folder.join(&name), shown.clone(), depth + 1));
             }
             names.push(shown);
@@ -58,7 +59,7 @@ pub(crate) fn brief(folder: &Path) -> Option<Listing> {
 /// Returns the entries of a folder by name, without hidden folders.
 fn entries(folder: &Path) -> Vec<(String, bool)> {
     let entries = fs::read_dir(folder).into_iter().flatten();
-    let named = entries.take(MAX_LOOKED_AT).flatten().filter_map(|entry| {
+    let named = entries.take(MAX_ENTRIES_READ).flatten().filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let is_hidden = is_folder && name.starts_with('.');

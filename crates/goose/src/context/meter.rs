@@ -1,28 +1,30 @@
-//! [`Meter`]: measures how full the context is; [`Budget`]: says how full it may get.
+//! [`Meter`]: measures how full the context is. [`Budget`]: the limits for it. Compaction itself is in
+//! `moderate`.
 
 use goose_extension::{Message, MessageContent};
 use goose_providers::Usage;
 
 use super::tokens;
 
-/// The plausible relation of a service's count to the estimate; others are taken for mistakes of the service.
-const LEAST_RATIO: f64 = 0.5;
-const MOST_RATIO: f64 = 3.0;
+// Plausible ratio of a service's count to the estimate. Counts outside of it are clamped, as mistakes of the
+// service.
+const MIN_RATIO: f64 = 0.5;
+const MAX_RATIO: f64 = 3.0;
 
-/// Counts the tokens of a conversation: the service's last count, and an estimate of what has come since. The cost of counting
-/// does not grow with the conversation.
+/// Counts the tokens of a conversation: the service's last count, plus an estimate of the messages since
+/// then. The cost of counting does not grow with the conversation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Meter {
-    /// The system prompt and the tools, estimated.
+    /// Estimated tokens of the system prompt and the tools.
     fixed: u64,
-    /// All messages, estimated.
+    /// Estimated tokens of all messages.
     estimated: u64,
-    /// The service's last count, and the estimate for the same messages.
-    counted: Option<Counted>,
+    /// Last count of the service, with the estimate for the same messages.
+    counted: Option<ServiceCount>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Counted {
+struct ServiceCount {
     tokens: u64,
     estimated: u64,
 }
@@ -43,23 +45,24 @@ impl Meter {
         self.estimated += tokens::of_parts(parts);
     }
 
-    /// Sets the service's count for the last request and its answer. The answer must be [added](Self::add) first.
+    /// Sets the service's count for the last request and its answer, which must be
+    /// [added](Self::add) first.
     pub fn count(&mut self, usage: &Usage) {
-        // Some services count nothing, or leave out what they had in a cache.
+        // Some services report no count, or leave out cached tokens.
         if usage.input > 0 {
             let estimated = self.fixed + self.estimated;
-            let believed = scaled(estimated, LEAST_RATIO)..=scaled(estimated, MOST_RATIO);
+            let believed = scaled(estimated, MIN_RATIO)..=scaled(estimated, MAX_RATIO);
             let tokens = usage.total().clamp(*believed.start(), *believed.end());
-            self.counted = Some(Counted { tokens, estimated });
+            self.counted = Some(ServiceCount { tokens, estimated });
         }
     }
 
-    /// Restarts with other messages, as after compaction. The relation of count and estimate is kept.
+    /// Restarts with other messages, as after compaction. Keeps the ratio of count to estimate.
     pub fn restart<'a>(&mut self, messages: impl IntoIterator<Item = &'a Message>) {
         let ratio = self.ratio();
         self.estimated = messages.into_iter().map(tokens::of_message).sum();
         let estimated = self.fixed + self.estimated;
-        self.counted = self.counted.map(|_| Counted { tokens: scaled(estimated, ratio), estimated });
+        self.counted = self.counted.map(|_| ServiceCount { tokens: scaled(estimated, ratio), estimated });
     }
 
     /// Returns the approximate number of tokens of the next request.
@@ -73,45 +76,46 @@ impl Meter {
         }
     }
 
-    /// Returns the tokens of a request with these messages, by this service's way of counting.
+    /// Returns the tokens of a request with these messages, as this service would count them.
     pub fn would_use<'a>(&self, messages: impl IntoIterator<Item = &'a Message>) -> u64 {
         let mut meter = self.clone();
         meter.restart(messages);
         meter.used()
     }
 
-    /// Returns the tokens of a message by itself, by this service's way of counting.
+    /// Returns the tokens of a message alone, as this service would count them.
     pub fn weight(&self, message: &Message) -> u64 {
         scaled(tokens::of_message(message), self.ratio())
     }
 
-    /// Returns the relation of the service's count to the estimate.
+    /// Returns the ratio of the service's count to the estimate.
     #[expect(clippy::cast_precision_loss, reason = "no count of tokens comes near 2^52")]
     fn ratio(&self) -> f64 {
         match self.counted {
             Some(counted) if counted.estimated > 0 => {
-                (counted.tokens as f64 / counted.estimated as f64).clamp(LEAST_RATIO, MOST_RATIO)
+                (counted.tokens as f64 / counted.estimated as f64).clamp(MIN_RATIO, MAX_RATIO)
             }
             _ => 1.0,
         }
     }
 }
 
-/// The default threshold.
+/// Default threshold.
 const DEFAULT_THRESHOLD: f64 = 0.8;
-/// The maximum reserve for an answer, also if the model could write more.
+/// Maximum reserve for an answer, even if the model could write more.
 const MAX_RESERVE: u64 = 32_000;
-/// The share of the limit that is filled after room was made: less would lose more than necessary, more would soon be over.
+/// Share of the limit that is left after compaction. A lower share would lose more than necessary; a higher
+/// one would soon be exceeded.
 const GOAL: f64 = 0.5;
 
-/// A model's limit, and the part of it that the conversation may use.
+/// Limit of a model, and the part of it that the conversation may use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Budget {
-    /// The maximum number of tokens of a request with its answer.
+    /// Maximum number of tokens of a request with its answer.
     pub limit: u64,
-    /// The tokens that are kept free for the answer.
+    /// Tokens that are reserved for the answer.
     pub reserve: u64,
-    /// The share of the limit that may be used before room is made. 0 or 1 switches that off.
+    /// Share of the limit above which the conversation is compacted. 0 or 1 switches compaction off.
     pub threshold: f64,
 }
 
@@ -122,18 +126,18 @@ impl Budget {
         Self { limit, reserve, threshold: threshold.unwrap_or(DEFAULT_THRESHOLD) }
     }
 
-    /// Returns true if room must be made before the next request.
+    /// Returns true if the conversation must be compacted before the next request.
     pub fn is_over(&self, used: u64) -> bool {
         let switched_off = self.threshold <= 0.0 || self.threshold >= 1.0;
         !switched_off && used > self.share(self.threshold).min(self.limit - self.reserve)
     }
 
-    /// Returns true if a conversation and an answer fit, and no room must be made.
+    /// Returns true if a conversation and an answer fit without compaction.
     pub fn fits(&self, used: u64) -> bool {
         used <= self.limit - self.reserve && !self.is_over(used)
     }
 
-    /// Returns the tokens that the conversation should have after room was made.
+    /// Returns the tokens that the conversation should have after compaction.
     pub fn goal(&self) -> u64 {
         self.share(GOAL.min(if self.threshold > 0.0 { self.threshold } else { GOAL }))
     }

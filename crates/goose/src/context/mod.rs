@@ -1,9 +1,11 @@
 //! The context that a model sees, and how it is kept within the model's limit.
 //!
 //! - [`prompt`]: the system prompt; [`hints`]: files with the user's instructions for goose;
-//! - [`Meter`]: measures how full the context is, by the service's count plus an [estimate](tokens) of what came since;
-//!   [`Budget`]: says how full it may get;
-//! - [`moderate`]: makes room, as a [`Moderator`](crate::config::Moderator) says. The originals stay in the session's log.
+//! - `listing`: the names of the files, for small models; `handover`: the first message of a delegate;
+//! - [`Meter`]: measures how full the context is, by the service's count plus an [estimate](tokens);
+//!   [`Budget`]: the limits for it;
+//! - [`moderate`]: compacts the conversation by the configured [`Moderator`](crate::config::Moderator). The
+//!   originals stay in the session's log.
 
 pub(crate) mod handover;
 pub mod hints;

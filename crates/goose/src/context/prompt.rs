@@ -1,4 +1,4 @@
-//! The system prompt. Small on purpose: every request carries it.
+//! The system prompt. Kept small, because every request contains it.
 
 use std::path::Path;
 
@@ -6,20 +6,20 @@ use goose_extension::{Tool, ToolAction, visible, visible_line};
 
 use super::hints::Hints;
 
-/// The parts of the system prompt.
+/// Parts of the system prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct PromptParts<'a> {
-    /// The working folder.
+    /// Working folder.
     pub working_dir: &'a Path,
-    /// Today, as `2026-11-15`. No time of day: the prompt should stay the same for the services' caches.
+    /// Current day, as `2026-11-15`. Without the time of day, so that services can cache the prompt.
     pub today: &'a str,
-    /// The user's hint files.
+    /// Hint files of the user.
     pub hints: &'a Hints,
     /// Instructions for this run.
     pub instructions: Option<&'a str>,
-    /// The instructions of extensions, by name.
+    /// Instructions of extensions, by name.
     pub extensions: &'a [(String, String)],
-    /// The tools that the model is offered.
+    /// Tools that the model is offered.
     pub tools: &'a [Tool],
     /// True if the shell has `rg`.
     pub has_ripgrep: bool,
@@ -54,7 +54,7 @@ pub fn system(parts: &PromptParts<'_>) -> String {
     prompt.join("\n\n")
 }
 
-/// Returns how to work, with the tools that the model has.
+/// Returns the working instructions for the tools that the model has.
 fn how(parts: &PromptParts<'_>) -> String {
     let tool = |is_wanted: fn(&ToolAction) -> bool| {
         parts.tools.iter().find(|tool| tool.action().is_some_and(is_wanted)).map(Tool::name)
@@ -68,12 +68,12 @@ fn how(parts: &PromptParts<'_>) -> String {
     [HOW.to_owned(), plan.unwrap_or_default(), search.unwrap_or_default()].concat()
 }
 
-/// The maximum length of a hint file or instructions in a small model's prompt, in characters.
+/// Maximum length of a hint file or instructions in a small model's prompt, in characters.
 const MAX_BRIEF_CHARS: usize = 1_200;
 
-/// Returns the prompt for a small model: hints and instructions only. Its provider explains the tools. The working folder is
-/// left out because the model would copy it into the paths that it writes; the day, because a new one would invalidate the
-/// model's cache of a conversation.
+/// Returns the prompt for a small model: only hints and instructions. Its provider explains the tools. The
+/// working folder is left out because the model would copy it into the paths that it writes, and the day
+/// because a new one would invalidate the model's cache of a conversation.
 pub fn brief(parts: &PromptParts<'_>) -> String {
     let mut prompt: Vec<String> = parts
         .hints

@@ -1,15 +1,15 @@
-//! Token estimates. No tokenizer is loaded: services report their counts, and between two reports an estimate is good
-//! enough.
+//! Token estimates. No tokenizer is loaded: services report their counts, and an estimate is good enough
+//! between two reports.
 
 use goose_extension::{ContentBlock, Message, MessageContent, Tool, ToolOutput};
 
-/// The tokens of an image, whatever its size: services scale it down to about this.
+/// Tokens of an image of any size: services scale it down to about this.
 const IMAGE_TOKENS: u64 = 1_600;
-/// The overhead of each part of a message.
+/// Overhead of each part of a message.
 const PART_TOKENS: u64 = 4;
 
-/// Estimates the tokens of a text: one for four letters of English or code, about one for each character of a larger
-/// script.
+/// Estimates the tokens of a text: one for four characters of English or code, about one for each character
+/// of a larger script.
 pub fn of_text(text: &str) -> u64 {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let other = text.len() - ascii;

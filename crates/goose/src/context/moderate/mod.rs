@@ -1,13 +1,13 @@
 //! Compaction: shortens older messages when the context is full.
 //!
 //! ```text
-//! units            the conversation in pieces that can be removed without breaking it; removal of the oldest
-//! summary_message  stands for the pieces that are gone: the task, a summary, the last request, the plan
+//! units            splits the conversation into pieces that can be removed without breaking it
+//! summary_message  replaces the removed pieces: the task, a summary, the last request, the plan
 //! shrink           shortens results of tools, the older ones first
-//! summarize        has a model summarize the oldest pieces, or a text that is handed to another agent
+//! summarize        lets a model summarize the oldest pieces, or a text that is handed to another agent
 //! ```
 //!
-//! The recent pieces stay word for word, whatever happens to the older ones.
+//! The recent pieces stay unchanged, unless their results alone are too long.
 
 mod shrink;
 pub(crate) mod summarize;
@@ -26,69 +26,69 @@ use thiserror::Error;
 use super::{Budget, Meter};
 use units::{Units, truncate};
 
-/// A shortened conversation.
+/// Compacted conversation.
 #[derive(Debug, Clone)]
 pub struct Room {
-    /// The messages that the model sees from now on.
+    /// Messages that the model sees from now on.
     pub messages: Vec<Arc<Message>>,
-    /// A problem to tell the user.
+    /// Problem to report to the user.
     pub notice: Option<String>,
 }
 
-/// The reason why no room could be made.
+/// Reason why the conversation could not be compacted.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NoRoom {
-    /// The profile does not want it.
+    /// The profile has switched compaction off.
     #[error("the conversation is too long for the model, and the moderator `passive` shortens nothing")]
     Passive,
-    /// The part that must stay is too long already.
+    /// The part that must stay is already too long.
     #[error("the last message alone is too long for the model: about {needed} tokens, at most {limit} fit")]
     TooLong {
-        /// The tokens of the shortest conversation.
+        /// Tokens of the shortest conversation.
         needed: u64,
-        /// The tokens that fit.
+        /// Tokens that fit.
         limit: u64,
     },
 }
 
-/// The reason why room is made.
+/// Urgency of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pressure {
-    /// The context will soon be full: the recent pieces stay as long as they fit.
+    /// The context will soon be full. Recent pieces stay as long as they fit.
     Ahead,
-    /// The conversation is too long as it is, whatever the limit is said to be: also the recent results are cut, as far
-    /// as the goal needs it.
+    /// The conversation is already too long, regardless of the stated limit. Recent results are cut as well,
+    /// as far as the goal requires it.
     Now,
 }
 
-/// The parameters of a compaction.
+/// Parameters of a compaction.
 #[derive(Clone, Copy)]
 pub struct CompactionRequest<'a> {
-    /// The way to make room.
+    /// Method of compaction.
     pub moderator: Moderator,
-    /// The reason.
+    /// Urgency of the compaction.
     pub pressure: Pressure,
     /// Measures how full the context is.
     pub meter: &'a Meter,
-    /// Says how full it may be.
+    /// Limits of the context.
     pub budget: Budget,
-    /// The model that summarizes.
+    /// Model that summarizes.
     pub summarizer: Summarizer<'a>,
 }
 
-/// A model that summarizes.
+/// Model that summarizes, with its retries and accounting.
 #[derive(Clone, Copy)]
 pub struct Summarizer<'a> {
-    /// The model.
+    /// Provider of the model.
     pub model: &'a dyn Provider,
-    /// The retry policy.
+    /// Retry policy.
     pub retry: &'a RetryPolicy,
-    /// Receives the tokens of each request, also of failed ones.
+    /// Receives the token usage of each request, including failed ones.
     pub book: &'a (dyn Fn(Usage) + Sync),
 }
 
-/// Makes room: the conversation becomes shorter, and stays valid. If nothing can be removed, it is returned unchanged. The
+/// Compacts a conversation, which stays valid. If nothing can be removed, it is returned unchanged. The
 /// future may be dropped at any time.
 ///
 /// # Errors
@@ -109,12 +109,12 @@ pub async fn make_room(messages: &[Arc<Message>], request: CompactionRequest<'_>
         }
     }
     let shorter = fitting(units.messages(), &goal, &request)?;
-    // The summary of a few short pieces can be longer than they were.
+    // The summary of a few short pieces can be longer than the pieces.
     let is_shorter = goal.used(&shorter) < goal.used(messages);
     Ok(Room { messages: if is_shorter { shorter } else { messages.to_vec() }, notice })
 }
 
-/// Cuts the recent results too if they are too long themselves.
+/// Cuts the recent results as well if the conversation is still too long.
 fn fitting(
     messages: Vec<Arc<Message>>,
     goal: &Goal<'_>,
@@ -136,15 +136,15 @@ fn fitting(
     }
 }
 
-/// The length that a conversation should have.
+/// Target size of a conversation.
 struct Goal<'a> {
     meter: &'a Meter,
     tokens: u64,
 }
 
-/// The maximum length of a part of the summary message, in characters: a share of the goal, but not more than this
+/// Maximum length of a part of the summary message, in characters, however large the goal is.
 const MAX_SUMMARY_PART_CHARS: u64 = 8_000;
-/// and not less than this.
+/// Minimum value of that length, however small the goal is.
 const MIN_SUMMARY_PART_CHARS: u64 = 800;
 
 impl Goal<'_> {
@@ -157,12 +157,12 @@ impl Goal<'_> {
         self.meter.would_use(messages.iter().map(AsRef::as_ref))
     }
 
-    /// Returns the tokens of a message by itself, by the same measure.
+    /// Returns the tokens of a message alone, by the same measure.
     fn weight(&self, message: &Message) -> u64 {
         self.meter.weight(message)
     }
 
-    /// Returns the maximum length of a part: all four together leave a third of the goal to the rest.
+    /// Returns the maximum length of a part. Four parts of this length leave a third of the goal to the rest.
     fn max_part_chars(&self) -> usize {
         let share = self.tokens / 6 * 4;
         usize::try_from(share.clamp(MIN_SUMMARY_PART_CHARS, MAX_SUMMARY_PART_CHARS)).unwrap_or(usize::MAX)

@@ -1,4 +1,4 @@
-//! Tests of making room, with a model that answers from a list.
+//! Tests of compaction, with a scripted model.
 
 use std::{
     collections::VecDeque,
@@ -26,7 +26,7 @@ fn result(id: &str, text: String) -> Arc<Message> {
     Arc::new(Message::new(Role::User, [MessageContent::tool_result(id, ToolOutput::text(text))]))
 }
 
-/// A task and `steps` calls with long results.
+/// Returns a task and `steps` calls with long results.
 fn long_work(steps: usize, result_bytes: usize) -> Vec<Arc<Message>> {
     let mut messages = vec![Arc::new(Message::user("Count the stars."))];
     for step in 0..steps {
@@ -37,7 +37,7 @@ fn long_work(steps: usize, result_bytes: usize) -> Vec<Arc<Message>> {
     messages
 }
 
-/// A meter for a service that counts so many times what is estimated.
+/// Returns a meter for a service that counts `ratio` times the estimate.
 fn meter(messages: &[Arc<Message>], ratio: u64) -> Meter {
     let mut meter = Meter::default();
     messages.iter().for_each(|message| meter.add(message));
@@ -55,7 +55,7 @@ fn shrunk(messages: &[Arc<Message>], limit: u64, ratio: u64) -> Vec<Arc<Message>
     units.messages()
 }
 
-/// Makes room with a model that summarizes as it is told.
+/// Compacts messages with a scripted summarizer.
 async fn made(
     messages: &[Arc<Message>],
     limit: u64,
@@ -83,7 +83,7 @@ async fn made(
 const TRUNCATE: (Moderator, Pressure) = (Moderator::Truncate, Pressure::Ahead);
 const SUMMARIZE: (Moderator, Pressure) = (Moderator::Summarize, Pressure::Ahead);
 
-/// Each call has exactly one result, in the message after it, and each result its call.
+/// Returns true if each call has exactly one result, in the next message, and each result has its call.
 fn is_valid(messages: &[Arc<Message>]) -> bool {
     let mut open: Vec<String> = Vec::new();
     for message in messages {
@@ -148,7 +148,7 @@ async fn what_is_left_out_leaves_the_task_and_the_plan() {
     }
 }
 
-/// A message after a cancelled call stands beside the results; it is a request like any other.
+/// A user's message after a cancelled call is in the same message as the results, and is still a request.
 #[tokio::test]
 async fn a_request_beside_results_outlives_them() {
     for how in [TRUNCATE, SUMMARIZE] {
@@ -164,7 +164,7 @@ async fn a_request_beside_results_outlives_them() {
     }
 }
 
-/// Text that goose itself wrote as the user is not a request.
+/// Text that goose wrote in the user's role is not a request.
 #[tokio::test]
 async fn a_reminder_is_no_request() {
     let mut messages = long_work(12, 4_000);
@@ -175,7 +175,7 @@ async fn a_reminder_is_no_request() {
     assert!(!room.messages[0].text().contains("empty"), "{}", room.messages[0].text());
 }
 
-/// A service whose limit is smaller than it is believed to be: recent results are cut, too.
+/// If the service's limit is lower than stated, recent results are cut as well.
 #[tokio::test]
 async fn what_was_refused_becomes_shorter_although_it_should_fit() {
     let messages = long_work(3, 100_000);
@@ -242,12 +242,12 @@ async fn the_summarizer_is_not_asked_about_its_own_words() {
     assert_eq!((model.booked.load(Ordering::Relaxed), room.messages), (0, messages));
 }
 
-/// The steps between two compactions.
+/// Steps between two compactions.
 #[derive(Debug, Clone)]
 enum Piece {
     Call(usize),
     Plan(usize),
-    /// Words beside the last results, as after a cancel.
+    /// User's text beside the last results, as after a cancel.
     Interjection(usize),
     Talk(usize),
 }
@@ -262,7 +262,7 @@ fn pieces() -> impl Strategy<Value = Vec<Piece>> {
     prop::collection::vec(piece, 3..14)
 }
 
-/// A conversation that goes on, and what must never be forgotten of it.
+/// Growing conversation, and the parts of it that every compaction must keep.
 struct Story {
     messages: Vec<Arc<Message>>,
     next: usize,
@@ -323,7 +323,8 @@ fn alternates(messages: &[Arc<Message>]) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However often room is made: the task, the newest request and the newest plan stay, and it gets shorter.
+    /// After any number of compactions, the task, the newest request and the newest plan remain, and it is
+    /// shorter.
     #[test]
     fn what_matters_outlives_every_compaction(
         rounds in prop::collection::vec(pieces(), 1..6),
@@ -357,7 +358,7 @@ fn tokens(message: &Message) -> u64 {
     crate::context::tokens::of_message(message)
 }
 
-/// A model that answers from a list; nothing is an error that may pass. Each answer costs 10 tokens.
+/// Model that answers from a list; `None` is a temporary error. Each answer costs 10 tokens.
 struct Scripted {
     info: ModelInfo,
     answers: Mutex<VecDeque<Option<(&'static str, StopReason)>>>,

@@ -1,5 +1,5 @@
-//! Shortening of tool results. Older results fill most contexts and are needed least: the model has drawn its conclusions,
-//! and can call the tool again.
+//! Shortening of tool results. Older results fill most contexts and are needed least: the model has drawn its
+//! conclusions and can call the tool again.
 
 use std::sync::Arc;
 
@@ -8,21 +8,22 @@ use goose_fs::head_tail_chars;
 
 use super::{Goal, units::Units};
 
-/// The part of a result that stays.
+/// Part of a result that stays.
 #[derive(Clone, Copy)]
-struct Kept {
-    /// Characters from its beginning.
+struct KeptPart {
+    /// Characters kept from the beginning.
     head: usize,
-    /// Characters from its end.
+    /// Characters kept from the end.
     tail: usize,
 }
 
-/// An older result: enough to know what it was.
-const OLDER: Kept = Kept { head: 160, tail: 0 };
-/// A recent one that does not fit otherwise: enough to continue with.
-const RECENT: Kept = Kept { head: 2_000, tail: 2_000 };
+/// Part of an older result: enough to recognize it.
+const OLDER: KeptPart = KeptPart { head: 160, tail: 0 };
+/// Part of a recent result that is too long: enough to continue with.
+const RECENT: KeptPart = KeptPart { head: 2_000, tail: 2_000 };
 
-/// Shrinks results, the oldest first, as many as the goal needs; never the recent ones. Returns true if there were any.
+/// Shrinks the oldest results until the goal is met, but never the recent ones. Returns true if any was
+/// shrunk.
 pub(super) fn older_results(units: &mut Units, goal: &Goal<'_>) -> bool {
     let mut excess = goal.used(&units.messages()).saturating_sub(goal.tokens);
     let mut has_shrunk = false;
@@ -46,7 +47,7 @@ pub(super) fn all_results(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
 }
 
 /// Returns the message with its long results cut, if it has any.
-fn shrunk(message: &Message, kept: Kept) -> Option<Message> {
+fn shrunk(message: &Message, kept: KeptPart) -> Option<Message> {
     let cut: Vec<Option<ToolOutput>> = message.content.iter().map(|part| shortened(part, kept)).collect();
     if cut.iter().all(Option::is_none) {
         return None;
@@ -60,8 +61,8 @@ fn shrunk(message: &Message, kept: Kept) -> Option<Message> {
     Some(Message::new(message.role.clone(), parts.collect::<Vec<_>>()))
 }
 
-/// Returns a shorter result; nothing if the part is short or not a result.
-fn shortened(part: &MessageContent, kept: Kept) -> Option<ToolOutput> {
+/// Returns a shorter result; none if the part is short or not a result.
+fn shortened(part: &MessageContent, kept: KeptPart) -> Option<ToolOutput> {
     let MessageContent::ToolResult { output, .. } = part else { return None };
     let text = output.as_text();
     let has_more = output.content.iter().any(|block| block.as_text().is_none());

@@ -1,5 +1,6 @@
-//! [`SummaryMessage`]: the first message of a shortened conversation, in place of the pieces that are gone. Each of its parts
-//! is a block of its own, marked as synthetic, so that the next compaction carries it over instead of summarizing it again.
+//! [`SummaryMessage`]: the first message of a compacted conversation, in place of the removed pieces. Each
+//! part is a separate block, marked as synthetic, so that the next compaction carries it over instead of
+//! summarizing it again.
 
 use std::sync::Arc;
 
@@ -17,27 +18,27 @@ const SUMMARY: &str = "What has happened so far:\n";
 const REQUEST: &str = "What the user asked last:\n";
 const PLAN: &str = "The plan as it stands:\n";
 
-/// The mark between the beginning and the end of a part that is too long.
+/// Mark between the beginning and the end of a part that was cut.
 const GAP: &str = "\n…\n";
 
-/// The suffixes of the tools that keep the plan, whatever extension they come from, and the argument that holds it.
+/// Suffixes of the tools that keep the plan, in any extension, and the argument that holds it.
 const PLAN_TOOLS: [(&str, &str); 2] = [("__plan", "plan"), ("__todo_write", "content")];
 
-/// The content of the message.
+/// Content of the message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SummaryMessage {
-    /// The user's first request.
+    /// First request of the user.
     task: Option<String>,
-    /// The summary that a model wrote.
+    /// Summary that a model wrote.
     summary: Option<String>,
-    /// The user's last request, if it is another one and gone too.
+    /// Last request of the user, if it is not the first and was removed too.
     request: Option<String>,
-    /// The newest plan, if it is gone too.
+    /// Newest plan, if it was removed too.
     plan: Option<String>,
 }
 
 impl SummaryMessage {
-    /// Splits a message into the summary that it begins with and the rest.
+    /// Splits a message into the summary at its beginning and the rest.
     pub(super) fn split(message: &Message) -> Option<(Self, &[MessageContent])> {
         let (first, mut rest) = message.content.split_first()?;
         if !first.is_aside() || !first.as_text().is_some_and(|text| [SUMMARIZED, LEFT_OUT].contains(&text)) {
@@ -52,7 +53,8 @@ impl SummaryMessage {
         Some((summary, rest))
     }
 
-    /// Returns the message for a conversation without the pieces before `first`. Each part has at most `max_chars`.
+    /// Returns the message for a conversation without the pieces before `first`. Each part has at most
+    /// `max_chars`.
     pub(super) fn without(units: &Units, first: usize, summary: Option<String>, max_chars: usize) -> Self {
         let (gone, kept) = units.at(first);
         let old = units.summary.clone().unwrap_or_default();
@@ -109,7 +111,7 @@ impl SummaryMessage {
     }
 }
 
-/// Returns the beginning and the end of a text, with at most `max` characters in all.
+/// Returns the beginning and the end of a text, at most `max` characters in all.
 fn cut(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.to_owned();
@@ -131,7 +133,7 @@ fn plan(part: &MessageContent) -> Option<&str> {
     arguments.get(*argument)?.as_str()
 }
 
-/// Returns the plan or task list of a conversation as it stands, where it has one that is not empty.
+/// Returns the current plan or task list of a conversation, if there is one that is not empty.
 pub(crate) fn current_plan(messages: &[Arc<Message>]) -> Option<String> {
     let carried_over = || {
         let (summary, _) = messages.iter().rev().find_map(|message| SummaryMessage::split(message))?;

@@ -1,5 +1,5 @@
-//! [`Units`]: a conversation in the smallest pieces that can be removed without breaking it, and the removal of the oldest
-//! ones. A tool call and its result are one piece.
+//! [`Units`]: a conversation split into the smallest pieces that can be removed without breaking it, and the
+//! removal of the oldest ones. A tool call and its result are one piece.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use goose_extension::{Message, MessageContent, Role};
 
 use super::{Goal, summary_message::SummaryMessage};
 
-/// The number of last pieces that stay as they are, whatever their size.
+/// Number of last pieces that are never removed.
 const RECENT: usize = 4;
 
-/// The text for a part of a request that is not text.
+/// Text in place of a part of a request that is not text.
 const ATTACHMENT: &str = "(an attachment)";
 
-/// A piece.
+/// Messages of one piece.
 pub(super) type Unit = Vec<Arc<Message>>;
 
-/// A summary of the pieces that are gone, and the pieces that are there, oldest first.
+/// Conversation in pieces, oldest first, and the summary of the removed ones.
 pub(super) struct Units {
     pub(super) summary: Option<SummaryMessage>,
     units: Vec<Unit>,
 }
 
-/// Some pieces in a row.
+/// Consecutive pieces.
 #[derive(Clone, Copy)]
 pub(super) struct Pieces<'a>(&'a [Unit]);
 
@@ -40,7 +40,7 @@ impl Units {
             }
         }
         while let Some(first) = rest.first() {
-            // A message with calls, and what follows up to the last of their results.
+            // A message with calls, and everything up to the last of their results.
             let length = match first.call_ids().next() {
                 Some(_) => 1 + rest[1..].iter().take_while(|message| is_results(message)).count(),
                 None => 1,
@@ -52,7 +52,7 @@ impl Units {
         Self { summary, units }
     }
 
-    /// Returns the number of pieces that are older than the recent ones, which stay.
+    /// Returns the number of pieces that are older than the recent ones.
     pub(super) fn older(&self) -> usize {
         self.units.len().saturating_sub(RECENT)
     }
@@ -80,7 +80,7 @@ impl Units {
         let mut messages = self.units.concat();
         let Some(summary) = &self.summary else { return messages };
         match messages.first().filter(|first| first.role != Role::Assistant) {
-            // The user speaks once at a time.
+            // Roles alternate, so the summary is joined with a user's message that follows it.
             Some(first) => {
                 let parts = summary.parts().chain(first.content.iter().cloned());
                 messages[0] = Arc::new(Message::new(Role::User, parts));
@@ -111,13 +111,13 @@ impl<'a> Pieces<'a> {
         self.messages().rev().find_map(|message| request(message))
     }
 
-    /// Returns true if the user asks for something in these pieces.
+    /// Returns true if these pieces contain a request of the user.
     pub(super) fn has_request(self) -> bool {
         self.messages().any(|message| request(message).is_some())
     }
 }
 
-/// Returns what the user says in a message, also beside results of tools.
+/// Returns the user's own text in a message, also beside tool results.
 fn request(message: &Message) -> Option<String> {
     if message.role == Role::Assistant {
         return None;
@@ -130,12 +130,12 @@ fn request(message: &Message) -> Option<String> {
     (!words.is_empty()).then(|| words.join("\n"))
 }
 
-/// Returns true if a message carries results of tools.
+/// Returns true if a message contains tool results.
 fn is_results(message: &Message) -> bool {
     message.content.iter().any(|part| matches!(part, MessageContent::ToolResult { .. }))
 }
 
-/// Removes the oldest pieces. The task, the last request and the plan stay in the summary.
+/// Removes the oldest pieces. The task, the last request and the plan stay in the summary message.
 pub(super) fn truncate(units: &mut Units, goal: &Goal<'_>) {
     let first = first_kept(units, goal);
     if first > 0 {
@@ -143,7 +143,8 @@ pub(super) fn truncate(units: &mut Units, goal: &Goal<'_>) {
     }
 }
 
-/// Returns the first piece that stays: as many from the end as the goal allows, the recent ones in any case.
+/// Returns the index of the first piece that stays: as many from the end as the goal allows, at least the
+/// recent ones.
 pub(super) fn first_kept(units: &Units, goal: &Goal<'_>) -> usize {
     let (older, recent) = units.at(units.older());
     let summary = units.summary.as_ref().map_or(0, |summary| goal.weight(&summary.message()));

@@ -1,4 +1,4 @@
-//! [`Instance`]: a started service, and the tasks that monitor it.
+//! [`Instance`]: a started service, and the tasks that monitor it. `start` creates it.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -12,17 +12,17 @@ use super::{
     listing::Listing, service::Service, state_machine::ServiceChange, tool_fingerprint::ToolFingerprint,
 };
 
-/// A started service.
+/// Started service.
 pub(super) struct Instance {
-    /// The newest snapshot.
+    /// Newest snapshot.
     snapshot: RwLock<Snapshot>,
-    /// The connection, where the service is not a part of this process.
+    /// Connection, if the service is not part of this process.
     pub(super) remote: Option<Arc<RemoteExtension>>,
-    /// The tasks that follow its changes and its end, as long as it runs.
+    /// Tasks that follow its changes and its end while it runs.
     monitors: RwLock<Vec<AbortOnDropHandle<()>>>,
 }
 
-/// An extension, whose tools do not change, and the fingerprints of those that were called.
+/// Extension with a fixed list of tools, and the fingerprints of the tools that were called.
 #[derive(Clone)]
 pub(super) struct Snapshot {
     pub(super) extension: Arc<dyn Extension>,
@@ -35,11 +35,11 @@ impl Snapshot {
         Self { extension, fingerprints }
     }
 
-    /// Returns the fingerprint of a tool, by its name and the place where it was listed.
+    /// Returns the fingerprint of a tool, by its name and its position in the list.
     pub(super) fn fingerprint(&self, name: &str, listed_at: usize) -> Option<&ToolFingerprint> {
         let tools = self.extension.tools();
         let is_there = tools.get(listed_at).is_some_and(|tool| tool.name() == name);
-        // A list that has changed may have the tool at another place.
+        // In a changed list, the tool may have another position.
         let position =
             if is_there { listed_at } else { tools.iter().position(|tool| tool.name() == name)? };
         Some(self.fingerprints[position].get_or_init(|| ToolFingerprint::new(name, &tools[position])))
@@ -64,7 +64,7 @@ impl Instance {
         self.snapshot.read().clone()
     }
 
-    /// Takes over a new snapshot. Returns whether there was one.
+    /// Updates the snapshot. Returns true if there was a newer one.
     pub(super) fn renew(&self) -> bool {
         let extension = self.extension();
         let Some(latest) = extension.changes().and_then(|feed| feed.latest()) else { return false };
@@ -75,7 +75,7 @@ impl Instance {
         is_new
     }
 
-    /// Its listing as it is now.
+    /// Returns the current listing.
     pub(super) fn listing(&self) -> Listing {
         let dropped = self.remote.as_ref().map(|remote| remote.dropped_tools_now()).unwrap_or_default();
         Listing::new(&*self.extension(), dropped)
@@ -89,12 +89,12 @@ impl Instance {
         self.remote.as_ref().map_or(Lifecycle::Auto, |remote| remote.lifecycle())
     }
 
-    /// The last lines of the server's standard error.
+    /// Returns the last lines of the server's standard error.
     pub(super) fn stderr_tail(&self) -> String {
         self.remote.as_ref().map(|remote| remote.stderr_tail()).unwrap_or_default()
     }
 
-    /// Ends it. When this returns, its processes have ended.
+    /// Stops it. When this returns, its processes have ended.
     pub(super) async fn stop(&self) {
         self.monitors.write().clear();
         if let Some(remote) = &self.remote {
@@ -103,7 +103,7 @@ impl Instance {
     }
 }
 
-/// Starts to monitor an instance, until it ends.
+/// Monitors an instance until it ends.
 pub(super) fn monitor(service: &Arc<Service>, instance: &Arc<Instance>) {
     let mut monitors = Vec::new();
     if let Some(feed) = instance.extension().changes() {
@@ -125,7 +125,7 @@ async fn follow_changes(mut changes: Receiver<Change>, service: Weak<Service>, i
     loop {
         let change = match changes.recv().await {
             Ok(change) => change,
-            // Only the newest list counts, so that missed changes do not matter.
+            // Only the newest list counts, so missed changes do not matter.
             Err(RecvError::Lagged(_)) => Change::Tools,
             Err(RecvError::Closed) => return,
         };

@@ -1,4 +1,4 @@
-//! [`Launch`]: a service that could be started, with everything looked up.
+//! [`Launch`]: a service with a resolved configuration, ready to be started. `start` runs it.
 
 use std::{
     collections::BTreeMap,
@@ -17,32 +17,32 @@ use crate::{
     permission::Origin,
 };
 
-/// A service that could be started. It holds secrets, so it does not print.
+/// Service that can be started. Without `Debug`, because it holds secrets.
 #[derive(Clone)]
 pub(crate) struct Launch {
     pub(super) what: LaunchKind,
-    /// The kind of service, as configurations name it.
+    /// Kind of service, as in configurations.
     pub(super) kind: &'static str,
-    /// True if it is a part of goose, whose description of itself can be believed.
+    /// Origin. A part of goose is trusted to describe itself correctly.
     pub(super) origin: Origin,
-    /// The key for sharing a running service; none for one that belongs to a single agent.
+    /// Key for sharing a running service; none for one that belongs to a single agent.
     pub(super) running_key: Option<RunningKey>,
-    /// The hash under which its listing is kept on disk; none for what costs nothing to start.
+    /// Hash under which its listing is kept on disk; none for a service that starts at no cost.
     pub(super) listing_key: Option<String>,
 }
 
-/// The key for sharing a running service: equal keys mean the same launch.
+/// Key for sharing a running service. Equal keys mean the same launch.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct RunningKey {
-    /// The configuration with its secrets, and the folder where that matters.
+    /// Hash of the configuration with its secrets, and of the folder if the service sees it.
     fingerprint: String,
-    /// The environment, where the service sees it.
+    /// Environment, if the service sees it.
     environment: Option<Arc<BaseEnvironment>>,
-    /// The logins, if the service may need one.
+    /// Logins, if the service may need one.
     login: Option<SharedLogin>,
 }
 
-/// Logins as a part of a key. They have no value to compare, so only the same ones are equal; the key keeps them alive.
+/// Logins as part of a key, compared by identity. The key keeps them alive, so that an address is not reused.
 #[derive(Clone)]
 struct SharedLogin(Arc<OAuth>);
 
@@ -55,28 +55,28 @@ impl PartialEq for SharedLogin {
 impl Eq for SharedLogin {}
 
 impl Hash for SharedLogin {
-    // Equal logins must have equal hashes; the other parts of the key tell services apart.
+    // Equal logins must have equal hashes. The other parts of the key are enough to distinguish services.
     fn hash<H: Hasher>(&self, _state: &mut H) {}
 }
 
-/// The ways to run a service.
+/// Ways to run a service.
 #[derive(Clone)]
 pub(super) enum LaunchKind {
-    /// A part of this program, by name.
+    /// Part of this program, by name.
     Builtin(String, BindingContext),
-    /// An extension that is there already.
+    /// Existing extension object.
     InProcess(Arc<dyn Extension>),
-    /// A child process.
+    /// Child process.
     Program(Program),
     /// Python code, run by a child process.
     Script(Script),
-    /// A server.
+    /// Remote server.
     Http(Http),
-    /// A configuration that can never work, with the reason.
+    /// Configuration that can never work, with the reason.
     Invalid(String),
 }
 
-/// A child process.
+/// Child process.
 #[derive(Clone)]
 pub(super) struct Program {
     pub(super) program: String,
@@ -85,7 +85,7 @@ pub(super) struct Program {
     pub(super) working_dir: Option<PathBuf>,
 }
 
-/// Python code and what it needs; the program to run it is known when it lies in a file.
+/// Python code with its dependencies. The command line is known once the code is in a file.
 #[derive(Clone)]
 pub(super) struct Script {
     pub(super) code: String,
@@ -94,7 +94,7 @@ pub(super) struct Script {
     pub(super) working_dir: Option<PathBuf>,
 }
 
-/// A server that is reached by URL.
+/// Server that is reached by URL.
 #[derive(Clone)]
 pub(super) struct Http {
     pub(super) url: String,
@@ -105,7 +105,8 @@ pub(super) struct Http {
 }
 
 impl Launch {
-    /// Resolves a configuration. One that cannot work becomes a launch as well, so that its reason is shown somewhere.
+    /// Resolves a configuration. An invalid one becomes a launch as well, so that the reason is shown to the
+    /// user.
     pub(super) fn new(config: &ExtensionConfig, context: &BindingContext) -> Self {
         let kind = config.type_name();
         let origin = if config.is_own() { Origin::Own } else { Origin::Foreign };
@@ -114,7 +115,7 @@ impl Launch {
                 let running_key = RunningKey::new(config, &resolved, context);
                 let what = LaunchKind::new(config, resolved, context);
                 let folder = context.working_dir.as_deref();
-                let listing_key = what.is_elsewhere().then(|| config.listing_fingerprint(folder));
+                let listing_key = what.is_external().then(|| config.listing_fingerprint(folder));
                 Self { what, kind, origin, running_key: Some(running_key), listing_key }
             }
             Err(error) => Self {
@@ -127,12 +128,12 @@ impl Launch {
         }
     }
 
-    /// Returns whether repeated failures mean that it will never work. A remote server may be back tomorrow.
+    /// Returns true if repeated failures mean that it will never work. A remote server may be back later.
     pub(super) fn gives_up(&self) -> bool {
         !matches!(self.what, LaunchKind::Http(_))
     }
 
-    /// An extension of this program.
+    /// Creates the launch of an extension object of this program.
     pub(crate) fn in_process(extension: Arc<dyn Extension>) -> Self {
         let what = LaunchKind::InProcess(extension);
         Self { what, kind: "in_process", origin: Origin::Own, running_key: None, listing_key: None }
@@ -140,7 +141,8 @@ impl Launch {
 }
 
 impl RunningKey {
-    /// A server that is reached by URL sees neither folder nor environment, and is shared by all that have the same login.
+    /// Creates a key. A server that is reached by URL sees neither folder nor environment, and is shared by
+    /// all sessions with the same logins.
     fn new(config: &ExtensionConfig, resolved: &Resolved, context: &BindingContext) -> Self {
         let is_reached = matches!(config.kind, ExtensionKind::StreamableHttp { .. });
         let folder = context.working_dir.as_deref().filter(|_| !is_reached);
@@ -181,19 +183,19 @@ impl LaunchKind {
             ExtensionKind::Frontend { .. } => {
                 Self::Invalid("its tools run in a user interface, and none is attached".to_owned())
             }
-            // `check` has refused it already, with more to say.
+            // Unreachable: `check` has already refused it with a longer message.
             ExtensionKind::Sse { .. } => Self::Invalid("this kind of server is no longer reached".to_owned()),
         }
     }
 
-    /// Returns whether it runs outside of this process, and so takes time to start.
-    fn is_elsewhere(&self) -> bool {
+    /// Returns true if it runs outside of this process, and so takes time to start.
+    fn is_external(&self) -> bool {
         matches!(self, Self::Program(_) | Self::Script(_) | Self::Http(_))
     }
 }
 
 impl Http {
-    /// The way to log in there.
+    /// Returns the login for the server.
     pub(super) fn login(&self) -> Option<OAuth> {
         self.login.as_deref().cloned().map(|oauth| self.configured(oauth))
     }

@@ -1,7 +1,8 @@
-//! [`Listing`]: what a service said about itself when it was last asked, in memory and on disk.
+//! [`Listing`]: a service's last description of itself, in memory and on disk.
 //!
-//! On disk it lies under the hash of what would run, so that a known service is listed without being started. A file
-//! that cannot be read or parsed counts as missing: the service is started and the file is written again.
+//! On disk, the file name is the hash of the configuration, so that a known service is listed without being
+//! started. A file that cannot be read or parsed counts as missing: the service is started and the file is
+//! written again.
 
 use std::{
     io,
@@ -13,35 +14,35 @@ use goose_fs::{AtomicFile, create_private_dir};
 use goose_mcp_bridge::{DroppedTool, Lifecycle};
 use serde::{Deserialize, Serialize};
 
-/// Raised when the format changes; files of other formats are ignored.
+/// Version of the format. Files of other versions are ignored.
 const FORMAT: u32 = 3;
 
-/// The largest file that is read.
+/// Maximum size of a file that is read.
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 
-/// The number of listings that are kept.
+/// Maximum number of listings that are kept.
 const MAX_FILES: usize = 500;
 
-/// A service's description of itself.
+/// Description that a service gives of itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Listing {
-    /// Its purpose.
+    /// Purpose of the service.
     pub description: String,
     /// Instructions for the model.
     pub instructions: String,
-    /// Its version.
+    /// Version of the service.
     pub version: String,
-    /// Its tools.
+    /// Tools of the service.
     pub tools: Vec<Tool>,
-    /// The optional parts that it has.
+    /// Optional features of the service.
     pub features: Features,
-    /// The tools that could not be used, and why.
+    /// Tools that could not be used, with the reasons.
     pub dropped: Vec<DroppedTool>,
 }
 
 impl Listing {
-    /// The listing of an extension as it is now.
+    /// Returns the current listing of an extension.
     pub(super) fn new(extension: &dyn Extension, dropped: Vec<DroppedTool>) -> Self {
         Self {
             description: extension.description().to_owned(),
@@ -54,24 +55,24 @@ impl Listing {
     }
 }
 
-/// A folder of listings.
+/// Folder of listings.
 #[derive(Debug, Clone)]
 pub(super) struct ListingCache {
     folder: PathBuf,
 }
 
-/// A listing as it is kept on disk.
+/// Listing as it is kept on disk.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CachedListing {
     pub(super) listing: Listing,
-    /// The handshake that the service wanted the last time.
+    /// Handshake that the service required the last time.
     pub(super) lifecycle: Lifecycle,
 }
 
 #[derive(Serialize, Deserialize)]
 struct File {
     format: u32,
-    /// The program that wrote it: another version may read tools differently.
+    /// Version of the program that wrote it: another version may read tools differently.
     goose: String,
     initialize_only: bool,
     listing: Listing,
@@ -96,7 +97,7 @@ impl ListingCache {
         kept
     }
 
-    /// Writes a listing where it is another than the one on disk. Blocking.
+    /// Writes a listing if it differs from the one on disk. Blocking.
     pub(super) fn save(&self, key: &str, kept: &CachedListing) -> io::Result<()> {
         let bytes = serde_json::to_vec(&to_file(kept))?;
         if read_capped(&self.path(key)).is_ok_and(|old| old == bytes) {
@@ -107,7 +108,7 @@ impl ListingCache {
         self.prune()
     }
 
-    /// Removes the oldest listings where there are too many.
+    /// Removes the oldest listings if there are too many.
     fn prune(&self) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in std::fs::read_dir(&self.folder)? {

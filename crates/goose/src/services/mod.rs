@@ -1,4 +1,4 @@
-//! Layer 0: the services that agents use, each running at most once per process.
+//! Services that agents use, each running at most once per process.
 //!
 //! ```text
 //! ExtensionConfig ─► Launch (resolved: nothing is looked up later)
@@ -7,13 +7,13 @@
 //! Service: idle ─► starting ─► ready ─► degraded ─► starting … ─► dead
 //! ```
 //!
-//! - `launch`: what would run, and its hash; `start`: running it;
+//! - `launch`: a service with a resolved configuration; `start`: runs it; `instance`: a started service;
 //! - `service`: one service, with its calls and subscriptions; `supervision`: its starts and stops;
-//!   `state_machine`: its states, the pauses between failures, and the events that report them; `instance`: a
-//!   started service;
-//! - `listing`: its tools and instructions, in memory and on disk; `tool_fingerprint`: the definition of a tool that
-//!   a call was checked against;
-//! - `pool`: all services of a process, and bindings to them; `options`: settings of the pool and of each binding.
+//!   `state_machine`: its states, the pauses between failures, and the events that report them;
+//! - `listing`: its tools and instructions, in memory and on disk; `tool_fingerprint`: the
+//!   definition of a tool that a call was checked against;
+//! - `pool`: all services of a process, and bindings to them; `options`: options of the pool and of
+//!   each binding.
 
 mod instance;
 mod launch;

@@ -1,4 +1,5 @@
-//! [`ServicePool`]: all services of a process, and [`Binding`]: the need of one. The same service asked for twice runs once.
+//! [`ServicePool`]: all services of a process, and [`Binding`]: the use of one. A service that is bound twice
+//! runs once.
 
 use std::{
     collections::HashMap,
@@ -23,19 +24,19 @@ use super::{
 };
 use crate::config::{ConfigError, ExtensionConfig, Paths};
 
-/// The number of events that a slow reader may fall behind.
+/// Number of events that a slow reader may fall behind.
 const EVENT_CAPACITY: usize = 1024;
 
-/// Built-in services of the process's own pool.
+/// Built-in services of the shared pool.
 static REGISTERED: Mutex<&'static [Builtin]> = Mutex::new(&[]);
 
-/// Registers the built-in services for [`ServicePool::shared`] and `build_exchange`, which have no other source of them.
-/// Programs call it once, at their start; everything else gets its services with its options.
+/// Registers the built-in services for [`ServicePool::shared`] and `build_exchange`, which have no other
+/// source of them. Programs call it once at their start. Other pools get their services from their options.
 pub fn register_builtins(builtins: &'static [Builtin]) {
     *REGISTERED.lock() = builtins;
 }
 
-/// Returns the services that were registered.
+/// Returns the registered services.
 pub(crate) fn registered_builtins() -> &'static [Builtin] {
     *REGISTERED.lock()
 }
@@ -46,7 +47,7 @@ pub struct ServicePool {
     services: Mutex<HashMap<Key, Weak<Service>>>,
 }
 
-/// The key of a service: equal keys mean the same service.
+/// Key of a service. Equal keys mean the same service.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     runs: RunningKey,
@@ -54,7 +55,7 @@ struct Key {
     timeout: Option<Duration>,
 }
 
-/// The state that all services of a pool share.
+/// State that all services of a pool share.
 pub(super) struct Shared {
     pub(super) options: PoolOptions,
     is_shut_down: AtomicBool,
@@ -79,7 +80,7 @@ impl Shared {
 }
 
 impl ServicePool {
-    /// A pool of its own.
+    /// Creates a separate pool.
     pub fn new(options: PoolOptions) -> Arc<Self> {
         let shared = Shared {
             options,
@@ -90,12 +91,12 @@ impl ServicePool {
         Arc::new(Self { shared: Arc::new(shared), services: Mutex::default() })
     }
 
-    /// The process's pool, for programs that do not make one, and its context: the folders and the environment of this
-    /// process.
+    /// Returns the pool of the process, for programs that do not create one, with the folders and the
+    /// environment of this process as context.
     ///
     /// # Errors
     ///
-    /// Fails if the environment names no home.
+    /// Fails if the environment names no home folder.
     pub fn shared() -> Result<(Arc<Self>, BindingContext), ConfigError> {
         static POOL: Mutex<Option<(Arc<ServicePool>, BindingContext)>> = Mutex::new(None);
         let mut shared = POOL.lock();
@@ -110,8 +111,9 @@ impl ServicePool {
         Ok(shared.insert(made).clone())
     }
 
-    /// The service of a configuration in a context: the one that runs already, or a new one. Nothing is started yet. It ends when the
-    /// last reference is dropped, or with [`release`](Self::release), which waits for the end.
+    /// Returns a binding to the service of a configuration in a context, either a running one or a new one.
+    /// Starts nothing. The service ends when the last reference is dropped, or with
+    /// [`release`](Self::release), which waits for its end.
     pub fn bind(&self, config: &ExtensionConfig, context: &BindingContext) -> Binding {
         let launch = Launch::new(config, context);
         self.bind_launch(&config.key(), launch, config.call_limit())
@@ -127,7 +129,8 @@ impl ServicePool {
         if let Some(service) = find(&self.services.lock()) {
             return service;
         }
-        // Reads a file, so it is made outside of the lock; another task may be quicker.
+        // Created outside of the lock, because this reads a file. Another task may insert the same service
+        // meanwhile.
         let service = make(launch);
         let mut services = self.services.lock();
         if let Some(quicker) = find(&services) {
@@ -138,17 +141,17 @@ impl ServicePool {
         Binding::new(service)
     }
 
-    /// Gives a service back. If it was the last binding, the service has ended when this returns.
+    /// Releases a binding. If it was the last one, the service has ended when this returns.
     pub async fn release(&self, binding: Binding) {
-        if let Some(service) = self.given_back(binding) {
+        if let Some(service) = self.unbind(binding) {
             service.stop().await;
         }
     }
 
-    /// Returns the service if this was the last binding; it is no longer found then.
-    fn given_back(&self, binding: Binding) -> Option<Arc<Service>> {
+    /// Drops a binding. If it was the last one, removes the service from the pool and returns it.
+    fn unbind(&self, binding: Binding) -> Option<Arc<Service>> {
         let service = binding.service();
-        // Under the lock: a concurrent `bind` comes before this and is counted, or after it and gets another service.
+        // Under the lock, so that a concurrent `bind` either is counted here or creates another service.
         let mut services = self.services.lock();
         drop(binding);
         if service.bindings.load(Ordering::Acquire) > 0 {
@@ -158,20 +161,20 @@ impl ServicePool {
         Some(service)
     }
 
-    /// Follows what happens to the services from now on.
+    /// Returns a receiver of service events from now on.
     pub fn events(&self) -> broadcast::Receiver<ServiceEvent> {
         self.shared.events.subscribe()
     }
 
-    /// The services with bindings.
+    /// Returns the services that are in use, by id.
     pub fn services(&self) -> Vec<Arc<Service>> {
         let mut services: Vec<_> = self.services.lock().values().filter_map(Weak::upgrade).collect();
         services.sort_by_key(|service| service.id());
         services
     }
 
-    /// Ends all services, side by side, for good. When this returns, nothing of them is left, and none is started any
-    /// more.
+    /// Ends all services in parallel. When this returns, their processes have ended, and no service can be
+    /// started again.
     pub async fn shutdown(&self) {
         self.shared.is_shut_down.store(true, Ordering::Release);
         let services = self.services();
@@ -185,8 +188,8 @@ impl std::fmt::Debug for ServicePool {
     }
 }
 
-/// The need of a service: while there is one, the service is not ended by giving it back. Dropped, it is given back without
-/// waiting; [`ServicePool::release`] waits until it is gone.
+/// Use of a service. While a binding exists, releasing others does not end the service. Dropping it does not
+/// wait; [`ServicePool::release`] waits until the service has ended.
 #[derive(Debug)]
 pub struct Binding(Arc<Service>);
 
@@ -196,7 +199,7 @@ impl Binding {
         Self(service)
     }
 
-    /// The service itself, to look at.
+    /// Returns the service. The reference does not count as a binding.
     pub fn service(&self) -> Arc<Service> {
         Arc::clone(&self.0)
     }

@@ -33,71 +33,71 @@ use super::{
 };
 use crate::{config::DEFAULT_TIMEOUT, permission::Origin};
 
-/// The time limit for the answer to a ping.
+/// Time limit for the answer to a ping.
 pub(super) const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time limit for the report of an end that shows already.
+/// Time limit for the report of an end, after the connection is already closed.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A service of a [`ServicePool`](super::ServicePool). Dropping the last reference ends it.
+/// Service of a [`ServicePool`](super::ServicePool). Dropping the last reference ends it.
 pub struct Service {
     pub(super) id: ServiceId,
     pub(super) name: String,
     pub(super) launch: Launch,
-    /// The time that a call of a server may be silent.
+    /// Maximum time without progress of a server's call.
     pub(super) timeout: Duration,
-    /// The time limit that the configuration sets for in-process calls; without it, the tool's own decides.
+    /// Time limit of the configuration for in-process calls; without it, the tool's own limit applies.
     call_limit: Option<Duration>,
     pub(super) shared: Arc<Shared>,
     state: Mutex<ServiceState>,
-    /// Signalled by every change of state.
+    /// Notified of every change of state.
     pub(super) moved: watch::Sender<()>,
-    /// Counts the listings, so that a copy shows when it is stale.
+    /// Version of the listing, by which a copy can be recognized as stale.
     pub(super) listing_version: AtomicU64,
     pub(super) subscriptions: Subscriptions,
-    /// The number of its users.
+    /// Number of bindings.
     pub(super) bindings: AtomicUsize,
-    /// The listing that is not on disk yet; locked while it is written.
+    /// Listing that is not on disk yet; locked while it is written.
     pub(super) unsaved: Arc<Mutex<Option<CachedListing>>>,
 }
 
-/// A call of a tool that was checked before.
+/// Call of a tool that was checked before.
 pub(crate) struct ToolCallRequest<'a> {
-    /// The tool's name within the service.
+    /// Name of the tool within the service.
     pub(crate) tool: &'a str,
-    /// The tool's place in the service's list at the time of the check.
+    /// Position of the tool in the service's list at the time of the check.
     pub(crate) position: usize,
-    /// The definition that was checked.
+    /// Definition that was checked.
     pub(crate) fingerprint: &'a ToolFingerprint,
     pub(crate) arguments: CheckedArguments,
 }
 
-/// A tool is not defined any more as it was when a call of it was checked. Nothing was run.
+/// The definition of a tool changed since a call of it was checked. Nothing was run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the definition of `{tool}` changed since this call was checked; nothing was run")]
 pub(crate) struct DefinitionChanged {
     pub(crate) tool: String,
 }
 
-/// The state of a service, for people and programs.
+/// State of a service, for people and programs.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct ServiceReport {
-    /// Its state.
+    /// State of the service.
     pub phase: Phase,
-    /// The reason for the state, where there is one.
+    /// Reason for the state, if there is one.
     pub reason: Option<String>,
-    /// The kind of service: `builtin`, `stdio`, `streamable_http`, …
+    /// Kind of service: `builtin`, `stdio`, `streamable_http`, …
     pub kind: &'static str,
-    /// The number of restarts after failures.
+    /// Number of restarts after failures.
     pub restarts: u32,
-    /// The number of failures in a row.
+    /// Number of failures in a row.
     pub failures: u32,
-    /// The MCP version of the connection, where there is one.
+    /// MCP version of the connection, if there is one.
     pub protocol: Option<String>,
-    /// The last lines of its standard error.
+    /// Last lines of its standard error.
     pub stderr: Option<String>,
-    /// Tools that could not be used, and why.
+    /// Tools that could not be used, with the reasons.
     pub dropped_tools: Vec<DroppedTool>,
 }
 
@@ -127,37 +127,37 @@ impl Service {
         })
     }
 
-    /// Its number within the pool.
+    /// Returns its number within the pool.
     pub fn id(&self) -> ServiceId {
         self.id
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its state.
+    /// Returns its state.
     pub fn phase(&self) -> Phase {
         self.state().phase()
     }
 
-    /// Its listing; `None` if it was never started, or is dead.
+    /// Returns its listing; `None` if it was never started, or is dead.
     pub fn listing(&self) -> Option<Arc<Listing>> {
         self.state().listing.clone()
     }
 
-    /// The reason why it does not work.
+    /// Returns the reason why it does not work.
     pub(crate) fn reason(&self) -> Option<String> {
         self.state().reason().map(str::to_owned)
     }
 
-    /// A number that changes with the listing.
+    /// Returns a number that changes with the listing.
     pub(crate) fn listing_version(&self) -> u64 {
         self.listing_version.load(Ordering::Acquire)
     }
 
-    /// Its state in full.
+    /// Returns its state in full.
     pub fn report(&self) -> ServiceReport {
         let state = self.state();
         let instance = state.instance();
@@ -174,16 +174,16 @@ impl Service {
         }
     }
 
-    /// Starts it where it does not run, and waits for the start, and for the pause after a failure.
+    /// Starts it if it does not run. Waits for the start, and for the pause after a failure.
     ///
     /// # Errors
     ///
-    /// [`ToolError::Disconnected`] with the reason where it does not start, or was given up.
+    /// [`ToolError::Disconnected`] with the reason if it does not start, or was given up.
     pub async fn ready(self: &Arc<Self>) -> ToolResult<()> {
         self.instance().await.map(drop)
     }
 
-    /// The extension itself, for others that require it. Starts the service where it does not run.
+    /// Returns the extension itself, for others that require it. Starts the service if it does not run.
     ///
     /// # Errors
     ///
@@ -203,7 +203,7 @@ impl Service {
             match step {
                 NextAction::Use(instance) => return Ok(instance),
                 NextAction::Refuse(reason) => return Err(unavailable(&self.name, &reason)),
-                // One attempt for each use: another one right after a failure would fail as well.
+                // One attempt per use: another one right after a failure would fail as well.
                 NextAction::Retry | NextAction::WaitUntil(_) if tried => {
                     return Err(unavailable(&self.name, &self.reason().unwrap_or_default()));
                 }
@@ -216,14 +216,14 @@ impl Service {
                 }
                 NextAction::Wait => {
                     tried = true;
-                    // The sender is ours, so this cannot fail.
+                    // Cannot fail, because `self` holds the sender.
                     let _ = moved.changed().await;
                 }
             }
         }
     }
 
-    /// Starts it in the background, where it does not run and may be tried.
+    /// Starts it in the background if it does not run and may be started.
     ///
     /// # Panics
     ///
@@ -235,8 +235,8 @@ impl Service {
         }
     }
 
-    /// Waits for the listing, or for the failure to start. A service that failed before is tried again, but not waited
-    /// for.
+    /// Waits for the listing, or for the failure to start. A service that failed before is started again, but
+    /// not waited for.
     pub async fn wait_for_listing(self: &Arc<Self>) -> Option<Arc<Listing>> {
         loop {
             let mut moved = self.moved.subscribe();
@@ -255,14 +255,14 @@ impl Service {
         }
     }
 
-    /// Returns whether the listing comes from disk, and so may be out of date.
+    /// Returns true if the listing comes from disk and may be out of date.
     pub(crate) fn is_remembered(&self) -> bool {
         let state = self.state();
         state.is_remembered && state.listing.is_some()
     }
 
-    /// Its prompt for the model: of an extension in this process as it is now, of a server as it was listed. It may read
-    /// files. A panic in it leaves the instructions.
+    /// Returns its prompt for the model: the current one of an extension in this process, the listed one of a
+    /// server. May read files. If an extension panics, the listed instructions are returned.
     pub(crate) fn prompt(&self) -> String {
         let in_process = self.state().instance().filter(|it| it.remote.is_none()).map(|it| it.extension());
         if let Some(extension) = in_process
@@ -273,7 +273,7 @@ impl Service {
         self.listing().map(|listing| listing.instructions.clone()).unwrap_or_default()
     }
 
-    /// Returns whether it is a part of goose, whose description of itself can be believed.
+    /// Returns its origin. A part of goose is trusted to describe itself correctly.
     pub(crate) fn origin(&self) -> Origin {
         self.launch.origin
     }
@@ -282,8 +282,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Fails if the tool is not defined as it was when the call was checked: the service was started again since, or has
-    /// changed its tools. Nothing was run then.
+    /// Fails if the definition of the tool changed since the call was checked, because the service was
+    /// restarted or changed its tools. Nothing was run.
     pub(crate) async fn call(
         self: &Arc<Self>,
         request: ToolCallRequest<'_>,
@@ -297,14 +297,15 @@ impl Service {
         let snapshot = instance.snapshot();
         let extension = &snapshot.extension;
         if snapshot.fingerprint(tool, position) != Some(fingerprint) {
-            // The listing may be older than the instance; the next check must not see the old definition again.
+            // The listing may be older than the instance. It is updated, so that the next check sees the new
+            // definition.
             if self.listing().is_none_or(|listing| listing.tools != extension.tools()) {
                 self.renew(&instance);
             }
             return Err(DefinitionChanged { tool: tool.to_owned() });
         }
         let call = extension.call_checked(tool, arguments, context);
-        // Calls of servers are timed by their connection, which knows of progress and of questions.
+        // The connection limits calls of servers, because it knows about progress and questions.
         let output = match self.call_limit.filter(|_| instance.remote.is_none()) {
             None => call.await,
             Some(limit) => match timeout(limit, call).await {
@@ -338,7 +339,7 @@ impl Service {
         answer
     }
 
-    /// Asks the service whether it is alive; starts it where it does not run.
+    /// Pings the service. Starts it if it does not run. Returns the time until the answer.
     ///
     /// # Errors
     ///
@@ -350,7 +351,7 @@ impl Service {
         }
     }
 
-    /// Asks the service for its own status; starts it where it does not run.
+    /// Asks the service for its own status. Starts it if it does not run.
     ///
     /// # Errors
     ///
@@ -371,12 +372,12 @@ impl Service {
     }
 }
 
-/// The error for a service that does not run.
+/// Returns the error for a service that does not run.
 fn unavailable(name: &str, reason: &str) -> ToolError {
     ToolError::Disconnected(format!("The extension `{name}` is not available: {reason}"))
 }
 
-/// Subscribes anew at a server that was started again, in the background.
+/// Restores the subscriptions at a restarted server, in the background.
 pub(super) fn restore(subscriptions: &Subscriptions, extension: &Arc<dyn Extension>) {
     let uris = subscriptions.uris();
     if uris.is_empty() {

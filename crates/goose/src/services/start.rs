@@ -1,4 +1,4 @@
-//! Starting a service: from what would run to something that answers. `inline_python` runs with `uvx`.
+//! Starting a service: from a [`LaunchKind`] to an [`Instance`]. `inline_python` runs with `uvx`.
 
 use std::{
     io,
@@ -20,22 +20,22 @@ use super::{
 };
 use goose_config::digest::sha256;
 
-/// The program that runs Python code with its dependencies.
+/// Program that runs Python code with its dependencies.
 const RUNNER: &str = "uvx";
 
-/// The name, the time limits and the protocol of a service.
+/// Name, time limits and protocol of a service.
 pub(super) struct Limits {
     pub(super) name: String,
-    /// The time that a call may be silent.
+    /// Maximum time of a call without progress.
     pub(super) call_timeout: Duration,
-    /// The time that a call may take in all.
+    /// Maximum time of a call in all.
     pub(super) max_call_time: Duration,
-    /// The handshake that it wants.
+    /// Handshake that the service requires.
     pub(super) lifecycle: Lifecycle,
 }
 
-/// Starts a service, within the pool's time for it. What is part of this process is called directly, or through a
-/// connection that an interceptor can follow.
+/// Starts a service within the pool's time limit. An extension in this process is called directly, or through
+/// a connection if there is an interceptor.
 pub(super) async fn start(what: LaunchKind, limits: Limits, shared: Arc<Shared>) -> ToolResult<Instance> {
     let interceptors = shared.options.interceptors.as_ref();
     let options = ConnectOptions {
@@ -51,7 +51,9 @@ pub(super) async fn start(what: LaunchKind, limits: Limits, shared: Arc<Shared>)
         LaunchKind::Builtin(name, context) => build(&name, &context, &*shared.options.builtins)?,
         LaunchKind::InProcess(extension) => extension,
         LaunchKind::Program(program) => return remote(command(&program), options).await,
-        LaunchKind::Script(script) => return remote(command(&placed(script, &shared).await?), options).await,
+        LaunchKind::Script(script) => {
+            return remote(command(&script_program(script, &shared).await?), options).await;
+        }
         LaunchKind::Http(http) => {
             let headers = http.headers.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
             let options = ConnectOptions { headers: headers.collect(), oauth: http.login(), ..options };
@@ -86,8 +88,8 @@ fn command(program: &Program) -> ProcessSpec {
     command
 }
 
-/// The program that runs a script, which lies in a file then.
-async fn placed(script: Script, shared: &Shared) -> ToolResult<Program> {
+/// Writes a script to a file. Returns the program that runs it.
+async fn script_program(script: Script, shared: &Shared) -> ToolResult<Program> {
     let folder = shared.options.scratch_dir.clone();
     let Script { code, dependencies, environment, working_dir } = script;
     let placing = tokio::task::spawn_blocking(move || write_script(&code, &folder)).await;
@@ -96,7 +98,7 @@ async fn placed(script: Script, shared: &Shared) -> ToolResult<Program> {
     Ok(Program { program: RUNNER.to_owned(), arguments, environment, working_dir })
 }
 
-/// Puts the code into a file named by its content and gives its path. Blocking.
+/// Writes the code to a file named by its hash. Returns the path. Blocking.
 fn write_script(code: &str, folder: &Path) -> io::Result<PathBuf> {
     let name = format!("{}.py", sha256(code));
     let path = folder.join(name);
@@ -108,7 +110,7 @@ fn write_script(code: &str, folder: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// The runner's arguments: the MCP library, the code's own dependencies, the code.
+/// Returns the runner's arguments: the MCP library, the code's own dependencies, the code.
 fn runner_arguments(dependencies: &[String], script: &Path) -> Vec<String> {
     let wanted = std::iter::once("mcp").chain(dependencies.iter().map(String::as_str));
     let mut arguments: Vec<String> = wanted.flat_map(|it| ["--with".to_owned(), it.to_owned()]).collect();

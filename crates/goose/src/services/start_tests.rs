@@ -1,4 +1,4 @@
-//! Python code as a program.
+//! Tests of Python code that runs as a program.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! [`ServiceState`]: the state machine of a service, and the [`Backoff`] between its failures. It decides; the only thing
-//! it does itself is to end an instance.
+//! [`ServiceState`]: the state machine of a service, and the [`Backoff`] between its failures. It only
+//! decides; its one side effect is to end an instance.
 //!
 //! Every start has a number. Reports of a start or an instance count only while it is the current one.
 
@@ -16,27 +16,27 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{instance::Instance, listing::Listing};
 
-/// The state of a service, and the listing that is known of it.
+/// State of a service, with its last known listing.
 pub(super) struct ServiceState {
     state: State,
     start: u64,
     reason: Option<String>,
     pub(super) backoff: Backoff,
     pub(super) listing: Option<Arc<Listing>>,
-    /// The listing is of an earlier run.
+    /// True if the listing is from an earlier run.
     pub(super) is_remembered: bool,
-    /// The handshake that it wants.
+    /// Handshake that the service requires.
     pub(super) lifecycle: Lifecycle,
-    /// The end of an earlier instance, while it lasts.
+    /// End of an earlier instance, until it is complete.
     ending: Option<Ending>,
 }
 
-/// An end that several may wait for.
+/// End of an instance that several tasks can wait for.
 pub(super) type Ending = Shared<BoxFuture<'static, ()>>;
 
 enum State {
     Idle,
-    /// The task is held, because it ends where it is dropped.
+    /// Holds the task, which is aborted when it is dropped.
     Starting(Option<AbortOnDropHandle<()>>),
     Ready(Arc<Instance>),
     Degraded {
@@ -45,32 +45,32 @@ enum State {
     Dead,
 }
 
-/// The next step of a caller that needs the service.
+/// Next step of a caller that needs the service.
 pub(super) enum NextAction {
     /// Use it.
     Use(Arc<Instance>),
     /// Start it.
     Begin,
-    /// It failed before: start it once more.
+    /// It failed before: start it again.
     Retry,
-    /// Wait for the start that is under way.
+    /// Wait for the current start.
     Wait,
-    /// Its connection has ended: wait for the report of that.
+    /// Its connection has ended: wait for the report.
     WaitForEnd(Arc<Instance>),
-    /// Wait until it may be tried again.
+    /// Wait until it may be started again.
     WaitUntil(Instant),
     /// Do without it.
     Refuse(String),
 }
 
-/// A change of state to be announced, with its reason.
+/// Change of state to announce, with its reason.
 pub(super) type StateChange = Option<(Phase, Option<String>)>;
 
-/// The work that has to end before a service has stopped.
+/// Parts that must end before a service has stopped.
 pub(super) struct StopHandle {
-    /// The start that was under way.
+    /// Task of the current start.
     pub(super) start: Option<AbortOnDropHandle<()>>,
-    /// The end of the instance.
+    /// End of the instance.
     pub(super) ending: Option<Ending>,
 }
 
@@ -88,7 +88,7 @@ impl ServiceState {
         }
     }
 
-    /// A service that can never work.
+    /// Creates the state of a service that can never work.
     pub(super) fn invalid(reason: String) -> Self {
         Self { state: State::Dead, reason: Some(reason), ..Self::new(None, Lifecycle::Auto) }
     }
@@ -114,7 +114,7 @@ impl ServiceState {
         }
     }
 
-    /// Returns whether this start is the one under way.
+    /// Returns true if this start is the current one.
     pub(super) fn is_starting(&self, start: u64) -> bool {
         self.start == start && matches!(self.state, State::Starting(_))
     }
@@ -131,12 +131,12 @@ impl ServiceState {
         }
     }
 
-    /// Returns whether this is the current instance.
+    /// Returns true if this is the current instance.
     pub(super) fn is_current(&self, instance: &Arc<Instance>) -> bool {
         self.instance().is_some_and(|current| Arc::ptr_eq(current, instance))
     }
 
-    /// The end of an earlier instance, while it lasts.
+    /// Returns the end of an earlier instance, until it is complete.
     pub(super) fn ending(&mut self) -> Option<Ending> {
         if self.ending.as_ref().is_some_and(|ending| ending.peek().is_some()) {
             self.ending = None;
@@ -144,7 +144,7 @@ impl ServiceState {
         self.ending.clone()
     }
 
-    /// Ends an instance, after those that are ending already.
+    /// Ends an instance, after the earlier ones have ended.
     pub(super) fn ends(&mut self, instance: Arc<Instance>) {
         let before = self.ending();
         let task = tokio::spawn(async move {
@@ -156,7 +156,7 @@ impl ServiceState {
         self.ending = Some(task.map(drop).boxed().shared());
     }
 
-    /// Begins a start and gives it a number.
+    /// Begins a start. Returns its number.
     pub(super) fn begin(&mut self) -> (u64, StateChange) {
         if matches!(self.state, State::Degraded { .. }) {
             self.backoff.restarted();
@@ -166,7 +166,7 @@ impl ServiceState {
         (self.start, Some((Phase::Starting, None)))
     }
 
-    /// Keeps the task that carries out a start.
+    /// Keeps the task of a start.
     pub(super) fn keep(&mut self, start: u64, task: AbortOnDropHandle<()>) {
         if let State::Starting(kept) = &mut self.state
             && self.start == start
@@ -184,7 +184,7 @@ impl ServiceState {
         Some((Phase::Ready, None))
     }
 
-    /// A start failed, or an instance ended by itself.
+    /// Records that a start failed, or an instance ended by itself.
     pub(super) fn failed(&mut self, reason: String, gives_up: bool, now: Instant) -> StateChange {
         let (phase, reason) = match self.backoff.failed(gives_up, now) {
             AfterFailure::RetryAt(retry_at) => {
@@ -201,7 +201,7 @@ impl ServiceState {
         Some((phase, Some(reason)))
     }
 
-    /// Ends the instance, hands over the start that is under way, and forgets all failures.
+    /// Ends the instance, returns the task of the current start, and forgets all failures.
     pub(super) fn stop(&mut self) -> (StopHandle, StateChange) {
         self.start += 1;
         self.backoff.worked();
@@ -220,31 +220,31 @@ impl ServiceState {
     }
 }
 
-/// The number of failures in a row after which a service is given up.
+/// Number of failures in a row after which a service is given up.
 pub(super) const MAX_FAILURES: u32 = 5;
 
-/// The pause after the first failure; it doubles with each further one.
+/// Pause after the first failure. It doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The failures in a row, with no success between them.
+/// Failures in a row, without a success between them.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     failures: u32,
     restarts: u32,
 }
 
-/// The consequence of a failure.
+/// Consequence of a failure.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AfterFailure {
-    /// Try again, but not before this time.
+    /// Start it again, but not before this time.
     RetryAt(Instant),
-    /// Do not try again.
+    /// Do not start it again.
     GiveUp,
 }
 
 impl Backoff {
-    /// Counts a failure. Services whose failures may pass by themselves, such as servers on the network, are not given up.
+    /// Counts a failure. Services whose failures may be temporary, such as remote servers, are not given up.
     pub(super) fn failed(&mut self, gives_up: bool, now: Instant) -> AfterFailure {
         self.failures = self.failures.saturating_add(1);
         if gives_up && self.failures >= MAX_FAILURES {
@@ -272,25 +272,25 @@ impl Backoff {
     }
 }
 
-/// The state of a service.
+/// State of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Phase {
-    /// Not running; it starts when it is needed.
+    /// Does not run, and starts when it is needed.
     Idle,
     /// Starting.
     Starting,
-    /// It answers.
+    /// Answers requests.
     Ready,
-    /// It failed, and is tried again at its next use.
+    /// Failed, and is started again at its next use.
     Degraded,
-    /// It failed too often, or can never work as it is configured; its tools are withdrawn.
+    /// Failed too often, or can never work as it is configured. Its tools are withdrawn.
     Dead,
 }
 
 impl Phase {
-    /// The state's name.
+    /// Returns the state's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -302,27 +302,27 @@ impl Phase {
     }
 }
 
-/// The number of a service within its pool. Never used twice.
+/// Number of a service within its pool. Never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct ServiceId(pub(crate) u64);
 
-/// A change of a service.
+/// Change of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceEvent {
-    /// The service.
+    /// Id of the service.
     pub id: ServiceId,
-    /// Its name.
+    /// Name of the service.
     pub name: String,
-    /// The change.
+    /// Kind of change.
     pub change: ServiceChange,
 }
 
-/// The kinds of changes of a service.
+/// Kinds of changes of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServiceChange {
-    /// Its state changed, with the reason where there is one.
+    /// Its state changed, with the reason if there is one.
     Phase(Phase, Option<String>),
     /// Its tools changed.
     Tools,

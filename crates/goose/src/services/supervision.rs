@@ -1,7 +1,7 @@
-//! Starting and stopping a service, and the events that report it.
+//! Starting and stopping a service, and the events that report it. `state_machine` decides what to do.
 //!
-//! Events are sent under the lock of the [`ServiceState`], so that they come in the order in which things happened. No
-//! start begins while an earlier instance of the same service is still ending.
+//! Events are sent under the lock of the [`ServiceState`], so that they arrive in the order of the changes.
+//! No start begins while an earlier instance of the same service is still ending.
 
 use std::sync::{Arc, Weak, atomic::Ordering};
 
@@ -18,11 +18,11 @@ use super::{
     state_machine::{NextAction, ServiceState, StateChange, StopHandle},
 };
 
-/// The limit for a whole call, in multiples of the time that it may be silent, however much progress it reports.
+/// Maximum time of a whole call, in multiples of the time without progress.
 const MAX_SILENCES: u32 = 12;
 
 impl Service {
-    /// Begins a start, unless one is under way.
+    /// Begins a start, unless one is running.
     pub(super) fn begin(self: &Arc<Self>) {
         let (start, starting) = {
             let mut state = self.state();
@@ -89,7 +89,7 @@ impl Service {
         }
     }
 
-    /// An instance ended by itself, or has to be ended; its remains are ended now.
+    /// Handles an instance that ended by itself or must be ended. Ends what is left of it.
     pub(super) fn lost(&self, instance: &Arc<Instance>, reason: String) {
         let mut state = self.state();
         if state.is_current(instance) {
@@ -100,12 +100,12 @@ impl Service {
 
     fn fail(&self, state: &mut ServiceState, reason: String) {
         let change = state.failed(reason, self.launch.gives_up(), Instant::now());
-        // The tools may be withdrawn now.
+        // A service that was given up has no listing any more.
         self.listing_version.fetch_add(1, Ordering::AcqRel);
         self.announce_state(change);
     }
 
-    /// The service announced other tools.
+    /// Updates the listing after the service changed its tools.
     pub(super) fn renew(self: &Arc<Self>, instance: &Arc<Instance>) {
         let listing = Arc::new(instance.listing());
         {
@@ -120,7 +120,7 @@ impl Service {
         self.save();
     }
 
-    /// Draws the conclusions about the service from the end of a request.
+    /// Updates the state of the service after a request.
     pub(super) fn record_outcome(self: &Arc<Self>, instance: &Arc<Instance>, failure: Option<&ToolError>) {
         match failure {
             Some(ToolError::Timeout(_)) => self.check_in_background(instance),
@@ -134,8 +134,7 @@ impl Service {
         }
     }
 
-    /// A program that let a request time out is either busy or hangs; one that hangs is ended. A remote server is not
-    /// goose's to end.
+    /// Checks a program after a request timed out, and ends it if it hangs. Remote servers are left running.
     fn check_in_background(self: &Arc<Self>, instance: &Arc<Instance>) {
         let Some(remote) = instance.remote.clone().filter(|remote| remote.is_program()) else { return };
         let (service, instance) = (Arc::downgrade(self), Arc::clone(instance));
@@ -148,8 +147,8 @@ impl Service {
         });
     }
 
-    /// Ends it and forgets its failures; its next use starts it anew. When this returns, its processes have ended; a
-    /// start that was under way is aborted.
+    /// Stops it and forgets its failures; its next use starts it again. When this returns, its processes have
+    /// ended. A running start is aborted.
     pub async fn stop(&self) {
         let StopHandle { start, ending } = {
             let mut state = self.state();
@@ -159,7 +158,7 @@ impl Service {
         };
         if let Some(start) = start {
             start.abort();
-            // Only that it is over counts; what it has started is ended with it.
+            // The result does not matter: an aborted start ends the processes that it has started.
             let _ = start.await;
         }
         if let Some(ending) = ending {
@@ -197,8 +196,8 @@ impl Service {
     }
 }
 
-/// A start under way. Where it ends without a result (it panicked, or its runtime is gone), that is a failure too, so
-/// that no caller waits for it.
+/// Running start. If it ends without a result (it panicked, or its runtime is gone), it counts as failed, so
+/// that no caller waits forever.
 struct Attempt {
     service: Weak<Service>,
     start: u64,

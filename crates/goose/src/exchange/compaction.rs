@@ -75,14 +75,14 @@ impl AgentLoop {
         self.count_messages();
         let used = self.state.context_usage.used();
         let budget = self.context.budget(Reason::Near, used);
-        if !budget.is_over(used) || self.state.context_usage.is_in_vain(used) {
+        if !budget.is_over(used) || self.state.context_usage.would_fail_again(used) {
             return Ok(());
         }
         // The request is sent even if this does not help: only the service knows if it is really too long.
         self.make_room(Reason::Near).await?;
         let used = self.state.context_usage.used();
         if budget.is_over(used) {
-            self.state.context_usage.was_in_vain(used);
+            self.state.context_usage.record_failure(used);
         }
         Ok(())
     }
@@ -173,7 +173,7 @@ pub(crate) struct ContextUsage {
     /// Number of counted parts of the last message. The user's text may be added to it later.
     parts: usize,
     /// Size at which the last compaction failed.
-    in_vain: Option<u64>,
+    failed_at: Option<u64>,
 }
 
 impl ContextUsage {
@@ -223,16 +223,16 @@ impl ContextUsage {
         self.meter.restart(messages.iter().map(AsRef::as_ref));
         self.seen = messages.len();
         self.parts = messages.last().map_or(0, |last| last.content.len());
-        self.in_vain = None;
+        self.failed_at = None;
     }
 
     /// Records that a compaction at this size failed or was not enough.
-    pub(super) fn was_in_vain(&mut self, used: u64) {
-        self.in_vain = Some(used);
+    pub(super) fn record_failure(&mut self, used: u64) {
+        self.failed_at = Some(used);
     }
 
     /// Returns true if another compaction is expected to fail as well.
-    pub(super) fn is_in_vain(&self, used: u64) -> bool {
-        self.in_vain.is_some_and(|before| used < before.saturating_add(before / GROWTH))
+    pub(super) fn would_fail_again(&self, used: u64) -> bool {
+        self.failed_at.is_some_and(|before| used < before.saturating_add(before / GROWTH))
     }
 }

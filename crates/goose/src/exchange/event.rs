@@ -120,7 +120,7 @@ pub enum Event {
         /// Result that the model reads.
         #[serde(with = "StoredOutput")]
         output: ToolOutput,
-        /// How the call ended.
+        /// End of the call.
         end: ToolEnd,
     },
     /// Price of the last request to the model, and size of the context.
@@ -247,7 +247,7 @@ pub enum PlanDecision {
     Cancel,
 }
 
-/// How a tool call ended.
+/// End of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

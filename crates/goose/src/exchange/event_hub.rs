@@ -66,7 +66,7 @@ pub struct EventRecord {
     /// Id of the task that this belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Arc<str>>,
-    /// What happened.
+    /// Event itself.
     #[serde(flatten)]
     pub event: Event,
 }

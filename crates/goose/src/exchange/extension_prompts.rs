@@ -18,17 +18,17 @@ impl AgentLoop {
             return None;
         }
         let prompts = self.context.agent().extensions.prompts().await;
-        let told = &mut self.state.offer.prompts;
+        let sent = &mut self.state.offer.prompts;
         // Added or removed extensions change the tools, and with them the system prompt.
         let changed = prompts.iter().filter_map(|(name, now)| {
-            let (_, before) = told.iter().find(|(told, before)| told == name && before != now)?;
+            let (_, before) = sent.iter().find(|(sent, before)| sent == name && before != now)?;
             Some(format!("The extension `{name}` says now:\n{}", changed_lines(before, now)))
         });
         let changed: Vec<String> = changed.collect();
         if changed.is_empty() {
             return None;
         }
-        *told = prompts;
+        *sent = prompts;
         Some(synthetic(changed.join("\n\n")))
     }
 }

@@ -69,7 +69,7 @@ impl AgentLoop {
         let host = Arc::new(ExternalHost::new(agent.name().to_owned(), Arc::clone(&call)));
         let ended = agent.run(task, Arc::clone(&host) as _).await;
         if ended == Ok(AgentEnd::Done) {
-            host.end_in_words();
+            host.ensure_answer();
         }
         // Ends nested calls that the agent left running.
         call.cancellation.cancel();
@@ -127,8 +127,9 @@ impl ExternalHost {
         std::mem::take(&mut *self.answer.lock())
     }
 
-    /// Adds an answer if the agent worked and said nothing: its task is done and must not be given to it again.
-    fn end_in_words(&self) {
+    /// Adds an answer if the agent worked and said nothing: its task is done and must not be
+    /// given to it again.
+    fn ensure_answer(&self) {
         if self.is_interrupted.load(Ordering::Relaxed) && self.answer.lock().is_empty() {
             // Fails only for an answer that is too long.
             let _ = self.text(NO_TEXT);

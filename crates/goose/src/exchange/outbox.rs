@@ -62,8 +62,8 @@ impl Outbox {
         match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Ok(())) => Ok(None),
             Poll::Ready(Err(unwritten @ (StoreError::StepTooLarge { .. }, _))) => Err(unwritten),
-            // The database may refuse steps at once. The refusal is reported later, like every other one, so that
-            // the behaviour does not depend on the machine's load.
+            // The database may refuse steps at once. The refusal is reported later, like every other one,
+            // so that the behaviour does not depend on the machine's load.
             Poll::Ready(Err(unwritten)) => {
                 let outbox = Arc::clone(self);
                 *outbox.held.lock() = Some(Vec::new());

@@ -127,7 +127,13 @@ impl AgentLoop {
         path: &CallPath,
     ) -> StepResult<CheckedCall> {
         let ToolCall { id, name, arguments, .. } = call;
-        let judged = match self.passes(answer, CallId::top_level(id.clone()), &name, arguments, path) {
+        let judged = match self.check_before_permissions(
+            answer,
+            CallId::top_level(id.clone()),
+            &name,
+            arguments,
+            path,
+        ) {
             Ok(PassedCall::Call(call)) => path.judge(*call).await,
             Ok(PassedCall::Answered(text)) => {
                 let output = ToolOutput::text(text);
@@ -144,7 +150,7 @@ impl AgentLoop {
     }
 
     /// Checks everything but the permissions.
-    fn passes(
+    fn check_before_permissions(
         &mut self,
         answer: &ModelAnswer,
         id: CallId,
@@ -155,7 +161,7 @@ impl AgentLoop {
         if answer.stop == StopReason::Refused {
             return Err(Refusal::rejected("Not run: the answer was refused before it was complete."));
         }
-        self.not_again(name, &arguments).map_err(Refusal::rejected)?;
+        self.check_repetition(name, &arguments).map_err(Refusal::rejected)?;
         if !self.has_tools && name != FINAL_OUTPUT {
             return Err(Refusal::rejected(
                 "Not run: there are no tools here. Answer from the results above.",
@@ -182,7 +188,7 @@ impl AgentLoop {
         Call::check(id, resolved, arguments).map(|call| PassedCall::Call(Box::new(call)))
     }
 
-    fn not_again(&mut self, name: &str, arguments: &Arguments) -> Result<(), String> {
+    fn check_repetition(&mut self, name: &str, arguments: &Arguments) -> Result<(), String> {
         let times = match self.progress.repetition.count(name, &as_value(arguments)) {
             RepetitionVerdict::Fine => return Ok(()),
             RepetitionVerdict::TooOften(times) => times,

@@ -20,7 +20,7 @@ use crate::{
     agents::{
         catalog::AgentCatalog,
         manifest::{AgentManifest, AgentMode},
-        orchestrator_agent::{OrchestratorSettings, Shown, relay},
+        orchestrator_agent::{EventParent, OrchestratorSettings, relay},
     },
     config::ConfigError,
     context::Handover,
@@ -186,8 +186,8 @@ impl DelegatingSession {
             prompt: task.prompt.clone(),
             begun: SessionProgress::from_session(&session),
             shown: match &task.graph {
-                Some(graph) => Shown::Task(graph.task.clone()),
-                None => Shown::Call(call.to_owned()),
+                Some(graph) => EventParent::Task(graph.task.clone()),
+                None => EventParent::Call(call.to_owned()),
             },
             cancellation: match (&task.graph, &budget) {
                 (Some(graph), _) => graph.cancellation.clone(),
@@ -393,7 +393,7 @@ struct DelegateWork {
     options: OpenOptions,
     prompt: Handover,
     begun: SessionProgress,
-    shown: Shown,
+    shown: EventParent,
     cancellation: CancellationToken,
     budget: Option<Budget>,
 }

@@ -1,14 +1,14 @@
-//! Manifests as the Agent Communication Protocol has them.
+//! Converts manifests to and from the Agent Communication Protocol.
 //!
-//! Its readers drop unknown keys at the top level, so modes and instructions travel in `metadata`; dependencies and
-//! capabilities are objects there; names are DNS labels, which have no `_`.
+//! Readers of the protocol drop unknown keys at the top level, so modes and instructions travel in
+//! `metadata`. Dependencies and capabilities are objects there. Names are DNS labels, which have no `_`.
 
 use serde_json::{Map, Value, json};
 
 use super::manifest::{AgentManifest, Capability, Dependency};
 
 impl AgentManifest {
-    /// The form for the Agent Communication Protocol.
+    /// Converts the manifest to the Agent Communication Protocol.
     pub fn to_acp(&self) -> Value {
         let dependency = |it: &Dependency| json!({"type": "tool", "name": it.name()});
         let capability = |it: &Capability| {
@@ -36,7 +36,7 @@ impl AgentManifest {
     }
 }
 
-/// Moves what travels in `metadata` to its place at the top level.
+/// Moves the parts that travel in `metadata` back to the top level.
 pub(super) fn lift(manifest: &mut Map<String, Value>) {
     for key in ["modes", "instructions"] {
         if manifest.contains_key(key) {

@@ -1,4 +1,5 @@
-//! [`Agent`]: what an agent is, as one value that an open conversation can replace between two replies.
+//! [`Agent`]: an agent in one of its modes, as one value that an open conversation can replace between two
+//! replies.
 
 use std::{error::Error as StdError, sync::Arc};
 
@@ -20,31 +21,31 @@ use goose_session::ChosenBy;
 
 use crate::{config::ExtensionConfig, permission::Permissions};
 
-/// An agent in one of its modes, with its extensions and the tools of them that the mode may touch.
+/// An agent in one of its modes, with its extensions and the tools that the mode may use.
 #[derive(Debug, Clone)]
 pub struct Agent {
-    /// The agent's description.
+    /// Manifest of the agent.
     pub manifest: Arc<AgentManifest>,
-    /// The active mode.
+    /// Active mode.
     pub mode: AgentMode,
-    /// The extensions that the mode can use.
+    /// Extensions that the mode can use.
     pub extensions: Arc<ExtensionManager>,
-    /// The tools that the mode may touch.
+    /// Tools that the mode may use.
     pub toolset: Arc<Toolset>,
     /// Additional instructions for the model.
     pub instructions: Vec<String>,
-    /// The model's options. The conversation adds its id.
+    /// Options for the model. The conversation adds its id.
     pub options: RequestOptions,
-    /// The dependencies of the mode that are not there.
+    /// Dependencies of the mode that were not found.
     pub unresolved: Vec<UnresolvedService>,
-    /// The agent itself, if it is an external one: it does the work in place of the model.
+    /// Connection to the agent if it is an external one, which does the work instead of the model.
     pub external: Option<Arc<ExternalAgent>>,
-    /// The reason why it is the agent of its session.
+    /// How the session got this agent.
     pub chosen_by: ChosenBy,
 }
 
 impl Agent {
-    /// Gives its extensions back, and ends its connection if it is an external agent.
+    /// Releases the extensions, and closes the connection of an external agent.
     pub(crate) async fn close(&self) {
         if let Some(external) = &self.external {
             external.close().await;
@@ -52,7 +53,7 @@ impl Agent {
         self.extensions.close().await;
     }
 
-    /// The notices about dependencies that a person can do something about.
+    /// Returns notices about missing dependencies that the user can do something about.
     pub(crate) fn notices(&self) -> impl Iterator<Item = String> {
         let worth = self.unresolved.iter().filter(|unresolved| unresolved.is_worth_telling());
         worth.map(|unresolved| format!("{} works without one of its services: {unresolved}.", self.id()))
@@ -63,14 +64,14 @@ impl Agent {
         self.toolset.has(ToolHandle::keeps_task_list)
     }
 
-    /// Its name with its mode, such as `goose-agent/assistant`.
+    /// Returns the name with the mode, such as `goose-agent/assistant`.
     pub fn id(&self) -> String {
         format!("{}/{}", self.manifest.name, self.mode.slug)
     }
 }
 
 impl Agent {
-    /// An agent in a mode, under some permissions.
+    /// Creates an agent in a mode, under the given permissions.
     pub fn new(
         manifest: Arc<AgentManifest>,
         mode: AgentMode,
@@ -92,7 +93,8 @@ impl Agent {
     }
 }
 
-/// The agent of a conversation. It can be replaced at any time; calls that run finish with the agent that they began with.
+/// The current agent of a conversation. It can be replaced at any time; running calls finish with the agent
+/// that they started with.
 #[derive(Clone)]
 pub(crate) struct ActiveAgent(Arc<RwLock<Arc<Agent>>>);
 
@@ -105,13 +107,13 @@ impl ActiveAgent {
         Arc::clone(&self.0.read())
     }
 
-    /// Puts another agent in the place of the one that is returned.
+    /// Replaces the agent, and returns the previous one.
     pub(crate) fn replace(&self, agent: Arc<Agent>) -> Arc<Agent> {
         let mut now = self.0.write();
         std::mem::replace(&mut now, agent)
     }
 
-    /// Puts another agent in the place of the given one. Returns false if that is no longer the agent.
+    /// Replaces the agent if it is still `present`. Returns false otherwise.
     pub(crate) fn replace_if(&self, present: &Arc<Agent>, agent: &Arc<Agent>) -> bool {
         let mut now = self.0.write();
         let is_present = Arc::ptr_eq(&now, present);
@@ -145,21 +147,23 @@ pub enum SwitchAgentError {
     Setup(#[from] AgentSetupError),
 }
 
-/// The source of other agents for an open conversation.
+/// Source of other agents for an open conversation.
 #[async_trait]
 pub(crate) trait AgentSource: Send + Sync {
-    /// All agents that can be chosen.
+    /// Returns all agents that can be chosen.
     fn catalog(&self) -> Arc<AgentCatalog>;
 
-    /// Makes an agent in a mode, with its services bound.
+    /// Creates an agent in a mode, with its services bound.
     async fn make(&self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Result<Agent, AgentSetupError>;
 
-    /// Enables an extension for the rest of the session. Returns the modes that can use it, in words, if the agent's cannot.
+    /// Enables an extension for the rest of the session. If the agent's mode cannot use it, returns a text
+    /// that names the modes that can.
     fn enable(&self, agent: &Agent, config: &ExtensionConfig) -> Result<Option<String>, ManagerError>;
 
-    /// The number of times that extensions of the session were enabled or disabled.
+    /// Returns how often extensions of the session were enabled or disabled.
     fn version(&self) -> u64;
 
-    /// Gives an agent what was enabled in the session since it was made, and takes what was disabled.
+    /// Adds the extensions that were enabled in the session since the agent was made, and removes the
+    /// disabled ones.
     async fn update(&self, agent: &Agent) -> Result<(), AgentSetupError>;
 }

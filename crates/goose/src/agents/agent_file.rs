@@ -1,5 +1,5 @@
-//! Agents as people write them: manifests in YAML or JSON, Markdown with front matter (as goose 1.52 and Claude Code have
-//! it), and Roo's `.roomodes`.
+//! Reads agents from files: manifests in YAML or JSON, Markdown with front matter (the form of goose 1.52 and
+//! Claude Code), and Roo's `.roomodes`.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::config::read_yaml;
 
-/// The name of the file with Roo's modes.
+/// Name of the file with Roo's modes.
 pub(super) const ROO_MODES: &str = ".roomodes";
 
-/// The tools of other agents, in lower case, and the group that stands for each.
+/// Tool names of other products, in lower case, each with the matching group.
 const TOOLS_OF_OTHERS: &[(&str, &str)] = &[
     ("read", "read"),
     ("grep", "read"),
@@ -33,10 +33,10 @@ const TOOLS_OF_OTHERS: &[(&str, &str)] = &[
     ("todowrite", "todo"),
 ];
 
-/// An agent that is one mode, as Markdown files and short YAML files describe it.
+/// An agent with a single mode, as Markdown files and short YAML files describe it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Written {
+struct SingleModeAgent {
     name: Option<String>,
     description: String,
     #[serde(alias = "whenToUse")]
@@ -50,11 +50,11 @@ struct Written {
     temperature: Option<f32>,
     #[serde(alias = "maxTurns")]
     max_turns: Option<u32>,
-    /// The way to an external agent.
+    /// Connection, for an external agent.
     connection: Option<AgentConnection>,
 }
 
-/// A mode as Roo has it.
+/// A mode in the format of Roo.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RooMode {
@@ -73,7 +73,7 @@ struct RooMode {
     groups: Vec<GroupAccess>,
 }
 
-/// Returns true for a file that may hold an agent.
+/// Returns true if a file may contain an agent.
 pub(super) fn is_agent_file(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     matches!(extension, Some("yaml" | "yml" | "json" | "md"))
@@ -123,7 +123,7 @@ fn from_document(path: &Path, mut document: Map<String, Value>) -> Result<Vec<Ag
     }
 }
 
-/// Gives the dependencies of the agent to the modes that do not say theirs.
+/// Copies the dependencies of the agent to the modes that do not list any.
 fn give_dependencies(manifest: &mut Map<String, Value>) {
     let Some(dependencies) = manifest.get("metadata").and_then(|it| it.get("dependencies")).cloned() else {
         return;
@@ -139,8 +139,8 @@ fn from_markdown(path: &Path, text: &str) -> Result<AgentManifest, String> {
         "a Markdown agent begins with a front matter between two lines '---', with at least 'name' and 'description'",
     )?;
     let head: Value = read_yaml(path, head).map_err(|error| error.to_string())?;
-    let mut written: Written = match head {
-        Value::Null => Written::default(),
+    let mut written: SingleModeAgent = match head {
+        Value::Null => SingleModeAgent::default(),
         head => serde_json::from_value(head).map_err(|error| error.to_string())?,
     };
     body.trim().clone_into(&mut written.instructions);
@@ -158,7 +158,7 @@ fn front_matter(text: &str) -> Option<(&str, &str)> {
     Some((&rest[..end], rest[end + 3..].trim_start_matches([' ', '\t', '\r'])))
 }
 
-fn with_one_mode(path: &Path, written: Written) -> AgentManifest {
+fn with_one_mode(path: &Path, written: SingleModeAgent) -> AgentManifest {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let name = slug(written.name.as_deref().unwrap_or(&stem));
     let when_to_use = match written.when_to_use.is_empty() {
@@ -216,7 +216,7 @@ fn from_roo(roo: RooMode) -> AgentManifest {
     AgentManifest { name: slug(&roo.slug), description, modes: vec![mode], ..AgentManifest::default() }
 }
 
-/// The services that groups need where nothing else is said.
+/// Returns the services that groups need if the file does not list dependencies.
 fn dependencies(groups: &[GroupAccess]) -> Vec<Dependency> {
     let has = |names: &[&str]| groups.iter().any(|access| names.contains(&access.group.as_str()));
     let mut needed = Vec::new();
@@ -227,7 +227,7 @@ fn dependencies(groups: &[GroupAccess]) -> Vec<Dependency> {
     needed.into_iter().map(Dependency::from).collect()
 }
 
-/// The tools that a file lists: a list, or one text with commas.
+/// Returns the tools that a file lists, as a list or as one string with commas.
 fn tool_names(tools: &Value) -> Vec<String> {
     let names: Vec<&str> = match tools {
         Value::String(text) => text.split(',').collect(),
@@ -237,11 +237,11 @@ fn tool_names(tools: &Value) -> Vec<String> {
     names.into_iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
 }
 
-/// The groups that stand for the tools of other agents. A name that is not known gives nothing.
+/// Returns the groups that match tools of other products. Unknown names are ignored.
 fn groups_of(tools: &[String]) -> Vec<GroupAccess> {
     let mut groups: Vec<GroupAccess> = Vec::new();
     for tool in tools {
-        // `Bash(git:*)` restricts by words, which the permissions do here.
+        // `Bash(git:*)` restricts the command; here the permissions do that.
         let name = tool.split('(').next().unwrap_or_default().to_ascii_lowercase();
         let group = match name.strip_prefix("mcp__") {
             Some(rest) => rest.split("__").next().unwrap_or_default().to_owned(),
@@ -259,7 +259,7 @@ fn groups_of(tools: &[String]) -> Vec<GroupAccess> {
     groups
 }
 
-/// A name made of any text: `Code Reviewer` becomes `code-reviewer`.
+/// Turns any text into a name: `Code Reviewer` becomes `code-reviewer`.
 fn slug(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
     let slug: String = text.trim().chars().map(plain).collect();

@@ -1,4 +1,4 @@
-//! [`BoundService`]: a service as one manager may use it.
+//! [`BoundService`]: a service of the pool as one extension manager may use it.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -9,15 +9,15 @@ use crate::{
     services::{Binding, Service},
 };
 
-/// A service that a manager was given, and the tools of it that it may use.
+/// A service that a manager is bound to, with the tools that it may use.
 pub(super) struct BoundService {
     name: String,
     pub(super) service: Arc<Service>,
-    /// Keeps the service alive; none after it was given back.
+    /// Keeps the service alive. `None` after the service was released.
     binding: Mutex<Option<Binding>>,
-    /// Its configuration; none for an extension of this program.
+    /// Configuration. `None` for an extension that the program itself registered.
     config: Option<ExtensionConfig>,
-    /// The tools that may be used; all where there is no list.
+    /// Tools that may be used. `None` allows all of them.
     allowed: Option<BTreeSet<String>>,
 }
 
@@ -34,12 +34,12 @@ impl BoundService {
         })
     }
 
-    /// A binding for a call, which keeps the service from being stopped under it.
+    /// Returns a binding for a call, which keeps the service running until the call ends.
     pub(super) fn in_use(&self) -> Option<Binding> {
         self.binding.lock().clone()
     }
 
-    /// Takes the binding, to give it back.
+    /// Takes the binding, to release the service.
     pub(super) fn unbind(&self) -> Option<Binding> {
         self.binding.lock().take()
     }
@@ -48,14 +48,14 @@ impl BoundService {
         self.config.as_ref()
     }
 
-    /// Starts it in the background where its tools are not known.
+    /// Starts the service in the background if its tools are not known.
     pub(super) fn warm_up_where_unknown(&self) {
         if self.service.listing().is_none() {
             self.service.warm_up();
         }
     }
 
-    /// The extension's name, as tools are prefixed with it.
+    /// Returns the extension's name, which is the prefix of its tools.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -64,7 +64,7 @@ impl BoundService {
         self.allowed.as_ref().is_none_or(|allowed| allowed.contains(tool))
     }
 
-    /// The tools that were allowed but are not there: a typing error, or a tool that was renamed.
+    /// Returns the tools that are allowed but do not exist, because of a typo or a renamed tool.
     pub(super) fn missing_tools(&self) -> Vec<String> {
         let (Some(allowed), Some(listing)) = (&self.allowed, self.service.listing()) else {
             return Vec::new();

@@ -1,4 +1,5 @@
-//! [`BuiltinMode`]: a mode that comes with goose, as constants; and the table of all of them, which the documentation shows.
+//! [`BuiltinMode`]: the modes that come with goose, as constants, and the table of them that the
+//! documentation shows.
 
 use std::fmt::Write as _;
 
@@ -7,14 +8,14 @@ use super::{
     manifest::{AgentManifest, AgentMode, FileRestriction, GroupAccess, Metadata},
 };
 
-/// The agents that come with goose.
+/// All built-in agents.
 const AGENTS: [&BuiltinAgent; 3] =
     [&goose_agent::GOOSE_AGENT, &coding_agent::CODING_AGENT, &ORCHESTRATOR_AGENT];
 
-/// The name of the orchestrator's agent, and of its only mode.
+/// Name of the orchestrator's agent and of its only mode.
 pub(crate) const ORCHESTRATOR: &str = "orchestrator";
 
-/// The mode in which the orchestrator itself uses a model.
+/// Agent for requests that the orchestrator answers itself with a model.
 const ORCHESTRATOR_AGENT: BuiltinAgent = BuiltinAgent {
     name: ORCHESTRATOR,
     description: "Work with other agents, extensions and earlier sessions.",
@@ -55,11 +56,11 @@ pub(super) struct BuiltinMode {
     pub(super) dependencies: &'static [&'static str],
 }
 
-/// A group of tools, whole or for some files only.
+/// Access to a group of tools, for all files or for some.
 #[derive(Clone, Copy)]
 pub(super) enum Access {
     All(&'static str),
-    /// Only Markdown files.
+    /// Access to Markdown files only.
     Markdown(&'static str),
 }
 
@@ -109,12 +110,12 @@ impl Access {
     }
 }
 
-/// The manifests of the agents that come with goose.
+/// Returns the manifests of the built-in agents.
 pub(super) fn manifests() -> impl Iterator<Item = AgentManifest> {
     AGENTS.into_iter().map(BuiltinAgent::manifest)
 }
 
-/// The built-in modes as a Markdown table, for the documentation.
+/// Returns the built-in modes as a Markdown table, for the documentation.
 pub fn mode_table() -> String {
     let mut table =
         "| agent · mode | for | tool groups | depends on |\n| --- | --- | --- | --- |\n".to_owned();

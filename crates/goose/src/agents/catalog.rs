@@ -1,4 +1,5 @@
-//! [`AgentCatalog`]: all agents that can be chosen by name: built in, the user's, and the project's where it is trusted.
+//! [`AgentCatalog`]: all agents that can be chosen by name: built-in agents, the user's, and those of a
+//! trusted project.
 
 use std::{
     fs,
@@ -17,102 +18,104 @@ use crate::config::{
     project_levels, read_capped,
 };
 
-/// The folder with agents, in the config folder and in `.goose` of a project.
+/// Folder with agents, in the config folder and in `.goose` of a project.
 const AGENTS: &str = "agents";
 
-/// The folder with the agents of a project.
+/// Folder with the agents of a project.
 const PROJECT_AGENTS: &str = ".goose/agents";
 
-/// The largest file with an agent.
+/// Maximum size of an agent file.
 const MAX_AGENT_BYTES: u64 = 1024 * 1024;
 
-/// The likeness of names from which one is taken for a misspelling of the other.
+/// Similarity of two names above which one counts as a misspelling of the other.
 const SIMILAR: f64 = 0.85;
 
-/// The most files with agents.
+/// Maximum number of agent files in a folder.
 const MAX_FILES: usize = 1_000;
 
-/// The place that an agent comes from.
+/// Source of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentOrigin {
-    /// It is a part of goose.
+    /// Part of goose.
     Builtin,
-    /// A file in the user's config folder: one with the agent, or `config.yaml`.
+    /// File in the user's config folder: an agent file, or `config.yaml`.
     User(PathBuf),
-    /// A file of the project that the user trusts: one with the agent, or its configuration.
+    /// File of a trusted project: an agent file, or its configuration.
     Project(PathBuf),
 }
 
 /// An agent that can be chosen.
 #[derive(Debug, Clone)]
 pub struct CatalogEntry {
-    /// Its manifest.
+    /// Manifest of the agent.
     pub manifest: Arc<AgentManifest>,
-    /// The place that it comes from.
+    /// Source of the agent.
     pub origin: AgentOrigin,
 }
 
 /// All agents that can be chosen by name.
 #[derive(Debug, Clone, Default)]
 pub struct AgentCatalog {
-    /// The agents. Where two have the same name, the project's counts, then the user's.
+    /// Agents. If two have the same name, the project's wins over the user's, and the user's over the
+    /// built-in one.
     pub agents: Vec<CatalogEntry>,
     /// Files that cannot be used, each with the reason.
     pub problems: Vec<(PathBuf, String)>,
-    /// Files of the project that the user has not agreed to.
+    /// Files of the project that the user has not trusted.
     pub untrusted: Vec<ProjectFile>,
-    /// Agents that come with goose and were replaced by others of the same name, each with the file that did it.
+    /// Built-in agents that a file replaced by another agent of the same name, each with that file.
     pub replaced: Vec<(String, PathBuf)>,
 }
 
-/// The reason why no agent was found.
+/// Error for a name that does not identify an agent and a mode.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UnknownAgent {
     /// No agent has the name.
     #[error("there is no agent '{name}'. There are: {known}")]
     Agent {
-        /// The name.
+        /// Name that was looked up.
         name: String,
-        /// The names that there are.
+        /// Names of the known agents.
         known: String,
     },
     /// The agent has no such mode.
     #[error("the agent '{agent}' has no mode '{name}'. It has: {known}")]
     Mode {
-        /// The agent.
+        /// Name of the agent.
         agent: String,
-        /// The name.
+        /// Name of the mode.
         name: String,
-        /// The modes that it has.
+        /// Modes of the agent.
         known: String,
     },
-    /// Several agents have a mode of the name.
+    /// Several agents have a mode of this name.
     #[error("several agents have a mode '{name}': {known}. Write AGENT/MODE")]
     Ambiguous {
-        /// The name.
+        /// Name of the mode.
         name: String,
-        /// The agents.
+        /// Agents with such a mode.
         known: String,
     },
 }
 
 impl CatalogEntry {
-    /// Returns true for the orchestrator, which works for goose itself: it is not served, and not a tool of other agents.
+    /// Returns true for the orchestrator's agent. It works for goose itself: it is not served, and other
+    /// agents cannot call it.
     pub fn is_internal(&self) -> bool {
         self.origin == AgentOrigin::Builtin && self.manifest.name == builtin_mode::ORCHESTRATOR
     }
 }
 
 impl AgentCatalog {
-    /// The agents that come with goose.
+    /// Returns the agents that come with goose.
     pub fn builtin() -> Self {
         let agents = builtin_mode::manifests()
             .map(|manifest| CatalogEntry { manifest: Arc::new(manifest), origin: AgentOrigin::Builtin });
         Self { agents: agents.collect(), ..Self::default() }
     }
 
-    /// The built-in agents, the user's, and those of the project around a folder that the user trusts.
+    /// Loads the built-in agents, the user's, and those of a trusted project around the folder.
     pub fn load(paths: &Paths, working_dir: &Path) -> Self {
         let mut catalog = Self::builtin();
         let path = paths.config_file();
@@ -157,7 +160,7 @@ impl AgentCatalog {
         }
     }
 
-    /// Adds those that the configuration of a project lists.
+    /// Adds the external agents that a project's configuration lists, if it is trusted.
     fn add_of_project_config(&mut self, trust: &TrustStore, file: ProjectFile) {
         let agents = connection::configured(file.path(), file.text());
         if !agents.is_empty() && self.is_trusted(trust, &file) {
@@ -172,7 +175,7 @@ impl AgentCatalog {
         }
     }
 
-    /// Returns true for a file that the user trusts. Others are noted.
+    /// Returns true if the user trusts the file. Untrusted files are recorded.
     fn is_trusted(&mut self, trust: &TrustStore, file: &ProjectFile) -> bool {
         match trust.check(file) {
             Ok(Trust::Trusted) => return true,
@@ -204,11 +207,12 @@ impl AgentCatalog {
         self.agents.push(CatalogEntry { manifest: Arc::new(manifest), origin });
     }
 
-    /// The agent and mode of a name: `AGENT/MODE`, `AGENT` for its first mode, or a `MODE` that only one agent has.
+    /// Returns the agent and mode of a name: `AGENT/MODE`, `AGENT` for its first mode, or a `MODE` that only
+    /// one agent has.
     ///
     /// # Errors
     ///
-    /// Returns the names that there are if there is no such agent or mode.
+    /// Fails if the agent or mode does not exist. The error lists the known names.
     pub fn find(&self, name: &str) -> Result<(Arc<AgentManifest>, AgentMode), UnknownAgent> {
         let (agent, mode) = match name.split_once('/') {
             Some((agent, mode)) => (agent, Some(mode)),
@@ -223,7 +227,7 @@ impl AgentCatalog {
         }
     }
 
-    /// The name of an agent or mode that a misspelled one is close to.
+    /// Returns the known name of an agent or mode that a misspelled name is close to.
     pub(crate) fn similar(&self, name: &str) -> Option<String> {
         let modes = self.agents.iter().flat_map(|entry| {
             let modes = entry.manifest.modes.iter().map(|mode| mode.slug.clone());
@@ -234,7 +238,7 @@ impl AgentCatalog {
         best.filter(|(likeness, _)| *likeness > SIMILAR).map(|(_, known)| known)
     }
 
-    /// The agent and mode that a session begins with.
+    /// Returns the agent and mode that a session starts with.
     pub fn default_agent() -> (Arc<AgentManifest>, AgentMode) {
         let manifest = builtin_mode::manifests().next().unwrap_or_default();
         let mode = manifest.mode(goose_agent::ASSISTANT).cloned().unwrap_or_default();
@@ -261,7 +265,7 @@ impl AgentCatalog {
 }
 
 fn first_mode(manifest: &Arc<AgentManifest>) -> Result<(Arc<AgentManifest>, AgentMode), UnknownAgent> {
-    // A manifest without modes is not valid, so it is not in the catalog.
+    // A manifest without modes is invalid and never reaches the catalog.
     let mode = manifest.modes.first().cloned().unwrap_or_default();
     Ok((Arc::clone(manifest), mode))
 }
@@ -280,7 +284,7 @@ fn mode_of(
     }
 }
 
-/// The files with agents of the project around a folder, trusted or not.
+/// Returns the agent files of the project around a folder, trusted or not.
 pub(crate) fn project_agents(working_dir: &Path) -> Result<Vec<ProjectFile>, ConfigError> {
     let mut files = ProjectFile::find_in(working_dir, PROJECT_AGENTS)?;
     files.retain(|file| agent_file::is_agent_file(file.path()));
@@ -288,7 +292,7 @@ pub(crate) fn project_agents(working_dir: &Path) -> Result<Vec<ProjectFile>, Con
     Ok(files)
 }
 
-/// Returns all files and folders that the agents of a folder come from, whether they exist or not.
+/// Returns all files and folders that the agents of a folder come from, including those that do not exist.
 pub(super) fn watched_paths(paths: &Paths, working_dir: &Path) -> Vec<PathBuf> {
     let agents = paths.config.join(AGENTS);
     let mut watched = vec![paths.config_file(), TrustStore::new(paths).path().to_owned()];
@@ -302,7 +306,7 @@ pub(super) fn watched_paths(paths: &Paths, working_dir: &Path) -> Vec<PathBuf> {
     watched
 }
 
-/// The files with agents in a folder, in the order of their names.
+/// Returns the agent files in a folder, sorted by name.
 fn agent_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -312,11 +316,11 @@ fn agent_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Reads the agents of one file, to check it.
+/// Reads the agents of one file, to validate it.
 ///
 /// # Errors
 ///
-/// Returns the reason if it cannot be read or is not valid.
+/// Returns the reason if the file cannot be read or is invalid.
 pub fn read_agents(path: &Path) -> Result<Vec<AgentManifest>, String> {
     match read_capped(path, MAX_AGENT_BYTES).map_err(|error| error.to_string())? {
         Some(text) => agent_file::read(path, &text),

@@ -1,18 +1,19 @@
-//! [`CircuitBreaker`]: keeps an agent that fails again and again from being tried again and again.
+//! [`CircuitBreaker`]: stops retrying an agent that failed several times in a row.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The failures in a row after which an agent is not tried any more.
+/// Number of failures in a row after which an agent is not tried any more.
 pub const MAX_FAILURES: u32 = 3;
 
-/// The time until it is tried again.
+/// Time after which such an agent is tried again.
 pub const COOL_DOWN: Duration = Duration::from_secs(60);
 
-/// The health of one agent. It is *closed* while the agent works, *open* for [`COOL_DOWN`] after [`MAX_FAILURES`] failures in a
-/// row, and *half open* after that: one task tries the agent, and its end decides.
+/// Health of one agent. The breaker is *closed* while the agent works, *open* for [`COOL_DOWN`] after
+/// [`MAX_FAILURES`] failures in a row, and *half open* after that: one task tries the agent, and its result
+/// decides.
 #[derive(Debug, Default)]
 pub(crate) struct CircuitBreaker(Mutex<State>);
 
@@ -20,27 +21,27 @@ pub(crate) struct CircuitBreaker(Mutex<State>);
 struct State {
     failures: u32,
     last_error: String,
-    /// Set while the agent is not tried.
+    /// End of the time in which the agent is not tried.
     open_until: Option<Instant>,
-    /// Set while one task tries an agent that failed too often.
+    /// True while one task tries an agent that failed too often.
     is_trying: bool,
 }
 
-/// The reason why an agent is not tried.
+/// The reason for not trying an agent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Open {
     pub(crate) failures: u32,
     pub(crate) last_error: String,
-    /// The time until it is tried again; none while another task tries it.
+    /// Time until the agent is tried again. `None` while another task tries it.
     pub(crate) wait: Option<Duration>,
 }
 
 impl CircuitBreaker {
-    /// Lets a task try the agent.
+    /// Admits a task to the agent.
     ///
     /// # Errors
     ///
-    /// Returns the reason if the agent failed too often.
+    /// Returns the reason if the breaker is open.
     pub(crate) fn admit(&self) -> Result<(), Open> {
         let mut state = self.0.lock();
         let Some(until) = state.open_until else { return Ok(()) };
@@ -56,12 +57,12 @@ impl CircuitBreaker {
         Err(Open { failures: state.failures, last_error: state.last_error.clone(), wait })
     }
 
-    /// The agent has worked.
+    /// Records a success.
     pub(crate) fn succeeded(&self) {
         *self.0.lock() = State::default();
     }
 
-    /// The agent has failed.
+    /// Records a failure.
     pub(crate) fn failed(&self, error: &str) {
         let mut state = self.0.lock();
         state.failures = state.failures.saturating_add(1);
@@ -72,7 +73,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// The task ended without saying anything about the agent: it was cancelled.
+    /// Records a task that was cancelled, which says nothing about the agent's health.
     pub(crate) fn undecided(&self) {
         self.0.lock().is_trying = false;
     }

@@ -1,11 +1,11 @@
-//! CodingAgent: the roles of a software team.
+//! CodingAgent: a built-in agent whose modes are the roles of a software team.
 
 use super::builtin_mode::{
     Access::{All, Markdown},
     BuiltinAgent, BuiltinMode,
 };
 
-/// Its name.
+/// Name of the agent.
 pub const NAME: &str = "coding-agent";
 
 const WITH_COMPUTER: &[&str] = &["developer", "memory", "computercontroller"];

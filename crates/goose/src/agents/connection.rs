@@ -1,10 +1,11 @@
-//! [`AgentConnection`]: the way to an external agent, and the `agents:` of `config.yaml`, where people list them.
+//! [`AgentConnection`]: how to reach an external agent, and the `agents:` section of `config.yaml`, which
+//! lists such agents.
 //!
 //! ```yaml
 //! agents:
 //!   gemini:
 //!     description: Google's coding agent
-//!     type: acp                     # a program that speaks the Agent Client Protocol on its standard streams
+//!     type: acp                     # a program that speaks the Agent Client Protocol on its stdio
 //!     command: gemini
 //!     args: [--acp]
 //!     env_keys: [GEMINI_API_KEY]    # secrets by name, as for extensions
@@ -29,55 +30,56 @@ use crate::config::{
     shown_arguments, shown_header, shown_value,
 };
 
-/// The mode of an agent that has only one.
+/// Slug of the mode of an agent with a single mode.
 pub(super) const ONLY_MODE: &str = "main";
 
-/// The group that such an agent has unless its entry says something else: its requests are judged like calls of these tools.
+/// Group of an external agent whose entry names none. Its requests are judged like calls of these tools.
 const DEFAULT_GROUP: &str = "developer";
 
-/// The protocol that an agent speaks.
+/// Protocol that an agent speaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConnectionKind {
-    /// The Agent Client Protocol, spoken by a program on its standard input and output.
+    /// Agent Client Protocol, on the standard input and output of a program.
     #[default]
     Acp,
-    /// The Agent Communication Protocol, spoken by a server.
+    /// Agent Communication Protocol, over HTTP.
     AcpHttp,
 }
 
-/// The way to an external agent. It is written without what looks like a secret.
+/// How to reach an external agent. It is serialized without values that look like secrets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentConnection {
-    /// The protocol.
+    /// Protocol of the agent.
     #[serde(rename = "type")]
     pub kind: ConnectionKind,
-    /// The program to start.
+    /// Program to start.
     #[serde(default, alias = "cmd", skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Its arguments.
+    /// Arguments of the program.
     #[serde(default, serialize_with = "shown_args", skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// The folder that it starts in; by default the session's. Its sessions are in the session's folder in any case.
+    /// Folder that the program starts in; by default the session's. Its sessions always work in the session's
+    /// folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// The address of the server.
+    /// Address of the server.
     #[serde(default, alias = "uri", serialize_with = "shown_url", skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The agent's name on the server; by default the name here, or the only agent that the server has.
+    /// Name of the agent on the server; by default the name here, or the server's only agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Headers of every request; `$VAR` and `${VAR}` are replaced.
+    /// Headers of every request. `$VAR` and `${VAR}` are replaced.
     #[serde(default, serialize_with = "shown_headers", skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: Values,
-    /// Environment variables, literally.
+    /// Environment variables with literal values.
     #[serde(default, serialize_with = "shown_envs", skip_serializing_if = "BTreeMap::is_empty")]
     pub envs: Values,
-    /// Environment variables whose values are secrets, by name.
+    /// Names of environment variables whose values are secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env_keys: Vec<String>,
-    /// The seconds that the agent may be silent while it works.
+    /// Number of seconds that the agent may be silent while it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
 }
@@ -99,28 +101,28 @@ fn shown_envs<S: Serializer>(envs: &Values, serializer: S) -> Result<S::Ok, S::E
 }
 
 impl AgentConnection {
-    /// A program.
+    /// Creates a connection to a program.
     pub fn program(command: impl Into<String>, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let args = args.into_iter().map(Into::into).collect();
         Self { command: Some(command.into()), args, ..Self::default() }
     }
 
-    /// A server.
+    /// Creates a connection to a server.
     pub fn server(url: impl Into<String>) -> Self {
         Self { kind: ConnectionKind::AcpHttp, url: Some(url.into()), ..Self::default() }
     }
 
-    /// The time that the agent may be silent while it works, if one is configured.
+    /// Returns how long the agent may be silent while it works, if that is configured.
     pub fn silence_limit(&self) -> Option<Duration> {
         Some(Duration::from_secs(self.timeout?).min(MAX_TIMEOUT))
     }
 
-    /// The extension that would be started in the same way: the rules about programs, addresses, environments and secrets are
-    /// those of extensions.
+    /// Converts the connection to an extension that is started in the same way. The rules for programs,
+    /// addresses, environments and secrets are those of extensions.
     ///
     /// # Errors
     ///
-    /// Returns what to change if it cannot work.
+    /// Returns what to change if the connection is incomplete or invalid.
     pub(crate) fn as_extension(&self, name: &str) -> Result<ExtensionConfig, ConfigError> {
         let missing = |field: &str, example: &str| {
             ConfigError::extension(name, format!("'{field}' is missing; write '{field}: {example}'"))
@@ -148,17 +150,17 @@ impl AgentConnection {
         Ok(config)
     }
 
-    /// The command line or the address without secrets, to be shown.
+    /// Returns the command line or the address for display, without secrets.
     pub fn shown_target(&self) -> String {
         let config = self.as_extension("agent").ok();
         config.and_then(|config| config.shown_target()).unwrap_or_default()
     }
 }
 
-/// Reads the external agents in a `config.yaml`: those that are not switched off, each with the reason if it cannot be
-/// used.
+/// Reads the enabled external agents of a `config.yaml`. Each entry that cannot be used is returned as the
+/// reason.
 pub(super) fn configured(path: &Path, text: &str) -> Vec<Result<AgentManifest, String>> {
-    // Most configurations have none, and this is read often.
+    // Most configurations have no agents, and this runs often.
     if !text.contains("agents") {
         return Vec::new();
     }
@@ -186,7 +188,7 @@ fn one(name: String, entry: Value) -> Option<Result<AgentManifest, String>> {
     Some(manifest.validate().map_err(|error| said(error.to_string())).map(|()| manifest))
 }
 
-/// An agent in `config.yaml`. The fields of its connection stand beside the others.
+/// An entry of `agents:` in `config.yaml`. The fields of the connection are at the same level as the others.
 #[derive(Debug, Deserialize)]
 struct ConfiguredAgent {
     enabled: Option<bool>,
@@ -216,7 +218,8 @@ impl ConfiguredAgent {
     }
 }
 
-/// The mode of an external agent. Without groups of its own it has `developer` and what it depends on.
+/// Creates the mode of an external agent. Without explicit groups it has `developer` and the groups of its
+/// dependencies.
 pub(super) fn only_mode(
     description: String,
     when_to_use: String,

@@ -1,17 +1,18 @@
-//! External agents: the connector interface, which programs implement and register, and [`ExternalAgent`], one such agent as a
-//! session uses it.
+//! External agents: the connector interface, which programs implement and register, and [`ExternalAgent`],
+//! one such agent as a session uses it.
 //!
 //! ```text
 //! AgentManager::with_connector(connector)
 //!      │ connect_agent(manifest, folder, services)
 //!      ▼
 //! ExternalAgent ── run(task, host) ──► circuit breaker ──► AgentConnector::connect ──► ConnectedAgent::run
-//!                                                                                          │ text, progress
-//!                  call path, permissions, questions of the session ◄── AgentHost ◄────────┘ files, permissions, questions
+//!                                                            text, progress, files, permissions, questions │
+//!               call path, permissions, questions of the session ◄── AgentHost ◄───────────────────────────┘
 //! ```
 //!
-//! The protocols are not known here. An agent gets nothing from goose but what [`AgentHost`] gives, and that passes the toolset of
-//! the agent's mode, the permissions and the person, as a call of our own does.
+//! This module does not know any protocol. An agent can use nothing of goose except through [`AgentHost`],
+//! where the toolset of its mode, the permissions and the user decide as they do for calls of goose's own
+//! model.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -25,41 +26,40 @@ pub use super::circuit_breaker::{COOL_DOWN, MAX_FAILURES};
 use super::connection::{AgentConnection, ConnectionKind};
 use crate::config::{ExtensionConfig, Resolved};
 
-/// The time that an agent has to start and to greet.
+/// Time limit for the start and handshake of an agent.
 pub const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The time that an agent may be silent while it works, unless its entry says something else. The time in which it waits for us
-/// does not count.
+/// Default time that an agent may be silent while it works. Time in which it waits for goose does not count.
 pub const SILENCE_LIMIT: Duration = Duration::from_secs(300);
 
-/// The time that an agent has to end its work after it was cancelled. Then its connection is closed.
+/// Time that an agent has to end its work after a cancellation. Then its connection is closed.
 pub const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
-/// The longest time for one task of an agent.
+/// Time limit for one task of an agent.
 pub const TASK_LIMIT: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// The longest answer of an agent, in bytes.
+/// Maximum length of an agent's answer, in bytes.
 pub const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
-/// The most files of one action. One with more is refused: each of them would have to be judged.
+/// Maximum number of files of one action. Larger actions are refused, because each file has to be judged.
 pub const MAX_ACTION_FILES: usize = 64;
 
-/// The largest file that an agent is given, in bytes.
+/// Maximum size of a file that an agent may read, in bytes.
 pub const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Connects to external agents. A program registers one for each protocol that it speaks, with
 /// `AgentManager::with_connector`.
 #[async_trait]
 pub trait AgentConnector: Send + Sync {
-    /// Returns whether it speaks the protocol.
+    /// Returns true if the connector supports the protocol.
     fn speaks(&self, protocol: ConnectionKind) -> bool;
 
-    /// Reaches an agent for its first task, within [`START_TIMEOUT`]. It is given the host's tools, where its protocol has a place for
-    /// them; if it is not, the host is told.
+    /// Connects to an agent for its first task, within [`START_TIMEOUT`]. The agent is given the host's tools
+    /// if its protocol supports that; otherwise the host is informed.
     ///
     /// # Errors
     ///
-    /// Returns what happened and why if the agent cannot be reached or does not greet.
+    /// Returns what happened and why if the agent cannot be reached or the handshake fails.
     async fn connect(
         &self,
         request: &ConnectRequest,
@@ -67,145 +67,148 @@ pub trait AgentConnector: Send + Sync {
     ) -> Result<Arc<dyn ConnectedAgent>, AgentError>;
 }
 
-/// Everything that is needed to reach an agent. It holds secrets, so it does not print.
+/// Everything that is needed to connect to an agent. It holds secrets, so it does not implement `Debug`.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ConnectRequest {
-    /// The agent's name here.
+    /// Name of the agent here.
     pub name: String,
-    /// The way to it.
+    /// How to reach the agent.
     pub connection: AgentConnection,
-    /// The folder that it works in.
+    /// Folder that the agent works in.
     pub working_dir: PathBuf,
-    /// Its variables and headers, with their values.
+    /// Variables and headers of the agent, with their values.
     pub resolved: Resolved,
-    /// The environment of a program, complete.
+    /// Complete environment of the program.
     pub environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
-    /// MCP servers that the agent depends on and has to reach by itself, with their variables and headers.
+    /// MCP servers that the agent depends on and connects to by itself, with their variables and headers.
     pub services: Vec<(ExtensionConfig, Resolved)>,
 }
 
-/// An agent that was reached. Dropping it ends the connection, and the program behind it.
+/// A connected agent. Dropping it ends the connection and the program behind it.
 #[async_trait]
 pub trait ConnectedAgent: Send + Sync {
-    /// Gives the agent a task, in the conversation that this connection is. What it says goes to the host, piece by piece.
+    /// Gives the agent a task, in the conversation of this connection. Output goes to the host as it arrives.
     ///
     /// Ends within [`CANCEL_GRACE`] after the host's token was cancelled.
     ///
     /// # Errors
     ///
-    /// Returns what happened and why if the task did not come to an end.
+    /// Returns what happened and why if the task did not finish.
     async fn run(&self, task: &str, host: Arc<dyn AgentHost>) -> Result<AgentEnd, AgentError>;
 
-    /// Returns whether it can be given another task.
+    /// Returns true if the agent can be given another task.
     fn is_usable(&self) -> bool;
 
-    /// Ends the connection in good order. When this returns, the program behind it has ended.
+    /// Closes the connection gracefully. When this returns, the program behind it has ended.
     async fn close(&self);
 }
 
-/// The way that a task ended.
+/// How a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AgentEnd {
     /// The agent has answered.
     Done,
-    /// It reached a limit of its own.
+    /// The agent reached one of its own limits.
     Limit,
-    /// It refused.
+    /// The agent refused the task.
     Refused,
-    /// It was cancelled.
+    /// The task was cancelled.
     Cancelled,
 }
 
-/// The reason why an agent did not do a task. The text says what happened and why.
+/// Error of a task of an external agent. The text says what happened and why.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// It cannot be used as it is configured; trying again does not help.
+    /// The agent cannot be used as it is configured. A retry does not help.
     #[error("{0}")]
     Unusable(String),
-    /// It does not start, does not answer, crashed, or speaks nonsense. It counts for the circuit breaker.
+    /// The agent does not start, does not answer, crashed, or violates the protocol. This counts for the
+    /// circuit breaker.
     #[error("{0}")]
     Broken(String),
-    /// It answered with an error.
+    /// The agent answered with an error.
     #[error("{0}")]
     Failed(String),
 }
 
-/// An action that an agent wants to take by itself and asks permission for.
+/// An action that an agent would take by itself and asks permission for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentAction {
-    /// The thing that it does, as our permissions judge it.
+    /// Effect that the permissions judge.
     pub effect: ActionEffect,
-    /// The agent's own words for it.
+    /// Description of the action, by the agent.
     pub title: String,
-    /// The input of its tool.
+    /// Input of the agent's tool.
     pub input: serde_json::Value,
 }
 
-/// The effect of an action. If the agent does not name the files or the command, the person is asked in every mode.
+/// Effect of an action. If the agent does not name the files or the command, the user is asked in every mode.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ActionEffect {
     /// Reads these files, at most [`MAX_ACTION_FILES`].
     Reads(Vec<String>),
-    /// Changes these files, at most [`MAX_ACTION_FILES`]. Each comes with its new content, if the agent says so.
+    /// Changes these files, at most [`MAX_ACTION_FILES`]. Each has its new content, if the agent provides it.
     Writes(Vec<(String, Option<String>)>),
     /// Runs this command line.
     Runs(Option<String>),
-    /// Anything else: a word for it, such as `fetch`.
+    /// Any other effect, as a word such as `fetch`.
     Other(String),
 }
 
-/// The session around a task of an external agent: it takes what the agent says, and decides what it may do.
+/// The session around a task of an external agent. It receives the agent's output, and decides about its
+/// requests.
 #[async_trait]
 pub trait AgentHost: Send + Sync {
-    /// Cancelled when the task is to end.
+    /// Returns the token that is cancelled when the task has to end.
     fn cancellation(&self) -> CancellationToken;
 
-    /// Takes more of the answer.
+    /// Receives more of the answer.
     ///
     /// # Errors
     ///
-    /// Fails if the answer is longer than [`MAX_ANSWER_BYTES`]; the task must be ended then.
+    /// Fails if the answer is longer than [`MAX_ANSWER_BYTES`]. The task must end then.
     fn text(&self, text: &str) -> Result<(), AgentError>;
 
-    /// Takes more of the reasoning.
+    /// Receives more of the reasoning.
     fn thought(&self, text: &str);
 
-    /// Takes one line about something that the agent does. It is kept with the session.
+    /// Receives one line about an activity of the agent. It is stored with the session.
     fn activity(&self, text: &str);
 
-    /// Reads a file as the tool `read` would: denied, asked or allowed like its call. Lines count from 1.
+    /// Reads a file like the tool `read`, after the same permission check. Lines count from 1.
     ///
     /// # Errors
     ///
-    /// Fails if a rule or the person says no, or the file cannot be read as text.
+    /// Fails if a rule or the user denies it, or if the file cannot be read as text.
     async fn read_file(&self, path: &str, first: Option<u32>, lines: Option<u32>) -> ToolResult<String>;
 
-    /// Writes a file with the tool `write`.
+    /// Writes a file with the tool `write`, after the same permission check.
     ///
     /// # Errors
     ///
-    /// Fails if a rule or the person says no, or the file cannot be written.
+    /// Fails if a rule or the user denies it, or if the file cannot be written.
     async fn write_file(&self, path: &str, content: &str) -> ToolResult<()>;
 
-    /// Decides about something that the agent would do by itself, like about a call of our own tools.
+    /// Decides about an action of the agent, like about a call of goose's own tools.
     ///
     /// # Errors
     ///
-    /// Fails with the reason if a rule or the person says no.
+    /// Fails with the reason if a rule or the user denies it.
     async fn permit(&self, action: AgentAction) -> ToolResult<()>;
 
-    /// The tools of the session that the agent may call, besides those that its own actions are judged by.
+    /// Returns the session's tools that the agent may call, except for those that its own actions are judged
+    /// by.
     fn tools(&self) -> Vec<Tool>;
 
-    /// Calls one of them, until it is cancelled: denied, asked or allowed like a call of goose's own model.
+    /// Calls one of the tools, after the same permission check as a call of goose's own model.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such tool, or a rule or the person says no.
+    /// Fails if the tool does not exist, or if a rule or the user denies the call.
     async fn call_tool(
         &self,
         name: &str,
@@ -213,16 +216,16 @@ pub trait AgentHost: Send + Sync {
         cancellation: &CancellationToken,
     ) -> ToolResult<ToolOutput>;
 
-    /// Asks the person.
+    /// Asks the user.
     ///
     /// # Errors
     ///
-    /// Fails if no person is there.
+    /// Fails if no user can be asked.
     async fn ask(&self, question: Elicitation) -> ToolResult<Elicited>;
 }
 
-/// An external agent in one session. It is reached when it gets its first task, and keeps its conversation from task to
-/// task while it lives.
+/// An external agent in one session. It is connected for its first task, and keeps its conversation between
+/// tasks while the connection lasts.
 pub struct ExternalAgent {
     name: String,
     connector: Option<Arc<dyn AgentConnector>>,
@@ -232,13 +235,13 @@ pub struct ExternalAgent {
 }
 
 impl ExternalAgent {
-    /// The agent's name here.
+    /// Returns the name of the agent here.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// An agent that is reached by a connector, if the program has one for its protocol. `request` is the reason for the user
-    /// where its entry cannot be used.
+    /// Creates an agent that is reached through a connector, if the program has one for its protocol.
+    /// `request` is an error for the user if the configuration of the agent cannot be used.
     pub(crate) fn new(
         name: String,
         connector: Option<Arc<dyn AgentConnector>>,
@@ -248,7 +251,8 @@ impl ExternalAgent {
         Self { name, connector, request, breaker, connected: tokio::sync::Mutex::default() }
     }
 
-    /// Gives the agent a task. A connection that was lost is made anew, but the agent does not know its earlier tasks then.
+    /// Gives the agent a task. A lost connection is made again, but the agent then does not know its earlier
+    /// tasks.
     ///
     /// # Errors
     ///
@@ -266,7 +270,7 @@ impl ExternalAgent {
                 open.failures, open.last_error
             ))
         })?;
-        // Decided in any case, also if this is dropped.
+        // The breaker learns the result even if this future is dropped.
         let mut attempt = Attempt { breaker: &self.breaker, ended: None };
         let ended = self.run_connected(task, host).await;
         attempt.ended = Some(ended.clone());
@@ -306,7 +310,7 @@ impl ExternalAgent {
         connector.connect(request, host).await
     }
 
-    /// An error with what to do next.
+    /// Adds the next step for the user to an error.
     fn explained(&self, mut error: AgentError) -> AgentError {
         let (text, next) = match &mut error {
             AgentError::Unusable(text) => {
@@ -321,7 +325,7 @@ impl ExternalAgent {
         error
     }
 
-    /// Ends the connection, if there is one.
+    /// Closes the connection, if there is one.
     pub async fn close(&self) {
         if let Some(agent) = self.connected.lock().await.take() {
             agent.close().await;
@@ -329,7 +333,7 @@ impl ExternalAgent {
     }
 }
 
-/// A task under way. When it is dropped, the breaker is told how it ended.
+/// A running task. When it is dropped, the breaker learns how it ended.
 struct Attempt<'a> {
     breaker: &'a CircuitBreaker,
     /// `None` if the task itself was dropped.

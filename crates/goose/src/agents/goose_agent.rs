@@ -1,23 +1,23 @@
-//! GooseAgent: the agent that people talk to, and its modes for plans, apps, recipes and verdicts.
+//! GooseAgent: the default agent that people talk to, and its modes for plans, apps, recipes and verdicts.
 
 use super::builtin_mode::{Access::All, BuiltinAgent, BuiltinMode};
 
-/// Its name.
+/// Name of the agent.
 pub const NAME: &str = "goose-agent";
 
-/// The mode in which a session begins.
+/// Mode that a session starts in.
 pub const ASSISTANT: &str = "assistant";
 
-/// The mode that a delegate gets unless another one is named.
+/// Mode of a delegate if none is named.
 pub const SPECIALIST: &str = "specialist";
 
-/// The mode that writes plans.
+/// Mode that writes plans.
 pub const PLANNER: &str = "planner";
 
-/// The mode that turns a conversation into a recipe.
+/// Mode that turns a conversation into a recipe.
 pub const RECIPE_MAKER: &str = "recipe_maker";
 
-/// The mode that judges a result.
+/// Mode that judges a result.
 pub const JUDGE: &str = "judge";
 
 pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {

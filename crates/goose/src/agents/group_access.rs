@@ -1,4 +1,4 @@
-//! [`GroupAccess`]: a group of tools that a mode may touch, and the files on which it may.
+//! [`GroupAccess`]: a group of tools that a mode may use, and the files that they may touch.
 
 use std::{fmt, sync::OnceLock};
 
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use super::manifest::InvalidManifest;
 
-/// The longest regular expression of a path restriction.
+/// Maximum length of the regular expression of a file restriction.
 const MAX_REGEX: usize = 1_000;
 
-/// The steps that a regular expression may take on one path.
+/// Maximum number of steps that a regular expression may take on one path.
 const MAX_REGEX_STEPS: usize = 100_000;
 
-/// The regular expression for Markdown files.
+/// Regular expression for Markdown files.
 const MARKDOWN: &str = r"\.md$";
 
-/// A group of tools that a mode may touch. It is written as its name, or as `[name, {fileRegex, description}]`.
+/// A group of tools that a mode may use. In files it is a name, or `[name, {fileRegex, description}]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "WrittenAccess", into = "WrittenAccess")]
 pub struct GroupAccess {
-    /// The group.
+    /// Name of the group.
     pub group: String,
-    /// The files that its tools may touch; all where there is no restriction.
+    /// Files that the tools may touch. `None` allows all files.
     pub files: Option<FileRestriction>,
 }
 
@@ -75,21 +75,22 @@ impl From<GroupAccess> for WrittenAccess {
     }
 }
 
-/// The files that the tools of a group may touch.
+/// Files that the tools of a group may touch.
 #[derive(Debug, Clone)]
 pub struct FileRestriction {
     pattern: String,
-    /// Compiled with the first file, where it is known to be one. `None` if it is not.
+    /// Compiled when the first file is checked. `None` if the pattern is invalid.
     regex: OnceLock<Option<Regex>>,
     description: String,
 }
 
 impl FileRestriction {
-    /// The files whose path, from the working folder, matches a regular expression.
+    /// Creates a restriction to files whose path, relative to the working folder, matches a regular
+    /// expression.
     ///
     /// # Errors
     ///
-    /// Fails if it is not a regular expression.
+    /// Fails if the expression is invalid.
     pub fn new(regex: &str, description: impl Into<String>) -> Result<Self, InvalidManifest> {
         let bad = |why: String| InvalidManifest(format!("the 'fileRegex' '{regex}' cannot be used: {why}"));
         if regex.len() > MAX_REGEX {
@@ -99,18 +100,18 @@ impl FileRestriction {
         Ok(Self { pattern: regex.to_owned(), regex: Some(built).into(), description: description.into() })
     }
 
-    /// Markdown files.
+    /// Creates a restriction to Markdown files.
     pub(super) fn markdown() -> Self {
         let description = "Markdown files only".to_owned();
         Self { pattern: MARKDOWN.to_owned(), regex: OnceLock::new(), description }
     }
 
-    /// Returns true if Markdown files may be touched. The usual expression for them need not be compiled for that.
+    /// Returns true if Markdown files may be touched. The usual expression for them is not compiled for this.
     pub(super) fn allows_markdown(&self) -> bool {
         self.pattern == MARKDOWN || self.allows("a.md")
     }
 
-    /// Returns true if the file may be touched. A path that the expression cannot decide about may not.
+    /// Returns true if the file may be touched. A path that exceeds the step limit may not.
     pub fn allows(&self, path: &str) -> bool {
         let regex = self.regex.get_or_init(|| compile(&self.pattern).ok());
         regex.as_ref().is_some_and(|regex| regex.is_match(path).unwrap_or(false))

@@ -1,4 +1,4 @@
-//! [`KnownAgents`]: the agents of each folder, read from disk once and again when a file has changed.
+//! [`KnownAgents`]: caches the agents of each folder, and reads them again when a file has changed.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use crate::config::Paths;
 /// Maximum number of folders whose agents are kept.
 const MAX_FOLDERS: usize = 64;
 
-/// The agents of each folder. Clones share them.
+/// Agents of each folder. Clones share the cache.
 #[derive(Clone)]
 pub(crate) struct KnownAgents {
     paths: Paths,
@@ -28,14 +28,14 @@ struct Known {
     catalog: Arc<AgentCatalog>,
 }
 
-/// State of a file or folder at the time it was read. None if it does not exist.
+/// State of a file or folder when it was read. `None` if it does not exist.
 #[derive(Clone, PartialEq, Eq)]
 struct Stamp(Option<[i64; 6]>);
 
 impl Stamp {
     fn new(path: &Path) -> Self {
         let stamp = |it: fs::Metadata| -> io::Result<_> {
-            // The time of the last change of the inode also tells a file that was replaced by one of the same size.
+            // The change time of the inode also detects a replacement of the same size.
             let (device, inode, size) =
                 (it.dev().cast_signed(), it.ino().cast_signed(), it.size().cast_signed());
             Ok([device, inode, size, it.mtime_nsec(), it.ctime(), it.ctime_nsec()])
@@ -45,14 +45,14 @@ impl Stamp {
 }
 
 impl KnownAgents {
-    /// Creates an empty list for these folders of goose.
+    /// Creates an empty cache for these folders of goose.
     pub(crate) fn new(paths: Paths) -> Self {
         Self { paths, folders: Arc::default() }
     }
 
     /// Returns the agents that can be chosen in a folder.
     pub(crate) fn catalog(&self, working_dir: &Path) -> Arc<AgentCatalog> {
-        // Before the files are read: a change in between is then seen next time.
+        // Taken before the files are read, so that a change in between is noticed next time.
         let stamps: Vec<Stamp> =
             watched_paths(&self.paths, working_dir).iter().map(|path| Stamp::new(path)).collect();
         if let Some(known) = self.folders.lock().get(working_dir)

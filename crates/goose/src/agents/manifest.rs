@@ -1,6 +1,7 @@
-//! Agents as data: [`AgentManifest`] with its modes, and for each mode the services it depends on and the tools it may touch.
+//! Agents as data: [`AgentManifest`] with its modes, and for each mode the services that it depends on and
+//! the tools that it may use.
 //!
-//! The JSON form is the one in which agents are exchanged and which people write: `name`, `metadata.dependencies`,
+//! The JSON form is used to exchange agents and in files that people write: `name`, `metadata.dependencies`,
 //! `metadata.capabilities`, `modes[].slug`, `modes[].tool_groups`, `modes[].dependencies`.
 
 use goose_extension::ToolGroup;
@@ -12,52 +13,52 @@ use thiserror::Error;
 use super::connection::AgentConnection;
 pub use super::group_access::{FileRestriction, GroupAccess};
 
-/// The group of all services.
+/// Group of all services.
 pub(crate) const ALL_SERVICES: &str = "mcp";
 
-/// The groups of tools that can change files.
+/// Groups with tools that can change files.
 const WRITING_GROUPS: [&str; 4] = ["developer", "edit", "command", ALL_SERVICES];
 
-/// The longest name of an agent or a mode.
+/// Maximum length of the name of an agent or mode.
 const MAX_NAME: usize = 63;
 
-/// The most modes of an agent.
+/// Maximum number of modes of an agent.
 const MAX_MODES: usize = 64;
 
-/// The most instructions of an agent or a mode, in bytes.
+/// Maximum length of the instructions of an agent or mode, in bytes.
 const MAX_INSTRUCTIONS: usize = 256 * 1024;
 
-/// An agent's description.
+/// Description of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentManifest {
-    /// Its name, such as `coding-agent`.
+    /// Name, such as `coding-agent`.
     pub name: String,
-    /// Its purpose, in a sentence.
+    /// Purpose, in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The services it needs, and its abilities.
+    /// Dependencies, capabilities and recommended models.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
     /// Instructions for the model in all modes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
-    /// The way to it, if it is an external agent. Its modes say what it may use here.
+    /// How to reach an external agent. Its modes list what it may use here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<AgentConnection>,
-    /// Its modes; it begins in the first one.
+    /// Modes. The agent starts in the first one.
     pub modes: Vec<AgentMode>,
 }
 
-/// The metadata of an agent, as the Agent Communication Protocol has them.
+/// Metadata of an agent, in the form of the Agent Communication Protocol.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
-    /// The services that the agent needs. A mode that does not say its own has these.
+    /// Services that the agent needs. They apply to modes that do not list dependencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<Dependency>,
-    /// Its abilities, by name.
+    /// Abilities, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<Capability>,
-    /// The models that suit it.
+    /// Models that suit the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recommended_models: Vec<String>,
 }
@@ -71,42 +72,42 @@ impl Metadata {
 /// A mode of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentMode {
-    /// Its name, such as `backend`.
+    /// Name, such as `backend`.
     pub slug: String,
-    /// Its purpose, in a sentence.
+    /// Purpose, in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The requests that it is for.
+    /// Requests that the mode is for.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub when_to_use: String,
     /// Instructions for the model.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
-    /// The groups whose tools it may touch: names of extensions, semantic groups of the extensions that it depends on, or
-    /// `mcp` for all services. None means no tools.
+    /// Groups of tools that the mode may use: names of extensions, semantic groups of its dependencies, or
+    /// `mcp` for all services. An empty list means no tools.
     #[serde(default)]
     pub tool_groups: Vec<GroupAccess>,
-    /// The extensions that it depends on.
+    /// Extensions that the mode depends on.
     #[serde(default)]
     pub dependencies: Vec<Dependency>,
-    /// The models that suit it.
+    /// Models that suit the mode.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recommended_models: Vec<String>,
-    /// The model's temperature.
+    /// Temperature of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
-    /// The most requests to the model for one reply.
+    /// Maximum number of model requests for one reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
 }
 
-/// A service that an agent depends on. It is written as its name, or as `{type, name}`.
+/// A service that an agent depends on. In files it is a name, or `{type, name}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "WrittenDependency")]
 pub struct Dependency(pub String);
 
 impl Dependency {
-    /// The name of the service.
+    /// Returns the name of the service.
     pub fn name(&self) -> &str {
         &self.0
     }
@@ -133,13 +134,13 @@ impl From<WrittenDependency> for Dependency {
     }
 }
 
-/// An ability of an agent. It is written as its name, or as `{name, description}`.
+/// An ability of an agent. In files it is a name, or `{name, description}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "WrittenCapability", into = "WrittenCapability")]
 pub struct Capability {
-    /// Its name.
+    /// Name of the ability.
     pub name: String,
-    /// Its explanation; may be empty.
+    /// Explanation; may be empty.
     pub description: String,
 }
 
@@ -174,7 +175,7 @@ impl From<Capability> for WrittenCapability {
     }
 }
 
-/// The reason why a manifest cannot be used, and what to do about it.
+/// Error for an invalid manifest, with what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct InvalidManifest(pub(super) String);
@@ -188,7 +189,7 @@ impl AgentManifest {
     ///
     /// # Errors
     ///
-    /// Returns the first thing that is wrong, and what to do about it.
+    /// Returns the first problem, and what to do about it.
     pub fn validate(&self) -> Result<(), InvalidManifest> {
         check_name(&self.name)?;
         check_instructions(&self.name, &self.instructions)?;
@@ -213,7 +214,7 @@ impl AgentManifest {
         Ok(())
     }
 
-    /// The mode of a name; `-` and `_` are the same.
+    /// Returns the mode of a name. `-` and `_` are equivalent.
     pub fn mode(&self, slug: &str) -> Option<&AgentMode> {
         let plain = |name: &str| name.replace('-', "_");
         self.modes.iter().find(|mode| plain(&mode.slug) == plain(slug))
@@ -221,7 +222,7 @@ impl AgentManifest {
 }
 
 impl AgentMode {
-    /// A mode.
+    /// Creates a mode.
     pub fn new(
         slug: impl Into<String>,
         tool_groups: impl IntoIterator<Item = impl Into<GroupAccess>>,
@@ -255,22 +256,23 @@ impl AgentMode {
         }
     }
 
-    /// Returns true if one of its groups has the name.
+    /// Returns true if the mode has the group.
     pub fn has_group(&self, group: &str) -> bool {
         self.tool_groups.iter().any(|access| access.group == group)
     }
 
-    /// Returns true if it depends on the extension.
+    /// Returns true if the mode depends on the extension.
     pub fn depends_on(&self, extension: &str) -> bool {
         self.dependencies.iter().any(|dependency| dependency.name() == extension)
     }
 
-    /// Returns true if it can change files, some of them at least.
+    /// Returns true if the mode can change at least some files.
     pub(crate) fn can_write(&self) -> bool {
         WRITING_GROUPS.iter().any(|group| self.has_group(group))
     }
 
-    /// Returns the means that its groups give, as far as goose knows their tools. Who can run commands can also fetch.
+    /// Returns the means that the groups give, as far as goose knows their tools. A mode that can run
+    /// commands can also fetch.
     pub fn means(&self) -> Means {
         let means = self.tool_groups.iter().map(|access| match (access.group.as_str(), &access.files) {
             ("developer", _) => Means::ALL,
@@ -284,13 +286,13 @@ impl AgentMode {
         means.fold(Means::NONE, |all, means| all | means)
     }
 
-    /// Returns true if it can run programs.
+    /// Returns true if the mode can run programs.
     pub fn can_run_commands(&self) -> bool {
         self.has_group("command") || self.has_group("developer")
     }
 
-    /// Returns whether the mode can touch any tool of an extension, as far as that is known before it is started.
-    /// `is_own` says whether the extension is a part of goose.
+    /// Returns true if the mode can use any tool of an extension, as far as that is known before it is
+    /// started. `is_own` is true for an extension that is part of goose.
     pub fn can_use(&self, extension: &str, is_own: bool) -> bool {
         let is_dependency = is_own && self.depends_on(extension);
         self.tool_groups.iter().any(|access| {

@@ -1,4 +1,5 @@
-//! `@name` at the beginning of a message: the agent that the message is for. Anywhere else, and as `@./…`, it is a file.
+//! `@name` at the start of a message, which names the agent that answers it. In any other position, and as
+//! `@./…`, it is a file.
 
 use std::{path::Path, sync::Arc};
 
@@ -8,35 +9,36 @@ use super::{
 };
 
 impl AgentCatalog {
-    /// Returns the agent that a message names at its beginning, if there is one of that name: `@AGENT`, `@AGENT/MODE`, or
-    /// `@MODE` where only one agent has it.
+    /// Returns the agent that a message names at its start, if an agent of that name exists: `@AGENT`,
+    /// `@AGENT/MODE`, or `@MODE` if only one agent has it.
     ///
     /// # Errors
     ///
-    /// Fails if several agents have the mode, or the agent does not have it.
+    /// Fails if several agents have the mode, or if the named agent does not have it.
     pub fn mentioned(&self, text: &str) -> Result<Option<(Arc<AgentManifest>, AgentMode)>, UnknownAgent> {
         let Some((name, _)) = mention(text) else { return Ok(None) };
         match self.find(name) {
             Ok(found) => Ok(Some(found)),
-            // A person's name, a file, or anything else that begins with this character.
+            // The name of a person, a file, or any other word after `@`.
             Err(UnknownAgent::Agent { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 }
 
-/// The name at the beginning of a message that no agent has: `@backnd fix it`. `None` for a file of the folder.
+/// Returns the name at the start of a message if no agent has it: `@backnd fix it`. Returns `None` for a file
+/// of the folder.
 pub(crate) fn unknown_mention<'t>(text: &'t str, working_dir: &Path) -> Option<&'t str> {
     let (name, _) = mention(text)?;
     (!working_dir.join(name).exists()).then_some(name)
 }
 
-/// The text after an `@name` at its beginning; all of it where there is none.
+/// Returns the text after an `@name` at its start, or all of it if there is none.
 pub(crate) fn without_mention(text: &str) -> &str {
     mention(text).map_or(text, |(_, rest)| rest)
 }
 
-/// The name after an `@` at the beginning of a text, and what follows it.
+/// Returns the name after an `@` at the start of a text, and the text after it.
 fn mention(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.trim_start().strip_prefix('@')?.split_once(char::is_whitespace)?;
     let (name, rest) = (name.trim_end_matches([',', ':']), rest.trim_start());

@@ -1,4 +1,16 @@
-//! Agents, and what each of them may use.
+//! Agents: what they are, where they come from, and what each of them may use.
+//!
+//! - `manifest`, `group_access`: agents as data; `agent_file`, `acp_manifest`, `connection`: the forms they
+//!   are read and exchanged in;
+//! - `goose_agent`, `coding_agent`, `builtin_mode`: the agents that come with goose;
+//! - `catalog`, `known_agents`, `mention`: agents by name;
+//! - `agent`, `service_binding`, `extension_manager`, `bound_service`: an agent in a session, with its
+//!   services;
+//! - `toolset`, `tool_filter`, `tool_index`, `tool_names`, `trim_schema`: the tools that a mode may use;
+//! - `external_agent`, `circuit_breaker`: agents that are reached by a protocol;
+//! - `orchestrator_agent`: chooses the agent for a request and runs tasks.
+//!
+//! The loop that asks the model is in `exchange`; sessions are opened by `agent_manager`.
 
 mod acp_manifest;
 pub mod agent;

@@ -1,34 +1,35 @@
-//! [`ServiceBindings`]: the services that a mode is bound to when it becomes active, and those that are not there.
+//! [`ServiceBindings`]: the services that a mode is bound to when it becomes active, and its missing
+//! dependencies.
 
 use std::{fmt, sync::Arc};
 
 use super::manifest::{ALL_SERVICES, AgentManifest, AgentMode};
 use crate::{builtins::PlatformExtension, config::ExtensionConfig};
 
-/// A dependency of a mode that is not there. The mode works without it.
+/// A dependency of a mode that was not found. The mode works without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnresolvedService {
-    /// Its name.
+    /// Name of the dependency.
     pub name: String,
-    /// The reason.
+    /// Why it is missing.
     pub reason: UnresolvedReason,
 }
 
-/// The reason why a dependency is not there.
+/// Reason for a missing dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnresolvedReason {
-    /// The configuration switches it off.
+    /// It is disabled in the configuration.
     SwitchedOff,
-    /// This version of goose does not have it yet.
+    /// This version of goose does not include it.
     NotAvailable,
-    /// The protocol of an external agent has no place for it.
+    /// The protocol of the external agent does not support it.
     NoPlace,
     /// Neither an extension nor an agent has the name.
     Unknown,
 }
 
 impl UnresolvedService {
-    /// Returns true if the user can do something about it and has not said no.
+    /// Returns true if the user can fix it and has not disabled it.
     pub fn is_worth_telling(&self) -> bool {
         matches!(self.reason, UnresolvedReason::Unknown | UnresolvedReason::NoPlace)
     }
@@ -57,16 +58,16 @@ impl fmt::Display for UnresolvedService {
     }
 }
 
-/// The outcome for the dependencies of a mode.
+/// Result of resolving the dependencies of a mode.
 #[derive(Debug, Clone, Default)]
 pub struct ServiceBindings {
-    /// Services of the pool, by their configuration.
+    /// Services of the pool, as configurations.
     pub services: Vec<ExtensionConfig>,
     /// Platform extensions, to be built for the agent.
     pub platform: Vec<&'static PlatformExtension>,
-    /// Other agents, each to be offered as an extension with one tool.
+    /// Other agents, each offered as an extension with one tool.
     pub agents: Vec<Arc<AgentManifest>>,
-    /// The dependencies that are not there.
+    /// Dependencies that were not found.
     pub unresolved: Vec<UnresolvedService>,
 }
 

@@ -1,4 +1,5 @@
-//! The tools that a mode may touch. Deny is the default: a tool is in the set because a group names it, or not at all.
+//! Selects the tools that a mode may use. The default is to deny: a tool is selected only if a group of the
+//! mode includes it.
 
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use super::{
 };
 use crate::{builtins::ExtensionClass, permission::Origin};
 
-/// The tools of a mode, from all that its extensions list. A tool that groups give for some files only carries the
-/// restriction.
+/// Returns the tools of a mode, from all that its extensions list. A tool that is allowed only for some files
+/// has the restriction.
 pub(super) fn select(mode: &AgentMode, all: &[Arc<ToolHandle>], has_resources: bool) -> Vec<Arc<ToolHandle>> {
     let is_for_resources = |tool: &ToolHandle| tool.action() == Some(&ToolAction::ReadsResources);
     let select = |tool: &Arc<ToolHandle>| match has_resources && is_for_resources(tool) {
@@ -19,7 +20,7 @@ pub(super) fn select(mode: &AgentMode, all: &[Arc<ToolHandle>], has_resources: b
         false => selected(mode, tool),
     };
     let mut selected: Vec<Arc<ToolHandle>> = all.iter().filter_map(select).collect();
-    // They keep the same list, and the mode has asked for one of them by name.
+    // `todo` and `plan` keep the same list, and the mode has named the selected one.
     if selected.iter().any(|handle| handle.keeps_task_list()) {
         selected.retain(|handle| handle.keeps_task_list() || handle.action() != Some(&ToolAction::KeepsPlan));
     }
@@ -27,7 +28,7 @@ pub(super) fn select(mode: &AgentMode, all: &[Arc<ToolHandle>], has_resources: b
 }
 
 fn selected(mode: &AgentMode, tool: &Arc<ToolHandle>) -> Option<Arc<ToolHandle>> {
-    // What they reach is judged by itself, and a mode that runs commands could do as much.
+    // The calls that they make are judged separately, and a mode that runs commands could do as much.
     let reaches_others = (tool.class == ExtensionClass::Meta && is_own(tool)) || tool.delegates();
     if reaches_others && mode.can_run_commands() {
         return Some(Arc::clone(tool));
@@ -37,7 +38,7 @@ fn selected(mode: &AgentMode, tool: &Arc<ToolHandle>) -> Option<Arc<ToolHandle>>
     if given.is_empty() {
         return None;
     }
-    // One group that gives the tool for all files is enough.
+    // One group that allows the tool for all files is enough.
     let restrictions: Option<Vec<FileRestriction>> =
         given.into_iter().map(|access| access.files.clone()).collect();
     Some(match restrictions {
@@ -48,7 +49,7 @@ fn selected(mode: &AgentMode, tool: &Arc<ToolHandle>) -> Option<Arc<ToolHandle>>
 
 fn is_in(group: &str, mode: &AgentMode, tool: &ToolHandle) -> bool {
     match group.parse() {
-        // A semantic group is never the name of an extension of others.
+        // A semantic group never matches an external extension of the same name.
         Ok(semantic) => is_in_semantic(semantic, mode, tool) || (is_own(tool) && group == tool.extension),
         Err(_) => group == tool.extension || (group == ALL_SERVICES && is_service(tool)),
     }
@@ -62,7 +63,7 @@ fn is_service(tool: &ToolHandle) -> bool {
     tool.class == ExtensionClass::Service || tool.action() == Some(&ToolAction::LoadsKnowledge)
 }
 
-/// Only goose's own tools are believed when they say which groups they are in.
+/// Returns true if the tool is in a semantic group. Only goose's own tools may declare their groups.
 fn is_in_semantic(group: ToolGroup, mode: &AgentMode, tool: &ToolHandle) -> bool {
     is_own(tool) && tool.tool.groups().contains(&group) && mode.depends_on(&tool.extension)
 }

@@ -1,6 +1,7 @@
-//! [`ToolIndex`]: tools by name, each with the [`ToolHandle`] that it is called by.
+//! [`ToolIndex`]: tools by name, each with the [`ToolHandle`] that a call uses.
 //!
-//! A manager has an index of everything its extensions list; a toolset has one of the part that its mode may touch.
+//! A manager has an index of all tools that its extensions list; a toolset has one of the tools that its mode
+//! may use.
 
 use std::{
     collections::HashMap,
@@ -19,31 +20,32 @@ use crate::{
     services::ToolFingerprint,
 };
 
-/// The number of names that an error lists.
+/// Maximum number of names that an error suggests.
 const MAX_SUGGESTIONS: usize = 10;
 
-/// The longest part of an unknown name that an error repeats.
+/// Maximum length of an unknown name in an error.
 const MAX_SHOWN_NAME: usize = 128;
 
-/// A tool, resolved: its definition, and the service that runs it. Checks, approvals and the call itself use the same
+/// A resolved tool: its definition, and the service that runs it. Checks, approvals and the call use the same
 /// handle, so that the tool that runs is the one that was checked.
 #[derive(Clone)]
 pub struct ToolHandle {
-    /// The tool, under the name that the model sees.
+    /// Definition, under the name that the model sees.
     pub tool: Tool,
-    /// Its extension.
+    /// Name of the extension.
     pub extension: String,
-    /// Its name within the extension.
+    /// Name within the extension.
     pub bare_name: String,
-    /// Tells whether it is part of goose.
+    /// Whether the tool is part of goose.
     pub origin: Origin,
-    /// The class of its extension.
+    /// Class of the extension.
     pub class: ExtensionClass,
-    /// The files that it may touch, each of them by one restriction; all where there is none.
+    /// Restrictions of the files that the tool may touch; each file must match one. Empty if all files are
+    /// allowed.
     files: Vec<FileRestriction>,
     pub(super) service: Arc<BoundService>,
     fingerprint: OnceLock<ToolFingerprint>,
-    /// The place of the tool in its service's list, so that the call needs no second lookup by name.
+    /// Position in the service's list, so that the call needs no second lookup by name.
     pub(super) position: usize,
 }
 
@@ -55,7 +57,7 @@ impl ToolHandle {
             Origin::Own => builtins::class_of(extension),
             Origin::Foreign => ExtensionClass::Service,
         };
-        // Delegation is a part of goose itself, so its function has no extension in front of its name.
+        // Delegation is part of goose itself, so its tool has no extension prefix.
         let is_function = origin == Origin::Own && tool.action() == Some(&ToolAction::Delegates);
         let name = if is_function { bare_name.clone() } else { name };
         Self {
@@ -71,12 +73,12 @@ impl ToolHandle {
         }
     }
 
-    /// The same tool for some files only.
+    /// Returns the same tool, restricted to some files.
     pub(super) fn restricted_to(&self, files: Vec<FileRestriction>) -> Self {
         Self { files, ..self.clone() }
     }
 
-    /// The tool as the model is told of it. What others say of their tools stays as it is.
+    /// Returns the tool as the model sees it. Definitions of external tools are not changed.
     fn offered(&self) -> Tool {
         let tool = match self.origin {
             Origin::Own => trim_schema(&self.tool),
@@ -96,11 +98,12 @@ impl ToolHandle {
         (!files.is_empty()).then(|| files.join(", or "))
     }
 
-    /// Checks the files that a call touches, resolved, against the restriction of the mode.
+    /// Checks the resolved files that a call touches against the restriction of the mode.
     ///
     /// # Errors
     ///
-    /// Returns the reason for the model if one of them is not allowed, or if the call does not say which files it touches.
+    /// Returns the reason for the model if a file is not allowed, or if the call does not say which files it
+    /// touches.
     pub(crate) fn check_files<'a>(
         &self,
         files: impl IntoIterator<Item = &'a Path>,
@@ -112,7 +115,7 @@ impl ToolHandle {
         if files.peek().is_none() {
             return Err(format!("`{name}` is for {restriction} in this mode, and this call names no file."));
         }
-        // The resolved path is compared, so the folder is resolved as well.
+        // The paths are resolved, so the folder has to be too.
         let folder = working_dir.canonicalize().unwrap_or_else(|_| working_dir.to_owned());
         for file in files {
             let shown = file.strip_prefix(&folder).unwrap_or(file).to_string_lossy();
@@ -125,7 +128,7 @@ impl ToolHandle {
         Ok(())
     }
 
-    /// The fingerprint of the tool's definition.
+    /// Returns the fingerprint of the tool's definition.
     pub fn fingerprint(&self) -> &ToolFingerprint {
         self.fingerprint.get_or_init(|| ToolFingerprint::new(&self.bare_name, &self.tool))
     }
@@ -135,17 +138,17 @@ impl ToolHandle {
         self.tool.action().filter(|_| self.origin == Origin::Own)
     }
 
-    /// Returns true for the tool that keeps the task list of a mode that asks for one.
+    /// Returns true for the tool that keeps the task list of a mode that requests one.
     pub(crate) fn keeps_task_list(&self) -> bool {
         self.class == ExtensionClass::ModeBound && self.action() == Some(&ToolAction::KeepsPlan)
     }
 
-    /// Returns true for the function of goose's own that gives tasks to other agents.
+    /// Returns true for goose's own tool that gives tasks to other agents.
     pub(crate) fn delegates(&self) -> bool {
         self.action() == Some(&ToolAction::Delegates)
     }
 
-    /// A call of it, for the permissions to judge.
+    /// Returns a call of this tool, for the permissions to judge.
     pub fn call<'a>(&'a self, arguments: &'a JsonObject, working_dir: &'a Path) -> CallToJudge<'a> {
         CallToJudge {
             tool: &self.tool,
@@ -158,7 +161,7 @@ impl ToolHandle {
     }
 }
 
-/// A name that no tool has, or that several have. The text is for the model.
+/// Error for a name that no tool has, or that is ambiguous. The text is for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct UnknownTool {
@@ -166,7 +169,7 @@ pub struct UnknownTool {
 }
 
 impl UnknownTool {
-    /// The error for a name that no tool has, with a hint.
+    /// Creates the error for a name that no tool has, with a hint.
     pub(super) fn new(name: &str, hint: &str) -> Self {
         let name: String = name.chars().take(MAX_SHOWN_NAME).collect();
         Self { message: format!("There is no tool `{name}`. {hint}") }
@@ -179,11 +182,12 @@ impl From<UnknownTool> for ToolError {
     }
 }
 
-/// Tools by name: the one that the model sees, the plain `extension__tool`, and a bare one where it is unique.
+/// Tools by name: the name that the model sees, the plain `extension__tool`, and the bare name if it is
+/// unique.
 #[derive(Default)]
 pub(super) struct ToolIndex {
     tools: Arc<[Tool]>,
-    /// The same order.
+    /// Handles in the same order.
     handles: Vec<Arc<ToolHandle>>,
     by_name: HashMap<String, usize>,
     by_bare_name: HashMap<String, Vec<usize>>,
@@ -197,7 +201,7 @@ impl ToolIndex {
             by_bare_name.entry(handle.bare_name.clone()).or_default().push(index);
             by_name.entry(names::plain(&handle.extension, &handle.bare_name)).or_insert(index);
         }
-        // Last, so that a name that the model sees wins over another tool's plain name.
+        // Added last, so that a name that the model sees wins over the plain name of another tool.
         for (index, handle) in handles.iter().enumerate() {
             by_name.insert(handle.tool.name().to_owned(), index);
         }
@@ -205,7 +209,7 @@ impl ToolIndex {
         Self { tools, handles, by_name, by_bare_name }
     }
 
-    /// The tools as the model sees them.
+    /// Returns the tools as the model sees them.
     pub(super) fn tools(&self) -> &Arc<[Tool]> {
         &self.tools
     }
@@ -218,7 +222,7 @@ impl ToolIndex {
         if let Some(&index) = self.by_name.get(name) {
             return Ok(&self.handles[index]);
         }
-        // A name with a separator names its extension: no other extension answers for one that is missing.
+        // A name with a separator includes the extension, so tools of other extensions do not match.
         let is_bare = !name.contains(names::SEPARATOR);
         match self.by_bare_name.get(name).filter(|_| is_bare).map(Vec::as_slice) {
             Some([index]) => Ok(&self.handles[*index]),
@@ -245,7 +249,8 @@ impl ToolIndex {
         }
     }
 
-    /// The tools whose name is in the wanted one or the other way round; where there are none, those of the extension.
+    /// Returns the tools whose name contains the wanted one or is contained in it; if there are none, those
+    /// of the extension.
     fn near(&self, name: &str) -> Vec<&Arc<ToolHandle>> {
         let wanted = name.rsplit(names::SEPARATOR).next().unwrap_or(name).to_lowercase();
         let extension = name.split_once(names::SEPARATOR).map(|(extension, _)| extension);

@@ -1,35 +1,35 @@
-//! The names that a model sees: `extension__tool`.
+//! Tool names that a model sees: `extension__tool`.
 //!
-//! Providers take letters, digits, `_` and `-`, at most 64 of them. A name that does not fit is changed in a way that depends on
-//! the name alone, so that a tool has the same name in every run; where two would get the same name, all but the one that
-//! needed no change carry a short hash of their plain name.
+//! Providers accept letters, digits, `_` and `-`, at most 64 of them. Other names are changed in a way that
+//! depends only on the name, so that a tool has the same name in every run. If two names collide, all but the
+//! one that needed no change get a short hash of their plain name.
 
 use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest as _, Sha256};
 
-/// The separator between an extension's name and a tool's.
+/// Separator between the names of an extension and a tool.
 pub(super) const SEPARATOR: &str = "__";
 
-/// The longest name that every provider takes.
+/// Maximum length of a name that every provider accepts.
 const MAX_BYTES: usize = 64;
 
-/// The number of hexadecimal digits that tell two names apart.
+/// Number of hexadecimal digits of the hash.
 const HASH_DIGITS: usize = 8;
 
-/// The name as it would be without providers' rules.
+/// Returns the name before it is adapted to the rules of providers.
 pub(super) fn plain(extension: &str, tool: &str) -> String {
     format!("{extension}{SEPARATOR}{tool}")
 }
 
-/// The names of tools, given as extension and tool, in the same order.
+/// Assigns names to tools, given as extension and tool. The order stays the same.
 pub(super) fn assign(tools: &[(&str, &str)]) -> Vec<String> {
     let plain: Vec<String> = tools.iter().map(|(extension, tool)| plain(extension, tool)).collect();
     let fitted: Vec<String> = plain.iter().map(|name| fit(name)).collect();
     let mut owners: HashMap<&str, usize> = HashMap::with_capacity(tools.len());
     for (index, name) in fitted.iter().enumerate() {
         let owner = owners.entry(name).or_insert(index);
-        // The one whose real name this is keeps it.
+        // The tool whose plain name this is keeps it.
         if plain[*owner] != *name && plain[index] == *name {
             *owner = index;
         }
@@ -45,7 +45,7 @@ pub(super) fn assign(tools: &[(&str, &str)]) -> Vec<String> {
     assigned
 }
 
-/// A name with a hash that no other tool has.
+/// Returns a name with a hash that no other tool has.
 fn free(name: &str, extension: &str, tool: &str, taken: &mut HashSet<String>) -> String {
     let mut digits = hash([extension, tool]);
     loop {
@@ -57,7 +57,7 @@ fn free(name: &str, extension: &str, tool: &str, taken: &mut HashSet<String>) ->
     }
 }
 
-/// The name with everything replaced that a provider would refuse.
+/// Replaces everything in a name that a provider would reject.
 fn fit(name: &str) -> String {
     let mut fitted: String = name
         .chars()

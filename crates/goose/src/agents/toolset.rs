@@ -1,7 +1,7 @@
-//! [`Toolset`]: the tools that a mode may touch, and the only way from the loop to a tool.
+//! [`Toolset`]: the tools that a mode may use. The loop reaches tools only through it.
 //!
-//! A tool that is not in the set can be neither listed nor called, under any name. The set follows the extensions: when
-//! their tools change, so does it.
+//! A tool that is not in the set can be neither listed nor called, under any name. The set is updated when
+//! the tools of the extensions change.
 
 use std::sync::Arc;
 
@@ -16,64 +16,64 @@ use super::{
 };
 use crate::permission::{Mode, Permissions};
 
-/// The tools that a mode may touch.
+/// The tools that a mode may use.
 pub struct Toolset {
     mode: AgentMode,
     manager: Arc<ExtensionManager>,
     permissions: Option<Arc<Permissions>>,
-    selected: RwLock<Selected>,
+    selected: RwLock<Selection>,
 }
 
-/// The part of a manager's tools that is in the set.
+/// The selected tools, with the index that they were selected from.
 #[derive(Default, Clone)]
-struct Selected {
+struct Selection {
     from: Arc<ToolIndex>,
     index: Arc<ToolIndex>,
 }
 
 impl Toolset {
-    /// The tools of a mode, from the extensions of a manager.
+    /// Creates the toolset of a mode, from the extensions of a manager.
     pub fn compute(mode: &AgentMode, manager: &Arc<ExtensionManager>) -> Self {
         let (mode, manager) = (mode.clone(), Arc::clone(manager));
         Self { mode, manager, permissions: None, selected: RwLock::default() }
     }
 
-    /// The same set, which is empty while these permissions say `chat`.
+    /// Makes the set empty while these permissions are in the mode `chat`.
     pub fn with_permissions(mut self, permissions: Arc<Permissions>) -> Self {
         self.permissions = Some(permissions);
         self
     }
 
-    /// The mode whose set this is.
+    /// Returns the mode of the set.
     pub fn mode(&self) -> &AgentMode {
         &self.mode
     }
 
-    /// The extensions that the set is computed from.
+    /// Returns the extensions that the set is computed from.
     pub fn manager(&self) -> &Arc<ExtensionManager> {
         &self.manager
     }
 
-    /// The tools that are known now, in an order that does not change from run to run.
+    /// Returns the tools that are known now, in an order that is the same in every run.
     pub fn tools(&self) -> Arc<[Tool]> {
         if self.is_closed() { Arc::default() } else { Arc::clone(self.index().tools()) }
     }
 
-    /// Returns true if the set has such a tool.
+    /// Returns true if the set has a matching tool.
     pub(crate) fn has(&self, is_wanted: impl Fn(&ToolHandle) -> bool) -> bool {
         !self.is_closed() && self.index().handles().iter().any(|handle| is_wanted(handle))
     }
 
-    /// As [`tools`](Self::tools), after waiting for extensions whose tools are not known yet.
+    /// Waits for extensions whose tools are not known yet, and returns the [`tools`](Self::tools).
     pub async fn list(&self) -> Arc<[Tool]> {
         if !self.is_closed() && !self.mode.tool_groups.is_empty() {
-            // It gives no errors: extensions that do not start are left out.
+            // Never fails: extensions that do not start are left out.
             let _ = self.manager.list_tools().await;
         }
         self.tools()
     }
 
-    /// The tool that is meant by a name: the one that the model sees, or a bare one that is unique in the set.
+    /// Returns the tool of a name: the name that the model sees, or a bare name that is unique in the set.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl Toolset {
         self.manager.servers_with_resources().iter().any(|name| self.mode.can_use(name, false))
     }
 
-    /// The set as it is now; computed anew only where the extensions' tools changed.
+    /// Returns the index of the set, computed again only if the extensions' tools changed.
     fn index(&self) -> Arc<ToolIndex> {
         let all = self.manager.index();
         let selected = self.selected.read().clone();
@@ -104,7 +104,7 @@ impl Toolset {
         }
         let index =
             Arc::new(ToolIndex::new(tool_filter::select(&self.mode, all.handles(), self.has_resources())));
-        let selected = Selected { from: all, index: Arc::clone(&index) };
+        let selected = Selection { from: all, index: Arc::clone(&index) };
         *self.selected.write() = selected;
         index
     }

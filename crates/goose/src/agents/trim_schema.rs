@@ -1,12 +1,12 @@
-//! Schemas that cost the model little: what it is sent of goose's own tools.
+//! Shortens the schemas of goose's own tools for the model.
 //!
-//! Every request carries all schemas. Calls are checked against the whole one, so what is left out here still holds:
-//! unknown arguments, and how large and how long values may be.
+//! Every request carries all schemas. Calls are checked against the full schema, so the rules that are left
+//! out here still apply: unknown arguments, and limits of size and length.
 
 use goose_extension::{JsonObject, Tool};
 use serde_json::Value;
 
-/// The tool without the parts of its schema that the model does not need. Descriptions stay.
+/// Returns the tool without the parts of its schema that the model does not need. Descriptions stay.
 pub(super) fn trim_schema(tool: &Tool) -> Tool {
     let schema = trim_object(tool.input_schema());
     tool.clone().with_input_schema(schema)
@@ -26,15 +26,15 @@ fn is_needed(key: &str, value: &Value) -> bool {
     }
 }
 
-/// An optional argument is left out, so the model need not know that it may also be `null`; where it is, it counts as left
-/// out (see `Tool::check`).
+/// Trims one value of a schema. An optional argument may also be `null`, which counts as absent (see
+/// `Tool::check`), so the model need not know about that.
 fn trim_value(key: &str, value: &Value) -> Value {
     match value {
         Value::Array(kinds) if key == "type" => match kinds.as_slice() {
             [kind, null] if null == "null" => kind.clone(),
             _ => value.clone(),
         },
-        // The names in here are arguments, not keywords.
+        // The keys in here are arguments, not keywords.
         Value::Object(arguments) if key == "properties" => {
             let trimmed = arguments.iter().map(|(name, schema)| (name.clone(), trim_value("", schema)));
             Value::Object(trimmed.collect())

@@ -1,4 +1,4 @@
-//! Calls: from a name or a handle to a result.
+//! Tool calls: from a name or a handle to a result.
 
 use std::{collections::HashMap, pin::pin, sync::Arc};
 
@@ -13,16 +13,16 @@ use crate::{
     services::{DefinitionChanged, ToolCallRequest},
 };
 
-/// The number of times that a call by name follows a tool whose definition changes under it.
+/// Maximum number of times that a call by name is repeated because the tool's definition changed.
 const MAX_CHANGES: usize = 3;
 
-/// The arguments of a call, in one of several forms.
+/// Arguments of a call, in one of several forms.
 pub trait Parameters {
-    /// The arguments as a JSON object.
+    /// Converts the arguments to a JSON object.
     ///
     /// # Errors
     ///
-    /// [`ToolError::InvalidParameters`] where they are not an object.
+    /// Returns [`ToolError::InvalidParameters`] if they are not an object.
     fn into_object(self) -> ToolResult<JsonObject>;
 }
 
@@ -52,11 +52,11 @@ impl Parameters for Value {
 }
 
 impl ExtensionManager {
-    /// Calls a tool by its full name, or by its bare name where only one extension has it. Permissions are not asked:
-    /// this is for programs; the loop dispatches what it has checked.
+    /// Calls a tool by its full name, or by its bare name if only one extension has it. Permissions are not
+    /// checked: this is for programs; the loop dispatches calls that it has checked.
     ///
-    /// A tool that ran and failed, or whose service is gone, is an output with `is_error`; an error means that nothing
-    /// was run.
+    /// A tool that ran and failed, or whose service has ended, returns an output with `is_error`. An error
+    /// means that nothing was run.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// As [`call_tool`](Self::call_tool).
+    /// See [`call_tool`](Self::call_tool).
     pub async fn call_tool_with(
         &self,
         name: &str,
@@ -84,7 +84,8 @@ impl ExtensionManager {
     ///
     /// # Errors
     ///
-    /// Fails if the tool's definition no longer matches the handle. Nothing was run then: the call must be checked again.
+    /// Fails if the tool's definition no longer matches the handle. In that case nothing was run, and the
+    /// call must be checked again.
     pub(crate) async fn dispatch(
         &self,
         handle: &ToolHandle,
@@ -98,11 +99,11 @@ impl ExtensionManager {
         }
     }
 
-    /// The tool of a name. Starts nothing.
+    /// Returns the tool of a name. Does not start any extension.
     ///
     /// # Errors
     ///
-    /// [`ToolError::NotFound`] where no tool that is known now has the name, or several have it.
+    /// Returns [`ToolError::NotFound`] if no known tool has the name, or if several have it.
     pub fn locate(&self, name: &str) -> ToolResult<Arc<ToolHandle>> {
         Ok(self.inner.index().find(name).cloned()?)
     }
@@ -130,7 +131,7 @@ impl Inner {
     ) -> Result<ToolResult<ToolOutput>, DefinitionChanged> {
         let bound = &handle.service;
         let changed = || DefinitionChanged { tool: handle.tool.name().to_owned() };
-        // Held during the call, so that the service is not stopped under it.
+        // Held during the call, so that the service is not stopped meanwhile.
         let _in_use = bound.in_use().ok_or_else(changed)?;
         let context = self.context_for(bound.name(), context);
         let request = ToolCallRequest {
@@ -142,7 +143,8 @@ impl Inner {
         bound.service.call(request, &context).await.map_err(|_| changed())
     }
 
-    /// Finds a tool. An extension that is still starting may have it, or one whose listing is from an earlier run.
+    /// Finds a tool. Also waits for extensions that are starting or whose listing is from an earlier run,
+    /// because they may have it.
     async fn resolve(&self, name: &str) -> ToolResult<Arc<ToolHandle>> {
         if let Ok(handle) = self.index().find(name) {
             return Ok(Arc::clone(handle));
@@ -163,12 +165,12 @@ impl Inner {
         })
     }
 
-    /// The extension that a full name begins with.
+    /// Returns the extension whose name is the prefix of a full tool name.
     fn owner(&self, name: &str) -> Option<Arc<BoundService>> {
         self.services().iter().find(|bound| name.starts_with(&names::plain(bound.name(), ""))).cloned()
     }
 
-    /// Ends early where the call or the whole manager is cancelled.
+    /// Runs work until the call or the manager is cancelled.
     pub(super) async fn unless_cancelled<T>(
         &self,
         what: &str,

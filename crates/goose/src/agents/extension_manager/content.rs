@@ -1,4 +1,4 @@
-//! Resources and prompts of the extensions of a manager.
+//! Resources, prompts and completions of a manager's extensions.
 
 use std::sync::Arc;
 
@@ -15,38 +15,38 @@ use crate::agents::{bound_service::BoundService, tool_names as names};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FromExtension<T> {
-    /// The extension.
+    /// Name of the extension.
     pub extension: String,
-    /// The item.
+    /// Item of that extension.
     pub item: T,
 }
 
-/// The answers of several extensions, and the failures of others.
+/// Results of several extensions, some of which may have failed.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Partial<T> {
-    /// The items, in the order of the extensions.
+    /// Items, in the order of the extensions.
     pub items: Vec<FromExtension<T>>,
-    /// The extensions that could not answer, and why.
+    /// Extensions that could not answer, each with the error.
     pub problems: Vec<(String, ToolError)>,
 }
 
 impl ExtensionManager {
-    /// The resources of one extension, or of all. A failure of one does not hide the others'.
+    /// Lists the resources of one extension or of all. If one fails, those of the others are still returned.
     ///
     /// # Errors
     ///
-    /// Fails if there is no extension of that name.
+    /// Fails if the extension does not exist.
     pub async fn list_resources(&self, extension: Option<&str>) -> ToolResult<Partial<Resource>> {
         let wanted = |features: Features| features.resources;
         self.inner.gather(extension, wanted, async |extension| extension.list_resources().await).await
     }
 
-    /// The resource templates of one extension, or of all.
+    /// Lists the resource templates of one extension or of all.
     ///
     /// # Errors
     ///
-    /// Fails if there is no extension of that name.
+    /// Fails if the extension does not exist.
     pub async fn list_resource_templates(
         &self,
         extension: Option<&str>,
@@ -57,11 +57,13 @@ impl ExtensionManager {
             .await
     }
 
-    /// Reads a resource of one extension, or of the one that lists it; where none does, of the first that has it.
+    /// Reads a resource from the given extension, from the one that lists it, or otherwise from the first
+    /// that has it.
     ///
     /// # Errors
     ///
-    /// [`ToolError::ResourceNotFound`] where no extension has it; the error of the extension that failed otherwise.
+    /// Returns [`ToolError::ResourceNotFound`] if no extension has it, and the error of the extension that
+    /// failed otherwise.
     pub async fn read_resource(
         &self,
         uri: &str,
@@ -71,7 +73,8 @@ impl ExtensionManager {
         self.inner.unless_cancelled(uri, context, self.inner.read_resource(uri, extension, context)).await
     }
 
-    /// Subscribes to changes of a resource, as [`ServiceChange::ResourceUpdated`](crate::services::ServiceChange).
+    /// Subscribes to changes of a resource, as
+    /// [`ServiceChange::ResourceUpdated`](crate::services::ServiceChange).
     ///
     /// # Errors
     ///
@@ -82,7 +85,7 @@ impl ExtensionManager {
         self.inner.unless_cancelled(uri, &CallContext::new(), bound.service.subscribe(uri)).await
     }
 
-    /// Takes back [`subscribe`](Self::subscribe).
+    /// Ends a subscription that was made with [`subscribe`](Self::subscribe).
     ///
     /// # Errors
     ///
@@ -109,21 +112,23 @@ impl ExtensionManager {
         self.inner.unless_cancelled("completion", &CallContext::new(), completing).await
     }
 
-    /// The prompts of one extension, or of all.
+    /// Lists the prompts of one extension or of all.
     ///
     /// # Errors
     ///
-    /// Fails if there is no extension of that name.
+    /// Fails if the extension does not exist.
     pub async fn list_prompts(&self, extension: Option<&str>) -> ToolResult<Partial<Prompt>> {
         let wanted = |features: Features| features.prompts;
         self.inner.gather(extension, wanted, async |extension| extension.list_prompts().await).await
     }
 
-    /// Fills in a prompt, named as `extension__prompt`, or by its bare name where only one extension has it.
+    /// Fills in a prompt by its full name `extension__prompt`, or by its bare name if only one extension has
+    /// it.
     ///
     /// # Errors
     ///
-    /// [`ToolError::InvalidParameters`] where there is no such prompt, or several, or arguments are missing.
+    /// Returns [`ToolError::InvalidParameters`] if the prompt does not exist or is ambiguous, or if arguments
+    /// are missing.
     pub async fn get_prompt(
         &self,
         name: &str,
@@ -141,7 +146,7 @@ impl ExtensionManager {
     }
 
     async fn find_prompt(&self, name: &str) -> ToolResult<(String, String)> {
-        // A full name is the business of one extension.
+        // A full name belongs to one extension, so the others are not asked.
         let names = self.names();
         let owner = names.iter().find(|extension| name.starts_with(&names::plain(extension, "")));
         let prompts = self.list_prompts(owner.map(String::as_str)).await?.items;
@@ -174,7 +179,7 @@ fn unknown(uri: &str) -> ToolError {
 }
 
 impl Inner {
-    /// The extension of that name.
+    /// Returns the extension of that name.
     pub(super) fn named(&self, extension: &str) -> ToolResult<Arc<BoundService>> {
         self.find(extension).map_err(|error| ToolError::NotFound(error.to_string()))
     }
@@ -203,7 +208,8 @@ impl Inner {
         Err(failed.unwrap_or_else(|| unknown(uri)))
     }
 
-    /// The extensions that list a resource; all that have resources where none does, for it may come from a template.
+    /// Returns the extensions that list a resource. If none does, returns all that have resources, because
+    /// the resource may come from a template.
     async fn likely_owners(&self, uri: &str) -> ToolResult<Vec<Arc<BoundService>>> {
         let wanted = |features: Features| features.resources;
         let listed = self.gather(None, wanted, async |extension| extension.list_resources().await).await?;
@@ -217,8 +223,8 @@ impl Inner {
         Ok(self.services().iter().filter(has).cloned().collect())
     }
 
-    /// Asks several extensions (one, or all) side by side. One that does not start or answer in time is a problem, not
-    /// a reason to wait.
+    /// Asks one extension, or all concurrently. An extension that does not start or answer in time is
+    /// reported as a problem.
     pub(super) async fn gather<T>(
         &self,
         extension: Option<&str>,

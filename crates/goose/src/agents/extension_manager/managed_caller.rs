@@ -1,5 +1,5 @@
-//! [`ManagedCaller`]: answers the questions of tools, through the caller of the call, the manager's model, or the folder of
-//! the call.
+//! [`ManagedCaller`]: answers the questions of tools through the caller of the call, the manager's model, or
+//! the working folder of the call.
 
 use std::{path::Path, sync::Arc};
 
@@ -15,7 +15,7 @@ use super::{
     options::{ManagerOptions, SamplingModel},
 };
 
-/// The caller of a call, with what the manager adds to it.
+/// The caller of a call, extended with the manager's model and folder.
 struct ManagedCaller {
     extension: String,
     context: CallContext,
@@ -23,9 +23,9 @@ struct ManagedCaller {
 }
 
 impl Inner {
-    /// The context of a call as its extension gets it.
+    /// Returns the context that the extension of a call receives.
     pub(super) fn context_for(&self, extension: &str, context: &CallContext) -> CallContext {
-        // A call that names no folder is made in the one that the services were bound in.
+        // A call without a folder runs in the folder that the services were bound in.
         let context = match (&self.context.working_dir, context.own_working_dir()) {
             (Some(dir), None) => context.clone().with_working_dir(dir),
             _ => context.clone(),
@@ -48,7 +48,7 @@ impl ManagedCaller {
         self.context.can_ask(kind)
     }
 
-    /// Asks the manager's model, where the user allows it.
+    /// Asks the manager's model, if the user consents.
     async fn sample(&self, by: &SamplingModel, request: Sampling) -> ToolResult<Sampled> {
         if !by.consent.allow_sampling(&self.extension, &request).await {
             return Err(ToolError::Denied(format!("`{}` may not ask the model.", self.extension)));
@@ -57,7 +57,7 @@ impl ManagedCaller {
     }
 }
 
-/// A caller that answers no question.
+/// A caller that rejects every question.
 struct NoCaller;
 
 impl Caller for NoCaller {}
@@ -76,7 +76,7 @@ impl Caller for ManagedCaller {
             }
         }
         match self.context.caller() {
-            // The person is told who asks.
+            // Tells the user which extension asks.
             Some(caller) => caller.ask(&format!("{}/{key}", self.extension), question).await,
             None => NoCaller.ask(key, question).await,
         }
@@ -91,8 +91,9 @@ impl Caller for ManagedCaller {
             }
     }
 
-    /// Two calls share an owner if the same caller (without one: the same session), folder, model and consent would answer
-    /// them. Two agents may share a service, but not that.
+    /// Identifies who answers the questions of a call. Two calls share an id if the same caller (without a
+    /// caller: the same session), folder, model and consent would answer. Two agents may share a service, but
+    /// not its answers.
     fn id(&self) -> Option<CallerId> {
         let caller = match self.context.caller() {
             Some(caller) => Some(caller.id()?),
@@ -116,7 +117,7 @@ impl Caller for ManagedCaller {
     }
 }
 
-/// The folder of the call, as a root.
+/// Returns the folder of the call as a root.
 fn roots(folder: &Path) -> Vec<Root> {
     Url::from_directory_path(folder).map(|url| Root::new(url.to_string())).into_iter().collect()
 }

@@ -1,9 +1,12 @@
-//! [`ExtensionManager`]: an agent's own view of the service pool. Only the extensions it was given, nothing else.
+//! [`ExtensionManager`]: one agent's view of the service pool, with only the extensions that the agent was
+//! given.
 //!
-//! It needs no model: a program can list and call tools with it as an agent does.
+//! It needs no model: a program can list and call tools with it as an agent does. It does not decide about
+//! permissions; the call path does.
 //!
-//! - `call`: from a name or a handle to a result; `managed_caller`: answers to the questions of tools;
-//! - `content`: resources and prompts; `status`: the state of the extensions and their events; `options`: settings.
+//! - `call`: tool calls; `managed_caller`: answers to the questions of tools;
+//! - `content`: resources and prompts; `status`: the state of the extensions and their events; `options`:
+//!   settings.
 
 mod call;
 mod content;
@@ -36,8 +39,8 @@ use crate::{
     services::{BindingContext, Launch, Service, ServicePool},
 };
 
-/// Why a manager could not be made or changed. A service that does not start is no such reason: it shows in
-/// [`ExtensionManager::status`], and the others work.
+/// Error for a manager that cannot be created or changed. A service that does not start is not such an error:
+/// [`ExtensionManager::status`] reports it, and the others work.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ManagerError {
@@ -47,20 +50,20 @@ pub enum ManagerError {
     /// No extension has the name.
     #[error("There is no extension `{name}`. There are: {known}.")]
     Unknown {
-        /// The requested name.
+        /// Requested name.
         name: String,
-        /// The known names.
+        /// Known names.
         known: String,
     },
-    /// There is no place for goose's files.
+    /// goose's folders cannot be determined.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The manager's cancellation token was used.
+    /// The manager was cancelled.
     #[error("The extension manager was cancelled.")]
     Cancelled,
 }
 
-/// The extensions of one agent.
+/// Extensions of one agent.
 pub struct ExtensionManager {
     inner: Arc<Inner>,
     /// Ends the task that waits for the cancellation.
@@ -73,22 +76,23 @@ struct Inner {
     options: ManagerOptions,
     cancellation: CancellationToken,
     services: RwLock<Arc<[Arc<BoundService>]>>,
-    index: RwLock<Option<Indexed>>,
+    index: RwLock<Option<IndexSnapshot>>,
 }
 
-/// An index, and the versions of the listings that it was made from.
-struct Indexed {
+/// A tool index with the listing versions that it was built from.
+struct IndexSnapshot {
     versions: Vec<u64>,
     index: Arc<ToolIndex>,
 }
 
 impl ExtensionManager {
-    /// A manager of these extensions, in the process's own pool. Those whose tools are not known from an earlier run are
-    /// started in the background, side by side. Cancelling the token ends calls in flight and gives the services back.
+    /// Creates a manager of these extensions in the shared pool of the process. Extensions whose tools are
+    /// not known from an earlier run are started in the background, concurrently. Cancelling the token ends
+    /// running calls and releases the services.
     ///
     /// # Errors
     ///
-    /// Fails if two of them have the same name.
+    /// Fails if two extensions have the same name.
     pub async fn new(
         configs: Vec<ExtensionConfig>,
         cancellation_token: CancellationToken,
@@ -96,11 +100,11 @@ impl ExtensionManager {
         Self::with_options(configs, cancellation_token, ManagerOptions::default()).await
     }
 
-    /// As [`new`](Self::new), with all settings.
+    /// Creates a manager with all settings; see [`new`](Self::new).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Fails if two extensions have the same name.
     #[expect(clippy::unused_async, reason = "starting tasks needs a runtime, and the signature says so")]
     pub async fn with_options(
         configs: Vec<ExtensionConfig>,
@@ -125,7 +129,7 @@ impl ExtensionManager {
         Ok(Self { _guard: close_when_cancelled(&inner), inner })
     }
 
-    /// Adds an extension and, where its tools are not known, starts it in the background.
+    /// Adds an extension, and starts it in the background if its tools are not known.
     ///
     /// # Errors
     ///
@@ -134,7 +138,7 @@ impl ExtensionManager {
         self.inner.add(self.inner.bind(config))
     }
 
-    /// Adds an extension of this program.
+    /// Adds an extension that runs in this program.
     ///
     /// # Errors
     ///
@@ -145,7 +149,7 @@ impl ExtensionManager {
         self.inner.add(BoundService::new(name, binding, None))
     }
 
-    /// Replaces the extension of that name, or adds it. Calls that are under way end with the old one.
+    /// Replaces the extension of that name, or adds it. Running calls finish with the old one.
     ///
     /// # Errors
     ///
@@ -160,7 +164,7 @@ impl ExtensionManager {
             }
             Ok(())
         })?;
-        // One after the other: both may want the same port.
+        // The old one ends before the new one starts, because both may need the same port.
         if let Some(replaced) = replaced {
             self.inner.release(&replaced).await;
         }
@@ -168,11 +172,11 @@ impl ExtensionManager {
         Ok(())
     }
 
-    /// Removes an extension; its service ends where no other agent uses it.
+    /// Removes an extension. Its service ends if no other agent uses it.
     ///
     /// # Errors
     ///
-    /// Fails if there is none of that name.
+    /// Fails if the extension does not exist.
     pub async fn remove(&self, name: &str) -> Result<(), ManagerError> {
         let bound = self.inner.find(name)?;
         self.inner.change(|services| {
@@ -183,11 +187,11 @@ impl ExtensionManager {
         Ok(())
     }
 
-    /// Ends a service, forgets its failures and starts it anew, with the current secrets.
+    /// Restarts a service with the current secrets, and forgets its failures.
     ///
     /// # Errors
     ///
-    /// Fails if there is none of that name.
+    /// Fails if the extension does not exist.
     pub async fn restart(&self, name: &str) -> Result<(), ManagerError> {
         let bound = self.inner.find(name)?;
         match bound.config().filter(|config| !Arc::ptr_eq(&self.inner.bind(config).service, &bound.service)) {
@@ -198,23 +202,24 @@ impl ExtensionManager {
         Ok(())
     }
 
-    /// All tools under the names that a model sees, in an order that does not change from run to run. Waits for
-    /// extensions whose tools are not known yet, but for none that failed.
+    /// Lists all tools under the names that a model sees, in an order that is the same in every run. Waits
+    /// for extensions whose tools are not known yet, except for those that failed.
     ///
     /// # Errors
     ///
-    /// None at present; a service that does not start is left out and shows in [`status`](Self::status).
+    /// Never fails at present. A service that does not start is left out; [`status`](Self::status) reports
+    /// it.
     pub async fn list_tools(&self) -> ToolResult<Arc<[Tool]>> {
         self.inner.settle(|_| true).await;
         Ok(self.known_tools())
     }
 
-    /// The tools that are known now.
+    /// Returns the tools that are known now, without waiting.
     pub fn known_tools(&self) -> Arc<[Tool]> {
         Arc::clone(self.inner.index().tools())
     }
 
-    /// All tools with their handles.
+    /// Returns all tools with their handles.
     pub(super) fn index(&self) -> Arc<ToolIndex> {
         self.inner.index()
     }
@@ -233,12 +238,13 @@ impl ExtensionManager {
         self.inner.services().iter().for_each(|bound| bound.service.warm_up());
     }
 
-    /// The names of the extensions, in the order in which they were given.
+    /// Returns the names of the extensions, in the order in which they were given.
     pub fn names(&self) -> Vec<String> {
         self.inner.services().iter().map(|bound| bound.name().to_owned()).collect()
     }
 
-    /// The prompts of the extensions, by name: of those in this process as they are now, of servers as they were listed.
+    /// Returns the prompts of the extensions by name: the current ones of extensions in this process,
+    /// and the listed ones of servers.
     pub async fn prompts(&self) -> Vec<(String, String)> {
         let services = self.inner.services();
         let prompts = move || {
@@ -248,21 +254,21 @@ impl ExtensionManager {
         tokio::task::spawn_blocking(prompts).await.unwrap_or_default()
     }
 
-    /// Follows the changes of the extensions of this manager from now on.
+    /// Subscribes to changes of this manager's extensions.
     pub fn events(&self) -> Events {
         Events { events: self.inner.pool.events(), manager: Arc::downgrade(&self.inner) }
     }
 
-    /// The service behind an extension.
+    /// Returns the service behind an extension.
     ///
     /// # Errors
     ///
-    /// Fails if there is none of that name.
+    /// Fails if the extension does not exist.
     pub fn service(&self, name: &str) -> Result<Arc<Service>, ManagerError> {
         Ok(Arc::clone(&self.inner.find(name)?.service))
     }
 
-    /// Gives all services back; those without other users have ended when this returns.
+    /// Releases all services. Those without other users have ended when this returns.
     pub async fn close(&self) {
         self.inner.close().await;
     }
@@ -291,7 +297,7 @@ impl Inner {
         change: impl FnOnce(&mut Vec<Arc<BoundService>>) -> Result<(), ManagerError>,
     ) -> Result<(), ManagerError> {
         let mut services = self.services.write();
-        // Under the lock, so that closing the manager after this also gives back the addition.
+        // Checked under the lock, so that a manager that is closed later also releases the new service.
         if self.cancellation.is_cancelled() {
             return Err(ManagerError::Cancelled);
         }
@@ -318,10 +324,10 @@ impl Inner {
         })
     }
 
-    /// The tools as they are now.
+    /// Returns the index of the current tools.
     fn index(&self) -> Arc<ToolIndex> {
         let services = self.services();
-        // Before the listings are read: a change in between shows at the next look.
+        // Read before the listings, so that a change in between is noticed next time.
         let versions: Vec<u64> = services.iter().map(|bound| bound.service.listing_version()).collect();
         if let Some(indexed) = &*self.index.read()
             && indexed.versions == versions
@@ -329,10 +335,10 @@ impl Inner {
             return Arc::clone(&indexed.index);
         }
         let index = Arc::new(ToolIndex::new(handles(&services)));
-        // Kept only where the extensions are still these; the lock holds back changes of them.
+        // Kept only if the extensions are unchanged. The lock blocks changes meanwhile.
         let now = self.services.read();
         if Arc::ptr_eq(&now, &services) {
-            let indexed = Indexed { versions, index: Arc::clone(&index) };
+            let indexed = IndexSnapshot { versions, index: Arc::clone(&index) };
             *self.index.write() = Some(indexed);
         }
         index
@@ -350,7 +356,7 @@ impl Inner {
         self.with_timeout(listings).await;
     }
 
-    /// Waits within the manager's time limit; `None` if that is over.
+    /// Waits within the manager's time limit. Returns `None` if the time is over.
     async fn with_timeout<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let work = self.cancellation.run_until_cancelled(work);
         match self.options.patience {
@@ -377,8 +383,8 @@ impl Inner {
     }
 }
 
-/// The tools that extensions list and the configuration allows, sorted so that their order is the same in every run.
-/// Extensions that are not known yet have none.
+/// Returns the listed tools that the configuration allows, in an order that is the same in every run.
+/// Extensions without a known listing have none.
 fn handles(services: &[Arc<BoundService>]) -> Vec<Arc<ToolHandle>> {
     let mut found: Vec<(&Arc<BoundService>, usize, Tool)> = Vec::new();
     for bound in services {
@@ -393,7 +399,7 @@ fn handles(services: &[Arc<BoundService>]) -> Vec<Arc<ToolHandle>> {
     named.map(|((bound, at, tool), name)| Arc::new(ToolHandle::new(bound, at, tool, name))).collect()
 }
 
-/// Gives the services back when the token is cancelled. The task ends with the manager.
+/// Releases the services when the token is cancelled. The task ends with the manager.
 fn close_when_cancelled(inner: &Arc<Inner>) -> DropGuard {
     let (ends, cancelled) = (CancellationToken::new(), inner.cancellation.clone());
     let (guard, weak) = (ends.clone().drop_guard(), Arc::downgrade(inner));

@@ -1,4 +1,4 @@
-//! Settings of a manager, from the agent that owns it.
+//! Settings of an extension manager.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,22 +7,23 @@ use goose_extension::{CallerId, Model, Sampling};
 
 use crate::services::{BindingContext, ServicePool};
 
-/// The time that a list waits for extensions. Some take twenty seconds to start, twice where they speak the older MCP.
+/// Default time that a list waits for extensions. Some take twenty seconds to start, and twice that if they
+/// speak the older MCP.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Decides whether an extension may use the model.
 #[async_trait]
 pub trait Consent: Send + Sync {
-    /// Returns whether the extension may ask the model this.
+    /// Returns true if the extension may send this request to the model.
     async fn allow_sampling(&self, extension: &str, request: &Sampling) -> bool;
 }
 
-/// The model that extensions may ask.
+/// Model for the sampling requests of extensions.
 #[derive(Clone)]
 pub(super) struct SamplingModel {
     pub(super) model: Arc<dyn Model>,
     pub(super) consent: Arc<dyn Consent>,
-    /// Identity of this pair. Calls with the same one share their answers.
+    /// Identity of this model and consent. Calls with the same identity share their answers.
     pub(super) id: CallerId,
 }
 
@@ -30,10 +31,11 @@ pub(super) struct SamplingModel {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ManagerOptions {
-    /// The pool, and what surrounds the services in it; by default the process's own.
+    /// Service pool, with the context that its services are bound in. `None` uses the shared pool of the
+    /// process.
     pub(super) pool: Option<(Arc<ServicePool>, BindingContext)>,
-    /// The time that a list waits for extensions that are not known yet, or that do not answer; `None` until they have
-    /// started, answered or failed, which a login can hold up for minutes.
+    /// Time that a list waits for extensions that are not known yet or do not answer. `None` waits until they
+    /// have started, answered or failed, which may take minutes if a login is required.
     pub patience: Option<Duration>,
     pub(super) sampling: Option<SamplingModel>,
 }
@@ -45,25 +47,25 @@ impl Default for ManagerOptions {
 }
 
 impl ManagerOptions {
-    /// Uses a pool of the program's own, with services in this context.
+    /// Uses the given pool, with services in this context.
     pub fn in_pool(pool: Arc<ServicePool>, context: BindingContext) -> Self {
         Self { pool: Some((pool, context)), ..Self::default() }
     }
 
-    /// Bounds how long a list of tools waits.
+    /// Limits the time that a list of tools waits.
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
         self
     }
 
-    /// Waits for all extensions, however long they take to start.
+    /// Waits for all extensions without a time limit.
     pub fn with_endless_patience(mut self) -> Self {
         self.patience = None;
         self
     }
 
-    /// Lets extensions ask a model, each time with consent. Without this, only a caller that answers such questions
-    /// itself is asked.
+    /// Lets extensions ask a model, with consent for each request. Otherwise only a caller that supports
+    /// sampling is asked.
     pub fn with_sampling(mut self, model: Arc<dyn Model>, consent: Arc<dyn Consent>) -> Self {
         self.sampling = Some(SamplingModel { model, consent, id: CallerId::unique() });
         self

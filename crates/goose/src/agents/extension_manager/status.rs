@@ -1,4 +1,4 @@
-//! The state of a manager's extensions, and the events that report its changes.
+//! State of a manager's extensions, and the events that report changes.
 
 use std::sync::{Arc, Weak};
 
@@ -8,27 +8,27 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 use super::{ExtensionManager, Inner};
 use crate::services::{ServiceEvent, ServiceReport};
 
-/// The state of an extension, for people and programs.
+/// State of an extension, for people and programs.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct ExtensionStatus {
-    /// Its name.
+    /// Name of the extension.
     pub name: String,
-    /// Its purpose, where it is known.
+    /// Purpose of the extension, if known.
     pub description: Option<String>,
-    /// Its version, where it is known.
+    /// Version of the extension, if known.
     pub version: Option<String>,
-    /// The number of tools that it gives to this agent.
+    /// Number of tools that this agent may use.
     pub tools: usize,
-    /// Tools that the configuration allows but that are not there.
+    /// Tools that the configuration allows but that do not exist.
     pub missing_tools: Vec<String>,
-    /// The service behind it.
+    /// State of the service behind it.
     #[serde(flatten)]
     pub service: ServiceReport,
 }
 
 impl ExtensionManager {
-    /// The state of all extensions, in the order in which they were given. Starts nothing.
+    /// Returns the state of all extensions, in the order in which they were given. Does not start any.
     pub fn status(&self) -> Vec<ExtensionStatus> {
         let index = self.inner.index();
         let services = self.inner.services();
@@ -54,7 +54,8 @@ pub struct Events {
 }
 
 impl Events {
-    /// The next event; `None` once the manager is closed. A reader that falls far behind loses some, never the newest.
+    /// Returns the next event, or `None` once the manager is closed. A slow reader loses old events, never
+    /// the newest.
     pub async fn recv(&mut self) -> Option<ServiceEvent> {
         loop {
             let event = match self.events.recv().await {

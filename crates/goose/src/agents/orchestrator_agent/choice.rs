@@ -1,10 +1,11 @@
-//! Which agent answers a request of a session.
+//! Chooses the agent that answers a request of a session.
 //!
 //! ```text
-//! @name ─► the user's own choice (--agent, /agent) ─► `orchestrator_agent::route` ─► the fast model, if that is not clear
+//! @name ─► the user's choice (--agent, /agent) ─► `orchestrator_agent::route` ─► the fast model, if unclear
 //! ```
 //!
-//! Only requests of the user are routed: in the session of a delegate nothing is. An agent that the user has named stays.
+//! Only requests of the user are routed; the session of a delegate keeps its agent. An agent that the user
+//! has named stays.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -34,24 +35,26 @@ use crate::{
     session::Step,
 };
 
-/// The time that the fast model has to choose an agent.
+/// Time limit for the fast model to choose an agent.
 const ACCELERATOR_TIME: Duration = Duration::from_secs(2);
 
-/// The most tokens of its answer: a name.
+/// Maximum number of tokens of the fast model's answer, which is a name.
 const ACCELERATOR_TOKENS: u32 = 64;
 
-/// The part of a request that it reads, in bytes.
+/// Maximum length of the part of a request that the fast model reads, in bytes.
 const ACCELERATOR_REQUEST: usize = 4_000;
 
-/// The most modes that it chooses from, and the characters of the description of one.
+/// Maximum number of modes that the fast model chooses from.
 const ACCELERATOR_MODES: usize = 100;
+
+/// Maximum number of characters of the description of a mode for the fast model.
 const ACCELERATOR_DESCRIPTION: usize = 300;
 
 const ACCELERATOR_INSTRUCTIONS: &str = "You choose the agent for a request. Answer with one name from the list, exactly as it is \
                                         written there, and nothing else. If you are not sure, answer with the first name.";
 
 /// An agent in a mode.
-type Chosen = (Arc<AgentManifest>, AgentMode);
+type AgentChoice = (Arc<AgentManifest>, AgentMode);
 
 impl OrchestratorAgent {
     /// Returns true if requests are routed.
@@ -61,7 +64,8 @@ impl OrchestratorAgent {
 }
 
 impl RequestHandler<'_> {
-    /// Chooses the agent for a request. Returns the route where the router was asked and the session's agent answers.
+    /// Chooses the agent for a request. Returns the route if the router was asked and the session's agent
+    /// answers.
     pub(super) async fn choose_agent(&mut self, message: &Message) -> StepResult<Option<Route>> {
         let Some((text, settings)) = request(message).zip(self.orchestrator.routing) else {
             return Ok(None);
@@ -86,13 +90,13 @@ impl RequestHandler<'_> {
         }
         self.handing.request = Some(text);
         if route.is_once {
-            // A small model cannot hand back what is not for that agent.
+            // A small model cannot hand back a request that is not for its agent.
             if self.work.context.processor().model().prompt_style == PromptStyle::Brief {
                 return Ok(None);
             }
             let (manifest, mode) = catalog.find(&route.id()).map_err(no_agent)?;
             let (agent, next) = first_step(&present, manifest, mode);
-            // An external agent looks around by itself, and a schema is for the whole answer.
+            // An external agent explores by itself, and a response schema applies to the whole answer.
             let is_whole = present.external.is_some() || self.work.context.final_output.is_some();
             if next.is_some() && is_whole {
                 return Ok(None);
@@ -106,14 +110,14 @@ impl RequestHandler<'_> {
             }
             return Ok(None);
         }
-        // The agents of tasks work in sessions of their own.
+        // The agents of tasks work in separate sessions.
         if route.tasks.len() == 1 {
             self.follow_route(&route, &present, &catalog).await?;
         }
         Ok(Some(route))
     }
 
-    /// The route that the session was opened with, if it is of this request.
+    /// Returns the route that the session was opened with, if it belongs to this request.
     fn first_route(&self, text: &str, present: &Agent) -> Option<Route> {
         let route = self.orchestrator.first_route.lock().take()?;
         let is_of_this =
@@ -131,7 +135,7 @@ impl RequestHandler<'_> {
         self.work.emit(Event::Routed { agent, mode, confidence, by, reason, is_switch });
     }
 
-    /// The route of a request in this session.
+    /// Returns the route of a request in this session.
     fn route(
         &self,
         text: &str,
@@ -142,14 +146,15 @@ impl RequestHandler<'_> {
         let is_first = self.work.state.conversation.messages().is_empty();
         let session = (!is_first).then(|| SessionAgent::new(&present.manifest, &present.mode));
         let mut route = route(catalog, text, settings, session.as_ref()).map_err(no_agent)?;
-        // A small model loses more by putting parts together than it gains by doing one at a time.
+        // A small model loses more by joining results than it gains by splitting the request.
         if self.work.context.processor().model().prompt_style == PromptStyle::Brief {
             route.tasks.truncate(1);
         }
         Ok(route)
     }
 
-    /// Runs a list of jobs as tasks, if the user wants that. Where no user can be asked, a list is one request.
+    /// Runs a list of jobs as tasks, if the user agrees. If no user can be asked, the list is handled as one
+    /// request.
     pub(super) async fn run_list(&mut self, route: &Route) -> StepResult<Option<Outcome>> {
         let split = self.orchestrator.routing.map_or(SplitSetting::Off, |settings| settings.split);
         let asks = split == SplitSetting::Ask;
@@ -159,14 +164,14 @@ impl RequestHandler<'_> {
         }
     }
 
-    /// Lets one agent make the reply, because the request is not split after all.
+    /// Lets one agent make the reply if the request is not split after all.
     pub(super) async fn follow_as_one(&mut self, route: &Route) -> StepResult<()> {
         let present = self.work.context.agent();
         let Some(catalog) = self.known_agents() else { return Ok(()) };
         self.follow_route(route, &present, &catalog).await
     }
 
-    /// Lets the agent of a route make the reply, and those that follow.
+    /// Lets the agent of a route make this reply and the following ones.
     pub(super) async fn follow_route(
         &mut self,
         route: &Route,
@@ -181,8 +186,9 @@ impl RequestHandler<'_> {
         Ok(())
     }
 
-    /// Puts an agent in the place of the present one. Returns false if the user has chosen another one meanwhile, or the
-    /// agent cannot be made: the present one then goes on. The default agent is kept, because it may take over again.
+    /// Replaces the present agent. Returns false if the user has chosen another one meanwhile or the agent
+    /// cannot be created; the present one then continues. The default agent is kept, because it may take over
+    /// again.
     async fn switch(&mut self, id: &str, present: &Arc<Agent>, catalog: &AgentCatalog) -> StepResult<bool> {
         let (manifest, mode) = catalog.find(id).unwrap_or_else(|_| AgentCatalog::default_agent());
         let parked = self.orchestrator.parked.lock().take_if(|parked| parked.id() == id);
@@ -222,14 +228,14 @@ impl RequestHandler<'_> {
         Ok(made.map(|agent| Agent { chosen_by: ChosenBy::Routing, ..agent }))
     }
 
-    /// Asks the fast model, where there is one besides the working model, among the modes that can do what is asked. An answer that is
-    /// not a name from the list, an error and a long wait count as no answer.
+    /// Asks the fast model, if it is not the working model, to choose among the modes that can do what is
+    /// asked. An answer that is not in the list, an error and a timeout count as no answer.
     pub(super) async fn ask_accelerator(
         &self,
         text: &str,
         catalog: &AgentCatalog,
         refused: &[String],
-    ) -> StepResult<Option<Chosen>> {
+    ) -> StepResult<Option<AgentChoice>> {
         let Some(model) = self.work.context.fast_model() else { return Ok(None) };
         let choices = choices(catalog, text, refused);
         let list: Vec<String> = choices.iter().map(|(manifest, mode)| described(manifest, mode)).collect();
@@ -251,8 +257,9 @@ impl RequestHandler<'_> {
     }
 }
 
-/// The modes that the fast model chooses from, the default one first: those that say what they are for, and can do it.
-fn choices(catalog: &AgentCatalog, text: &str, refused: &[String]) -> Vec<Chosen> {
+/// Returns the modes that the fast model chooses from, the default one first. Only modes that say what they
+/// are for and have the means are included.
+fn choices(catalog: &AgentCatalog, text: &str, refused: &[String]) -> Vec<AgentChoice> {
     let needed = Request::new(text).needs();
     let of_agent = |manifest: &Arc<AgentManifest>| {
         let manifest = Arc::clone(manifest);
@@ -260,7 +267,7 @@ fn choices(catalog: &AgentCatalog, text: &str, refused: &[String]) -> Vec<Chosen
         modes.map(move |mode| (Arc::clone(&manifest), mode))
     };
     let modes = catalog.agents.iter().flat_map(|entry| of_agent(&entry.manifest));
-    let is_choice = |(manifest, mode): &Chosen| {
+    let is_choice = |(manifest, mode): &AgentChoice| {
         !mode.when_to_use.is_empty()
             && means(manifest, mode).covers(needed)
             && !refused.contains(&id(manifest, mode))
@@ -268,7 +275,7 @@ fn choices(catalog: &AgentCatalog, text: &str, refused: &[String]) -> Vec<Chosen
     modes.filter(is_choice).take(ACCELERATOR_MODES).collect()
 }
 
-/// A choice as the fast model reads it.
+/// Describes a choice for the fast model.
 fn described(manifest: &AgentManifest, mode: &AgentMode) -> String {
     let use_for = goose_fs::truncate_chars(&mode.when_to_use, ACCELERATOR_DESCRIPTION).replace('\n', " ");
     format!("{}: {use_for}", id(manifest, mode))
@@ -284,7 +291,7 @@ fn id(manifest: &AgentManifest, mode: &AgentMode) -> String {
 }
 
 impl RequestHandler<'_> {
-    /// Returns the agents that requests are routed to; none if nothing is routed.
+    /// Returns the agents that requests are routed to, or `None` if nothing is routed.
     pub(super) fn known_agents(&self) -> Option<Arc<AgentCatalog>> {
         if !self.orchestrator.is_routing() {
             return None;
@@ -299,9 +306,9 @@ impl RequestHandler<'_> {
         Some(catalog)
     }
 
-    /// The agent that a request names.
-    fn mentioned(&self, text: &str) -> StepResult<Option<Chosen>> {
-        // The agents are read only for a message that begins so.
+    /// Returns the agent that a request names.
+    fn mentioned(&self, text: &str) -> StepResult<Option<AgentChoice>> {
+        // The agents are read only for such a message.
         if !text.trim_start().starts_with('@') {
             return Ok(None);
         }
@@ -318,7 +325,8 @@ impl RequestHandler<'_> {
     }
 }
 
-/// The agent that answers a request first, and the step after it. Plans are written after a look around; the orchestrator does its part.
+/// Returns the agent that answers a request first, and the step after it. A plan is written after an
+/// exploration; the orchestrator does its own part first.
 fn first_step(
     present: &Agent,
     manifest: Arc<AgentManifest>,
@@ -335,7 +343,7 @@ fn no_agent(error: UnknownAgent) -> Abort {
     Abort::failed(format!("The message is for no agent: {error}."), None)
 }
 
-/// The words of the user in a message, if there are any.
+/// Returns the user's words in a message, if there are any.
 pub(super) fn request(message: &Message) -> Option<String> {
     Some(message.own_text()).filter(|text| !text.trim().is_empty())
 }

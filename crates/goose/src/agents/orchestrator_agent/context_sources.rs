@@ -1,34 +1,35 @@
-//! What the model gets with a message of the user, in one ordered list.
+//! Context that the model gets with a message of the user, from an ordered list of sources.
 
 use goose_extension::{Message, MessageContent};
 
 use super::{Context, RequestHandler, recall::Recall};
 use crate::{platform::tom::TopOfMind, session::synthetic};
 
-/// Sources of what the model gets with a message.
+/// Sources of context for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ContextSource {
     /// The text that the user wants the model to see with each request.
     TopOfMind,
     /// Text of earlier sessions about the request.
     Recall,
-    /// The task list, or for a small model the names of the files.
+    /// Task list, or the names of the files for a small model.
     Surroundings,
-    /// Prompts of extensions that changed since the model was last told.
+    /// Prompts of extensions that changed since they were last sent.
     ExtensionPrompts,
-    /// Results of tasks that were interrupted and do not go on.
+    /// Results of interrupted tasks that are not resumed.
     InterruptedTasks,
 }
 
 use ContextSource::{ExtensionPrompts, InterruptedTasks, Recall as Recalled, Surroundings, TopOfMind as Tom};
 
-/// Sources that do not depend on the agent, in the order in which the model reads them. They are asked before routing.
+/// Sources that do not depend on the agent, in the order in which the model reads them. They are read before
+/// routing.
 const BEFORE_ROUTING: [ContextSource; 2] = [Tom, Recalled];
 
-/// Sources that do, which come after those. The user's words come last.
+/// Sources that depend on the agent, in order. They come after the others and before the user's words.
 const OF_AGENT: [ContextSource; 3] = [Surroundings, ExtensionPrompts, InterruptedTasks];
 
-/// The sources that belong to a session.
+/// Sources that belong to a session.
 pub(crate) struct ContextInputs {
     pub(crate) top_of_mind: TopOfMind,
     /// `None` if nothing is recalled.
@@ -36,13 +37,13 @@ pub(crate) struct ContextInputs {
 }
 
 impl RequestHandler<'_> {
-    /// The context of a message that does not depend on the agent.
+    /// Returns the context of a message that does not depend on the agent.
     pub(super) async fn context_before_routing(&mut self, message: &Message) -> Context {
         self.gather(&BEFORE_ROUTING, message).await
     }
 
-    /// A message with its context. It is stored with the message: the conversation stays the same when it is resumed, and services can
-    /// cache it. Compaction drops it with the message.
+    /// Adds the context to a message. It is stored with the message, so that a resumed conversation stays the
+    /// same and providers can cache it. Compaction drops it with the message.
     pub(super) async fn with_context(&mut self, mut message: Message, mut context: Context) -> Message {
         context.extend(self.gather(&OF_AGENT, &message).await);
         message.content.splice(0..0, context);

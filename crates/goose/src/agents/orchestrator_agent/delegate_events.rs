@@ -1,5 +1,5 @@
-//! The events of a delegate as its parent session shows them: nested in the call that started it, with its questions put to
-//! the same person.
+//! Shows the events of a delegate in its parent session: nested in the call that started it, with its
+//! questions asked there.
 
 use std::sync::{Arc, Weak};
 
@@ -16,19 +16,19 @@ use crate::{
     session::Facts,
 };
 
-/// The characters of a notice or an answer that are shown as progress.
+/// Maximum number of characters of a notice or an answer that are shown as progress.
 const PROGRESS_CHARS: usize = 200;
 
-/// The place where a delegate's events are shown.
-pub(crate) enum Shown {
+/// The call or task in which a delegate's events are shown.
+pub(crate) enum EventParent {
     /// Inside the call that started it.
     Call(String),
     /// As the progress of a task.
     Task(String),
 }
 
-impl Shown {
-    /// The call around the events, as the parent knows it.
+impl EventParent {
+    /// Returns the id of the surrounding call in the parent's session.
     fn call(&self, delegate: &Exchange) -> String {
         match self {
             Self::Call(call) => call.clone(),
@@ -36,7 +36,7 @@ impl Shown {
         }
     }
 
-    /// The task that the events belong to.
+    /// Returns the id of the task that the events belong to.
     fn task(&self, delegate: &Exchange) -> String {
         match self {
             Self::Call(_) => delegate.session_id().to_string(),
@@ -45,12 +45,13 @@ impl Shown {
     }
 }
 
-/// Follows a delegate's reply to its end. Tool calls are shown in the parent's log, questions are asked there and answered
-/// here. Of notices and the last answer, a line is shown as progress of the call; other text stays with the delegate. Of a task,
-/// the calls with their results, what they log, and the notices are shown. Cancelling stops the reply and withdraws its questions.
+/// Follows a delegate's reply to its end. Tool calls are shown in the parent's log; questions are asked
+/// there, and the answers returned to the delegate. Notices and the last answer are shown as one line of
+/// progress of the call; other text is not shown. For a task, the calls with their results and logs, and the
+/// notices are shown. Cancelling stops the reply and withdraws its questions.
 pub(crate) async fn relay(
     parent: &Weak<EventHub>,
-    shown: &Shown,
+    shown: &EventParent,
     delegate: &Exchange,
     mut reply: Reply,
     cancellation: &CancellationToken,
@@ -88,10 +89,10 @@ fn lost() -> Failure {
 }
 
 /// Shows an event of the delegate in the parent's log.
-fn show(parent: &Weak<EventHub>, shown: &Shown, delegate: &Exchange, record: &EventRecord) {
+fn show(parent: &Weak<EventHub>, shown: &EventParent, delegate: &Exchange, record: &EventRecord) {
     let Some(hub) = parent.upgrade() else { return };
     let sink = hub.outside().of_task(&shown.task(delegate));
-    if let Shown::Task(task) = shown {
+    if let EventParent::Task(task) = shown {
         match record.event.clone() {
             event @ (Event::ToolStarted { .. } | Event::ToolFinished { .. } | Event::Log { .. }) => {
                 sink.show(Event::TaskProgress { task: task.clone(), event: Box::new(event) });
@@ -107,8 +108,9 @@ fn show(parent: &Weak<EventHub>, shown: &Shown, delegate: &Exchange, record: &Ev
     }
 }
 
-/// Asks the parent's person, and gives the answer to the delegate. A question that the delegate withdraws is withdrawn.
-async fn pass_on(parent: Weak<EventHub>, shown: &Shown, delegate: &Exchange, record: Arc<EventRecord>) {
+/// Asks the user of the parent session, and passes the answer to the delegate. A question that the delegate
+/// withdraws is withdrawn there too.
+async fn pass_on(parent: Weak<EventHub>, shown: &EventParent, delegate: &Exchange, record: Arc<EventRecord>) {
     let call = shown.call(delegate);
     let (Some(hub), Some((id, event))) = (parent.upgrade(), nested(&call, &record.event)) else { return };
     let Some(own_id) = record.event.question_id() else { return };
@@ -123,12 +125,13 @@ async fn pass_on(parent: Weak<EventHub>, shown: &Shown, delegate: &Exchange, rec
     }
 }
 
-/// The call around an event, as the parent knows it.
+/// Returns the id of the call around an event, in the parent's session.
 fn around(call: &str, record: &EventRecord) -> String {
     record.parent_call.as_ref().map_or_else(|| call.to_owned(), |inner| format!("{call}/{inner}"))
 }
 
-/// An event with ids that are unique in the parent's session, and its own id there. `None` for what only the delegate shows.
+/// Returns an event with ids that are unique in the parent's session, and its own id there. Returns `None`
+/// for an event that only the delegate shows.
 fn nested(call: &str, event: &Event) -> Option<(String, Event)> {
     let under = |id: &str| format!("{call}/{id}");
     let around = |inner: &Option<String>| Some(inner.as_deref().map_or_else(|| call.to_owned(), under));
@@ -161,7 +164,8 @@ fn nested(call: &str, event: &Event) -> Option<(String, Event)> {
     })
 }
 
-/// The beginning of a text as progress of the delegate's call, on one line; none for a text without words.
+/// Returns the beginning of a text as one line of progress of the delegate's call, or `None` for a blank
+/// text.
 fn progress(call: &str, text: &str) -> Option<Event> {
     let line = text.lines().find(|line| !line.trim().is_empty())?;
     let line = truncate_chars(line.trim(), PROGRESS_CHARS);

@@ -1,4 +1,4 @@
-//! A reply by an external agent: it gets the words of the user in the model's place.
+//! Replies by an external agent, which gets the user's words instead of the model.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     session::GO_ON,
 };
 
-/// The line before what was said in the session.
+/// Heading of the earlier conversation.
 const SESSION: &str = "Said in this session before, the newest last, for information:\n";
 
 impl RequestHandler<'_> {
@@ -40,9 +40,9 @@ impl RequestHandler<'_> {
         Ok(outcome)
     }
 
-    /// The task for the agent: the words of the message, without the agent's name, with what goose adds to a message, and what was said in
-    /// the session that the agent does not know. Without a message the last request is said again, because the agent does not know
-    /// it if its connection is new.
+    /// Returns the task for the agent: the words of the message without the agent's name, the context that
+    /// goose adds, and the part of the conversation that the agent does not know. Without a message the last
+    /// request is repeated, because an agent with a new connection does not know it.
     fn task_for_external(&self, agent: &Arc<ExternalAgent>, message: Option<&Message>) -> String {
         let conversation = &self.work.state.conversation;
         let messages = conversation.messages();

@@ -1,6 +1,8 @@
-//! Handing a request back: a mode that was reached by routing and cannot do what is asked says so, and another agent goes on.
+//! Handing back a request: a mode that was chosen by routing and cannot do what is asked says so, and another
+//! agent continues.
 //!
-//! `hand_back` is a function besides the toolset, answered before the call path, so it is in no list of tools. The default agent, agents that the user named and delegates do not have it.
+//! `hand_back` is a function outside the toolset. It is answered before the call path, so no list of tools
+//! has it. The default agent, agents that the user named, and delegates do not have it.
 
 use goose_extension::{JsonObject, Tool, visible_line};
 use goose_providers::PromptStyle;
@@ -14,27 +16,27 @@ use crate::{
     exchange::{Event, LoopFunction, RoutedBy, StepResult},
 };
 
-/// The name of the function.
+/// Name of the function.
 const HAND_BACK: &str = "hand_back";
 
-/// The result of the call.
+/// Result of the call.
 const HANDED_BACK: &str = "Handed back. The agent that answers next has other tools and instructions; it goes on with the user's request.";
 
-/// The number of times that a request is routed again. After that, the default agent answers.
+/// Maximum number of times that a request is routed again. After that, the default agent answers.
 const MAX_ROUTED_AGAIN: usize = 2;
 
-/// The characters of a reason.
+/// Maximum number of characters of a reason.
 const MAX_REASON_CHARS: usize = 300;
 
 const DESCRIPTION: &str = "Gives the user's request to another agent. Call it, alone, if your tools or your role do not allow what is \
                            asked: for example to change files that you may only read. Do not call it for what you can do yourself.";
 
-/// The state of a request that may be handed back.
+/// State of a request that may be handed back.
 #[derive(Debug, Default)]
 pub(super) struct HandBack {
-    /// The user's words.
+    /// Words of the user.
     pub(super) request: Option<String>,
-    /// The modes that have handed it back.
+    /// Modes that have handed the request back.
     refused: Vec<String>,
 }
 
@@ -50,12 +52,13 @@ fn function() -> LoopFunction {
 }
 
 impl RequestHandler<'_> {
-    /// The functions that the agent has besides its tools.
+    /// Returns the functions that the agent has besides its tools.
     pub(super) fn functions(&self) -> Vec<LoopFunction> {
         if self.may_hand_back() { vec![function()] } else { Vec::new() }
     }
 
-    /// Returns true if the agent may hand a request back. A small model would take it for a step of the work.
+    /// Returns true if the agent may hand a request back. A small model may not, because it would mistake the
+    /// function for a step of the work.
     fn may_hand_back(&self) -> bool {
         let agent = self.work.context.agent();
         let (manifest, mode) = AgentCatalog::default_agent();
@@ -65,8 +68,8 @@ impl RequestHandler<'_> {
             && self.work.context.processor().model().prompt_style == PromptStyle::Full
     }
 
-    /// Lets another agent go on with a request that was handed back with the last answer: the session's, if this one was there for the
-    /// message only; else the fast model's choice, or the default agent.
+    /// Lets another agent continue with a request that was handed back: the session's agent, if this one was
+    /// chosen for one message; otherwise the choice of the fast model, or the default agent.
     pub(super) async fn take_back(&mut self, arguments: &JsonObject) -> StepResult<()> {
         let reason = arguments.get("reason").and_then(|reason| reason.as_str()).unwrap_or_default();
         let reason = visible_line(&goose_fs::truncate_chars(reason.trim(), MAX_REASON_CHARS)).into_owned();

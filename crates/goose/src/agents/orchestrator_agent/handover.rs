@@ -1,7 +1,7 @@
-//! The message of a [`Handover`], made to fit into the context of the model that reads it.
+//! The message of a [`Handover`], shortened to fit into the context of the model that reads it.
 //!
-//! A message that fits is handed over as it is. Otherwise the long parts are summarized as compaction summarizes older messages, by the
-//! model of the session that delegates: its context is the larger one. Where that fails, they are cut.
+//! A message that fits is not changed. Otherwise the long parts are summarized like older messages in a
+//! compaction, by the model of the delegating session, whose context is larger. If that fails, they are cut.
 
 use std::sync::Arc;
 
@@ -21,11 +21,13 @@ use crate::{
     exchange::{Abort, Event, Reason, StepResult},
 };
 
-/// The share of the context, as a divisor, below which a message is not worth shortening: then the tools fill the context.
+/// Divisor of the context limit that gives the size below which a message is not shortened. With such a
+/// message, the tools fill the context.
 const SHORT: u64 = 8;
 
 impl RequestHandler<'_> {
-    /// The message of a handover, shortened if it does not fit into the context with the prompt, the tools and an answer.
+    /// Returns the message of a handover, shortened if it does not fit into the context with the prompt, the
+    /// tools and an answer.
     pub(super) async fn fitting(
         &mut self,
         handover: Handover,
@@ -55,7 +57,7 @@ impl RequestHandler<'_> {
         Ok(Message::user(text))
     }
 
-    /// Shortens a part to a number of tokens: its summary, or its beginning.
+    /// Shortens a part to a number of tokens: a summary, or the beginning of the part.
     async fn shortened(&self, part: &Part, share: u64, model: &Arc<dyn Provider>) -> StepResult<String> {
         let core = &self.work.context;
         let book = |usage| core.usage.add(model.as_ref(), usage);

@@ -1,18 +1,21 @@
-//! OrchestratorAgent: stands in front of each request, behind the handle of an exchange. It adds context, chooses the agent, runs tasks
-//! side by side, checks results, and lets the loop do the work.
+//! OrchestratorAgent: handles each request between the handle of an exchange and the loop. It adds context,
+//! chooses the agent, runs tasks concurrently and checks results. The loop does the work.
 //!
 //! ```text
-//! Exchange ─► respond ─► context before routing ─► choose the agent ─► context of the agent ─► AgentLoop::run ─► check
-//!                              (tom, recall)            │                                           ▲   │ hand_back
-//!                                                       └─► a list, agreed to: task graph           └───┘
+//! Exchange ─► respond ─► early context ─► choose the agent ─► its context ─► AgentLoop::run ─► check
+//!                        (tom, recall)     │                                  ▲   │ hand_back
+//!                                          └─► an agreed list: task graph     └───┘
 //! ```
 //!
-//! - `route`: the agent for a request, without a session; `choice`: the same in a session, with the fast model;
-//! - `context_sources`: what the model gets with a message, in order; `recall`: what earlier sessions have about it;
-//! - `one_reply_agent`: an agent for one message, or for a plan; `external_reply`: an external agent in the model's place;
+//! - `route`: the agent for a request, without a session; `choice`: the same in a session, with the fast
+//!   model;
+//! - `context_sources`: the context of a message, in order; `recall`: text of earlier sessions about a
+//!   request;
+//! - `one_reply_agent`: an agent for one message, or for a plan; `external_reply`: replies by external
+//!   agents;
 //! - `hand_back`: an agent that gives a request back; `result_check`: the verdict of the judge;
-//! - `task_graph`: a list of jobs, run as tasks; `delegate_events`: what delegates do, in the session that started them;
-//!   `handover`: what another session hands over, made to fit.
+//! - `task_graph`: a list of jobs, run as tasks; `delegate_events`: events of delegates in the session that
+//!   started them; `handover`: the message for a delegate, made to fit.
 
 mod choice;
 mod context_sources;
@@ -36,7 +39,7 @@ use serde::Deserialize;
 pub use self::route::{Route, RouteSettings, RoutedTask, SessionAgent, SplitSetting, route};
 pub(crate) use self::{
     context_sources::ContextInputs,
-    delegate_events::{Shown, relay},
+    delegate_events::{EventParent, relay},
     recall::{Recall, RecallScope},
     task_graph::TaskLog,
 };
@@ -56,34 +59,35 @@ use crate::{
     session::synthetic_message,
 };
 
-/// The settings of the orchestrator.
+/// Key of the orchestrator's settings.
 const ORCHESTRATOR: &str = "orchestrator";
 
-/// The settings with the model of the planner.
+/// Settings with the provider and the model of the planner.
 const PLANNER_PROVIDER: &str = "GOOSE_PLANNER_PROVIDER";
 const PLANNER_MODEL: &str = "GOOSE_PLANNER_MODEL";
 
-/// The tokens that the tasks of one request may use together, unless `orchestrator.max_tokens` says otherwise.
+/// Default number of tokens that the tasks of one request may use together. `orchestrator.max_tokens`
+/// overrides it.
 const DEFAULT_MAX_TOKENS: u64 = 10_000_000;
 
-/// The message that asks the planner for the plan.
+/// Message that asks the planner for the plan.
 const WRITE_PLAN: &str = "Now write the plan for the request above.";
 
-/// The message after a step of the orchestrator's own.
+/// Message to the session's agent after the orchestrator has done its own part.
 const GO_ON_WITH_REST: &str = "The part of the request above that concerns extensions and earlier sessions is done. Go on with the rest \
                                of it; if there is none, say in a sentence what the result is.";
 
-/// The mapping `orchestrator:` in the settings, but for `split`, which is a part of [`RouteSettings`].
+/// Mapping `orchestrator:` in the settings, except for `split`, which is in [`RouteSettings`].
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 pub(crate) struct OrchestratorSettings {
-    /// The sessions that are recalled from.
+    /// Sessions that text is recalled from.
     pub(crate) recall: RecallScope,
-    /// Judge results against the request.
+    /// If true, results are judged against the request.
     check: bool,
-    /// The most tokens of the tasks of one request.
+    /// Maximum number of tokens for the tasks of one request.
     pub(crate) max_tokens: u64,
-    /// The model of the planner, if it has one of its own.
+    /// Model of the planner, if it has a separate one.
     #[serde(skip)]
     planner_model: Option<String>,
 }
@@ -100,7 +104,7 @@ impl OrchestratorSettings {
     ///
     /// # Errors
     ///
-    /// Fails if a value is of another kind.
+    /// Fails if a value has the wrong type.
     pub(crate) fn load(settings: &Settings) -> Result<Self, ConfigError> {
         let written: Self = settings.get(ORCHESTRATOR)?.unwrap_or_default();
         let model = settings.get::<String>(PLANNER_MODEL)?;
@@ -115,26 +119,26 @@ impl OrchestratorSettings {
 /// The orchestrator of one session.
 pub(crate) struct OrchestratorAgent {
     settings: OrchestratorSettings,
-    /// Settings of the routing; `None` in the session of a delegate, whose agent is given.
+    /// Settings of the routing. `None` in the session of a delegate, whose agent is given.
     routing: Option<RouteSettings>,
     context: ContextInputs,
     delegates: Arc<dyn Delegates>,
-    /// Set once the user knows which built-in agents were replaced by files.
+    /// True once the user was informed about built-in agents that files replaced.
     has_told_replaced: AtomicBool,
-    /// The tasks of the request that is being worked on, or of the last one.
+    /// Tasks of the current request, or of the last one.
     board: TaskBoard,
-    /// The tasks that goose was ended in the middle of.
+    /// Tasks that were interrupted because goose ended.
     interrupted: Mutex<Option<TaskLog>>,
-    /// The route of the first request, if the session was opened with it.
+    /// Route of the first request, if the session was opened with it.
     first_route: Mutex<Option<Route>>,
-    /// The default agent, while a specialist is the session's.
+    /// The default agent, while a specialist is the session's agent.
     parked: Mutex<Option<Arc<Agent>>>,
-    /// The external agent that knows the session so far.
+    /// External agent that knows the conversation so far.
     told_external: Mutex<Option<Weak<ExternalAgent>>>,
 }
 
 impl OrchestratorAgent {
-    /// An orchestrator for a session, with the tasks that goose was ended in the middle of.
+    /// Creates the orchestrator of a session, with tasks that were interrupted because goose ended.
     pub(crate) fn new(
         settings: OrchestratorSettings,
         routing: Option<RouteSettings>,
@@ -157,7 +161,7 @@ impl OrchestratorAgent {
         }
     }
 
-    /// Sets the route of the first request, whose agent the session has.
+    /// Sets the route of the first request. The session already has the agent of that route.
     pub(crate) fn with_first_route(self, route: Option<Route>) -> Self {
         Self { first_route: Mutex::new(route), ..self }
     }
@@ -199,33 +203,33 @@ impl Responder for OrchestratorAgent {
     }
 }
 
-/// One request being handled.
+/// A request that is being handled.
 struct RequestHandler<'a> {
     orchestrator: &'a OrchestratorAgent,
     work: &'a mut AgentLoop,
-    /// The agent to go back to, if another one makes this reply.
+    /// Agent to return to, if another one makes this reply.
     one_reply: Option<InterruptedAgent>,
-    /// The request, where the agent may hand it back.
+    /// State of the request, for an agent that may hand it back.
     handing: HandBack,
-    /// The step that follows this one.
+    /// Step that follows this one.
     next_step: Option<NextStep>,
 }
 
 /// A step of a request after its first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NextStep {
-    /// The planner writes a plan from what was found.
+    /// The planner writes a plan from the findings.
     Plan,
-    /// The session's agent goes on with what is left.
+    /// The session's agent continues with the rest.
     Rest,
 }
 
-/// The results that are checked.
+/// Results that can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Checked {
+enum CheckTarget {
     /// The joined results of tasks.
     Tasks,
-    /// A single reply, if it changed files.
+    /// A single reply that changed files.
     Reply,
 }
 
@@ -253,7 +257,7 @@ impl RequestHandler<'_> {
         }
     }
 
-    /// Goes on from the history, with the tasks that were interrupted if there are some.
+    /// Continues from the history, with the interrupted tasks if there are any.
     async fn go_on(&mut self) -> StepResult<Outcome> {
         self.work.begin(None).await?;
         let interrupted = self.orchestrator.interrupted.lock().take();
@@ -273,7 +277,7 @@ impl RequestHandler<'_> {
         };
         self.begin(message.clone(), context).await?;
         match self.run_list(&route).await? {
-            Some(outcome) => self.check_result(outcome, Checked::Tasks).await,
+            Some(outcome) => self.check_result(outcome, CheckTarget::Tasks).await,
             None => {
                 self.follow_as_one(&route).await?;
                 self.answer(Some(message)).await
@@ -298,7 +302,7 @@ impl RequestHandler<'_> {
     async fn begin(&mut self, message: Message, context: Context) -> StepResult<()> {
         let core = Arc::clone(&self.work.context);
         if core.agent().external.is_none() {
-            // What goes with a message depends on the model.
+            // The context of a message depends on the model.
             core.models.open().await.map_err(Abort::Failed)?;
         }
         let message = self.with_context(message, context).await;
@@ -307,7 +311,7 @@ impl RequestHandler<'_> {
         Ok(())
     }
 
-    /// Lets the agent answer, and the next one after it if this was a step of the request; and checks the result.
+    /// Lets the agent answer, then the agent of the next step if there is one, and checks the result.
     async fn answer(&mut self, message: Option<Message>) -> StepResult<Outcome> {
         let mut outcome = self.run_agent(message.as_ref()).await?;
         if let (Outcome::Done { .. }, Some(next)) = (&outcome, self.next_step.take()) {
@@ -323,10 +327,10 @@ impl RequestHandler<'_> {
             self.begin(synthetic_message(words), Context::new()).await?;
             outcome = self.run_agent(None).await?;
         }
-        self.check_result(outcome, Checked::Reply).await
+        self.check_result(outcome, CheckTarget::Reply).await
     }
 
-    /// The mode that writes plans, with a model of its own if one is configured.
+    /// Returns the mode that writes plans, with a separate model if one is configured.
     async fn planner(&self) -> StepResult<OneReplyAgent> {
         let context = &self.work.context;
         let model = match &self.orchestrator.settings.planner_model {
@@ -339,14 +343,15 @@ impl RequestHandler<'_> {
         OneReplyAgent::planner(&context.agents.catalog(), model)
     }
 
-    /// Runs the loop with the agent, and with the next one if it hands the request back. An external agent works in the model's place.
+    /// Runs the loop with the agent, and with the next one if it hands the request back. An external agent
+    /// works instead of the model.
     async fn run_agent(&mut self, message: Option<&Message>) -> StepResult<Outcome> {
         loop {
             let external = self.work.context.agent().external.clone();
             if let Some(external) = external {
                 return self.reply_by_external(&external, message).await;
             }
-            // What is said now, an external agent does not know.
+            // An external agent does not know what is said from now on.
             self.orchestrator.told_external.lock().take();
             let functions = self.functions();
             match self.work.run(functions).await? {

@@ -1,4 +1,5 @@
-//! Replies by another agent than the conversation's: for one message that names it (`@backend …`), and for plans.
+//! Replies by an agent other than the conversation's: for a message that names it (`@backend …`), and for
+//! plans.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::{
     exchange::{Abort, EarlierModels, Event, RoutedBy, StepResult},
 };
 
-/// Instructions for the agent that looks around before a plan is written.
+/// Instructions for the agent that explores before a plan is written.
 const EXPLORE: &str = "A plan is to be written for this request. Find out what it needs: you can look, and change nothing. \
                        End with what you found: files and functions, constraints, open questions. Do not write the plan.";
 
@@ -30,44 +31,44 @@ const OWN_PART: &str = "Do now only the part of the request that concerns extens
 pub(super) struct OneReplyAgent {
     manifest: Arc<AgentManifest>,
     mode: AgentMode,
-    /// The model that it is asked with; the conversation's without it.
+    /// Model for the reply. `None` uses the conversation's.
     model: Option<Arc<dyn Provider>>,
-    /// The message without the name of the agent, if it begins with that.
+    /// Message without the leading name of the agent, if it has one.
     words: Option<String>,
-    /// The reason for this agent. One that was reached by routing may hand the request back.
+    /// How this agent was chosen. One that was chosen by routing may hand the request back.
     chosen_by: ChosenBy,
 }
 
-/// The agent and the model to go back to after a reply.
+/// The agent and the model to return to after a reply.
 pub(super) struct InterruptedAgent {
-    /// The words for the agent of this reply, if they are not the whole message.
+    /// Words for the agent of this reply, if they are not the whole message.
     pub(super) words: Option<String>,
     agent: Arc<Agent>,
     models: Option<EarlierModels>,
-    /// The agent of this reply.
+    /// Agent of this reply.
     present: Arc<Agent>,
 }
 
 impl OneReplyAgent {
-    /// The agent that a message names.
+    /// Creates the agent that a message names with `@`.
     pub(super) fn named(manifest: Arc<AgentManifest>, mode: AgentMode, message: &str) -> Self {
         let words = Some(without_mention(message).to_owned());
         Self { manifest, mode, model: None, words, chosen_by: ChosenBy::User }
     }
 
-    /// The agent that a message names in its own words.
+    /// Creates the agent that routing has chosen for one message.
     pub(super) fn routed(manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
         Self { manifest, mode, model: None, words: None, chosen_by: ChosenBy::Routing }
     }
 
-    /// The orchestrator's own mode, for its part of a request.
+    /// Creates the orchestrator's mode, for its part of a request.
     pub(super) fn orchestrator(manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
         let instructions = format!("{}\n\n{OWN_PART}", mode.instructions);
         let mode = AgentMode { instructions, ..mode };
         Self { manifest, mode, model: None, words: None, chosen_by: ChosenBy::User }
     }
 
-    /// The agent of a conversation, with the tools that read and no others.
+    /// Creates the conversation's agent with only the tools that read.
     pub(super) fn explorer(agent: &Agent) -> Self {
         let mode = AgentMode {
             tool_groups: vec!["read".into()],
@@ -78,7 +79,7 @@ impl OneReplyAgent {
         Self { manifest, mode, model: None, words: None, chosen_by: ChosenBy::User }
     }
 
-    /// The mode that writes plans, with a model of its own if one is given.
+    /// Creates the mode that writes plans, with a separate model if one is given.
     pub(super) fn planner(catalog: &AgentCatalog, model: Option<Arc<dyn Provider>>) -> StepResult<Self> {
         let planner = catalog.find(&format!("{}/{}", goose_agent::NAME, goose_agent::PLANNER));
         let (manifest, mode) = planner.map_err(|error| Abort::failed(error.to_string(), None))?;
@@ -109,7 +110,7 @@ impl RequestHandler<'_> {
         Ok(())
     }
 
-    /// Goes back to the agent of the conversation, unless another one was chosen meanwhile.
+    /// Returns to the agent of the conversation, unless another one was chosen meanwhile.
     pub(super) async fn end_one_reply(&mut self) {
         let Some(InterruptedAgent { agent, models, present, .. }) = self.one_reply.take() else { return };
         let context = &self.work.context;

@@ -1,4 +1,4 @@
-//! The verdict of the mode `judge` on a result. It is read from the model's text, never through a tool.
+//! The verdict of the mode `judge` on a result. It is parsed from the model's text, not from a tool call.
 
 use std::{
     fmt::Write as _,
@@ -7,32 +7,32 @@ use std::{
 
 use goose_extension::{MessageContent, Model as _, Role, Sampling};
 
-use super::{Checked, RequestHandler};
+use super::{CheckTarget, RequestHandler};
 use crate::{
     agents::{catalog::AgentCatalog, goose_agent},
     exchange::{Abort, Event, Exchange, Failure, LoopContext, Outcome, ResultCheck, StepResult},
     session::{Step, synthetic_message},
 };
 
-/// The most tokens of a verdict.
+/// Maximum number of tokens of a verdict.
 const MAX_TOKENS: u32 = 2_000;
 
-/// The number of times that the model is asked for a verdict that can be read.
+/// Maximum number of requests for a verdict that can be parsed.
 const MAX_ATTEMPTS: usize = 2;
 
-/// The most bytes of a result that the judge reads.
+/// Maximum size of a result that the judge reads.
 const MAX_RESULT_BYTES: usize = 60_000;
 
-/// The most bytes of one call that the judge reads.
+/// Maximum size of one call that the judge reads.
 const MAX_CALL_BYTES: usize = 4_000;
 
-/// The message after a failed check.
+/// Message to the agent after a failed check.
 const TRY_AGAIN: &str = "A check of your result against the request failed. Do what is missing now, with your tools, and say what you did:";
 
-/// The report after a second one.
+/// Report to the user after a second failed check.
 const NOT_MET: &str = "The result does not meet the request yet:";
 
-/// Reads a verdict from an answer: the first JSON object in it that is one.
+/// Parses a verdict: the first JSON object in the answer that is one.
 fn parse(answer: &str) -> Option<ResultCheck> {
     answer.match_indices('{').find_map(|(at, _)| {
         let mut values = serde_json::Deserializer::from_str(&answer[at..]).into_iter();
@@ -41,11 +41,12 @@ fn parse(answer: &str) -> Option<ResultCheck> {
 }
 
 impl Exchange {
-    /// Judges a result by its criteria. The conversation is neither seen nor changed; the cost is the session's.
+    /// Judges a result by criteria. The conversation is neither read nor changed; the cost is added to the
+    /// session.
     ///
     /// # Errors
     ///
-    /// Fails if the model gives no answer, or none that can be read.
+    /// Fails if the model gives no answer, or none that can be parsed.
     pub async fn judge(&self, result: &str, criteria: &str) -> Result<ResultCheck, Failure> {
         judge(&self.context, result, criteria).await
     }
@@ -75,9 +76,9 @@ fn failure(message: String) -> Failure {
 }
 
 impl RequestHandler<'_> {
-    /// Checks a result against the request, where that is switched on. After a failed check the agent tries once more, with the verdict;
-    /// if that fails too, the user is told.
-    pub(super) async fn check_result(&mut self, outcome: Outcome, what: Checked) -> StepResult<Outcome> {
+    /// Checks a result against the request, if that is enabled. After a failed check the agent tries once
+    /// more with the verdict. If that fails too, the user gets a report.
+    pub(super) async fn check_result(&mut self, outcome: Outcome, what: CheckTarget) -> StepResult<Outcome> {
         let Some(verdict) = self.verdict(&outcome, what).await?.filter(|verdict| !verdict.pass) else {
             return Ok(outcome);
         };
@@ -87,7 +88,9 @@ impl RequestHandler<'_> {
         let told = format!("{TRY_AGAIN}\n{}", listed(&verdict.reasons));
         self.work.record(Step::Message { message: synthetic_message(told) }).await?;
         let outcome = self.run_agent(None).await?;
-        if let Some(verdict) = self.verdict(&outcome, Checked::Tasks).await?.filter(|verdict| !verdict.pass) {
+        if let Some(verdict) =
+            self.verdict(&outcome, CheckTarget::Tasks).await?.filter(|verdict| !verdict.pass)
+        {
             let report = format!("{NOT_MET}\n{}", listed(&verdict.reasons));
             self.work.emit(Event::Text(format!("\n\n{report}")));
             self.work.say(report).await?;
@@ -95,9 +98,9 @@ impl RequestHandler<'_> {
         Ok(outcome)
     }
 
-    /// The verdict on a result, if it is to be checked and can be.
-    async fn verdict(&mut self, outcome: &Outcome, what: Checked) -> StepResult<Option<ResultCheck>> {
-        let is_due = what == Checked::Tasks || self.work.has_written.load(Ordering::Relaxed);
+    /// Returns the verdict on a result, if the result has to be checked and the check succeeds.
+    async fn verdict(&mut self, outcome: &Outcome, what: CheckTarget) -> StepResult<Option<ResultCheck>> {
+        let is_due = what == CheckTarget::Tasks || self.work.has_written.load(Ordering::Relaxed);
         if !self.orchestrator.settings.check || !is_due || !matches!(outcome, Outcome::Done { .. }) {
             return Ok(None);
         }
@@ -123,7 +126,7 @@ impl RequestHandler<'_> {
         Ok(verdict)
     }
 
-    /// The last request of the user, and what came of it: the answer, the calls, and the results of tasks.
+    /// Returns the last request of the user, and its result: the answer, the calls, and the results of tasks.
     fn request_and_result(&self) -> Option<(String, String)> {
         let messages = self.work.state.conversation.messages();
         let at = messages

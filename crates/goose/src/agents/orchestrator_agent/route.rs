@@ -1,11 +1,12 @@
-//! [`route`]: the agent for a request, and the tasks that it may be split into.
+//! [`route`]: chooses the agent for a request, and the tasks that it may be split into. No model is asked.
 //!
 //! ```text
-//! @name ─► a list of independent jobs ─► named in the request's own words ─► first: a specialist, if it is clearly its work and it can
-//!                                                                        └► later: the session's agent, unless it lacks the means
+//! @name ─► a list of independent jobs ─► an agent named in the request's words
+//!       ├─► first request: a specialist, if it clearly fits and has the means
+//!       └─► later request: the session's agent, unless it lacks the means
 //! ```
 //!
-//! In doubt the default agent answers: it can do everything.
+//! If the router is not sure, the default agent answers, because it can do everything.
 
 use std::ops::Range;
 
@@ -23,50 +24,51 @@ use crate::{
     exchange::RoutedBy,
 };
 
-/// The setting that switches off routing and splitting.
+/// Setting that disables routing and splitting.
 const DISABLED: &str = "GOOSE_ORCHESTRATOR_DISABLED";
 
 /// Weight of words from a description; those from a capability and `when_to_use` weigh 1.
 const OF_DESCRIPTION: f32 = 0.8;
 
-/// The agent and mode for a request, with the tasks that it can be split into.
+/// Agent and mode for a request, with the tasks that it can be split into.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Route {
-    /// The agent's name.
+    /// Name of the agent.
     pub agent: String,
-    /// The slug of its mode.
+    /// Slug of the agent's mode.
     pub mode: String,
-    /// The probability that agent and mode are right, from 0 to 1.
+    /// Probability that agent and mode are right, from 0 to 1.
     pub confidence: f32,
-    /// The tier that decided.
+    /// Tier of the router that decided.
     pub by: RoutedBy,
-    /// The reason, for the user.
+    /// Reason, for the user.
     pub reason: String,
-    /// Answers this request only; the session keeps its agent.
+    /// If true, the agent answers this request only, and the session keeps its agent.
     #[serde(rename = "once", skip_serializing_if = "std::ops::Not::not")]
     pub is_once: bool,
-    /// False if a fast model may know better.
+    /// False if a fast model should be asked.
     #[serde(skip)]
     pub(crate) is_clear: bool,
-    /// The tasks that the request can be split into. One if it is not an explicit list of independent jobs.
+    /// Tasks that the request can be split into. A request that is not an explicit list of independent jobs
+    /// has one.
     pub tasks: Vec<RoutedTask>,
 }
 
 /// A task of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RoutedTask {
-    /// Its id in the request: `1`, `2`, …
+    /// Id in the request: `1`, `2`, …
     pub id: String,
-    /// The agent that it is for.
+    /// Name of the agent.
     pub agent: String,
-    /// The slug of the agent's mode.
+    /// Slug of the agent's mode.
     pub mode: String,
-    /// The words of the request that the task is made of.
+    /// Words of the request that describe the task.
     pub text: String,
 }
 
 impl RoutedTask {
-    /// The agent with its mode.
+    /// Returns the agent with its mode, such as `coding-agent/backend`.
     pub(crate) fn agent_id(&self) -> String {
         format!("{}/{}", self.agent, self.mode)
     }
@@ -76,21 +78,21 @@ impl RoutedTask {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SplitSetting {
-    /// The user is asked. Where that is not possible, a list is one request.
+    /// The user is asked. If that is not possible, a list is handled as one request.
     #[default]
     Ask,
-    /// Without a question.
+    /// Lists are split without a question.
     Auto,
-    /// Never.
+    /// Lists are never split.
     Off,
 }
 
-/// The settings that decide about routes.
+/// Settings of the routing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteSettings {
-    /// Requests are routed and split.
+    /// If true, requests are routed and split.
     pub is_on: bool,
-    /// Splitting of lists.
+    /// Splitting of lists into tasks.
     pub split: SplitSetting,
 }
 
@@ -105,41 +107,42 @@ impl RouteSettings {
     ///
     /// # Errors
     ///
-    /// Fails if a value is none of those that there are.
+    /// Fails if a value is invalid.
     pub fn load(settings: &Settings) -> Result<Self, ConfigError> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Written {
+        struct OrchestratorSection {
             split: SplitSetting,
         }
-        let written = settings.get::<Written>(ORCHESTRATOR)?.unwrap_or_default();
+        let written = settings.get::<OrchestratorSection>(ORCHESTRATOR)?.unwrap_or_default();
         Ok(Self { is_on: !settings.is_on(DISABLED), split: written.split })
     }
 }
 
-/// The agent that a session has, for the requests after the first one.
+/// The current agent of a session, for requests after the first one.
 #[derive(Debug, Clone)]
 pub struct SessionAgent {
-    /// The agent's name.
+    /// Name of the agent.
     pub agent: String,
-    /// The slug of its mode.
+    /// Slug of the agent's mode.
     pub mode: String,
-    /// Its means.
+    /// Means of the agent.
     pub means: Means,
 }
 
 impl SessionAgent {
-    /// An agent in a mode.
+    /// Creates the description of an agent in a mode.
     pub fn new(manifest: &AgentManifest, mode: &AgentMode) -> Self {
         Self { agent: manifest.name.clone(), mode: mode.slug.clone(), means: means(manifest, mode) }
     }
 }
 
-/// Returns the route of a request, without a model. `session` is the agent of a session that has had requests before.
+/// Returns the route of a request, without asking a model. `session` is the agent of a session that has had
+/// earlier requests.
 ///
 /// # Errors
 ///
-/// Fails if the name at the beginning of the request stands for several agents, or for a mode that its agent does not have.
+/// Fails if the name at the start of the request is ambiguous, or names a mode that the agent does not have.
 pub fn route(
     catalog: &AgentCatalog,
     text: &str,
@@ -164,7 +167,8 @@ pub fn route(
         |(agent, mode): &(&str, &str)| session.is_some_and(|it| (&*it.agent, &*it.mode) == (*agent, *mode));
     if let Some((agent, mode)) = router.named(&request).filter(|named| !is_present(named)) {
         let named = catalog.find(&format!("{agent}/{mode}"))?;
-        // Work on the project goes on with the same agent; a recipe or a look at earlier sessions is a single answer.
+        // Work on the project stays with its agent; a recipe or a search of earlier sessions is a single
+        // answer.
         let is_first =
             session.is_none() && named.0.connection.is_none() && named.1.means().covers(Means::LOOK);
         return Ok(Route { is_once: !is_first, ..Route::named(text, agent, mode) });
@@ -178,7 +182,7 @@ pub fn route(
     Ok(Route { confidence, is_clear, ..Route::new(text, agent, mode, RoutedBy::Local, reason) })
 }
 
-/// The route of a list of independent jobs: for the default agent, unless it is split into tasks.
+/// Returns the route of a list of independent jobs: to the default agent, unless it is split into tasks.
 fn list(router: &Router<'_>, text: &str, jobs: &[Range<usize>], settings: RouteSettings) -> Route {
     let (agent, mode) = (goose_agent::NAME, goose_agent::ASSISTANT);
     let mut route =
@@ -200,7 +204,7 @@ fn specialist<'a>(guess: &Guess<'a>) -> (&'a str, &'a str) {
     guess.specialist.unwrap_or((goose_agent::NAME, goose_agent::ASSISTANT))
 }
 
-/// The route of a request after others: the session keeps its agent, unless that one cannot do what is asked.
+/// Returns the route of a later request: to the session's agent, unless it lacks the means.
 fn later(text: &str, request: &Request<'_>, session: &SessionAgent) -> Route {
     let needed = if session.means.covers(Means::ALL) { Means::NONE } else { request.needs() };
     if session.means.covers(needed) {
@@ -212,12 +216,12 @@ fn later(text: &str, request: &Request<'_>, session: &SessionAgent) -> Route {
     Route::new(text, goose_agent::NAME, goose_agent::ASSISTANT, RoutedBy::Local, reason)
 }
 
-/// Returns the means of a mode. An external agent has tools of its own.
+/// Returns the means of a mode. An external agent has its own tools, so it has all means.
 pub(super) fn means(manifest: &AgentManifest, mode: &AgentMode) -> Means {
     if manifest.connection.is_some() { Means::ALL } else { mode.means() }
 }
 
-/// The modes of a catalog as the router knows them.
+/// Returns the modes of a catalog as candidates for the router.
 fn candidates(catalog: &AgentCatalog) -> Vec<Candidate<'_>> {
     catalog.agents.iter().flat_map(CatalogEntry::candidates).collect()
 }
@@ -233,7 +237,7 @@ impl CatalogEntry {
     }
 }
 
-/// The texts about the purpose of a mode, each with its weight.
+/// Returns the texts about the purpose of a mode, each with its weight.
 fn about<'a>(manifest: &'a AgentManifest, mode: &'a AgentMode) -> Vec<(&'a str, f32)> {
     let mut texts = vec![
         (mode.when_to_use.as_str(), 1.0),
@@ -262,17 +266,17 @@ impl Route {
         Self::new(text, agent, mode, RoutedBy::User, "the request names it".to_owned())
     }
 
-    /// Returns true if one agent of the session answers the request, and no model needs to be asked who.
+    /// Returns true if one agent of the session answers the request, and no model has to be asked.
     pub(crate) fn is_settled(&self) -> bool {
         self.is_clear && !self.is_once && self.tasks.len() == 1
     }
 
-    /// The route of a request that was handed back.
+    /// Creates the route of a request that was handed back.
     pub(crate) fn again(text: &str, manifest: &AgentManifest, mode: &AgentMode, by: RoutedBy) -> Self {
         Self::new(text, &manifest.name, &mode.slug, by, "the request was handed back".to_owned())
     }
 
-    /// The same request for another agent.
+    /// Returns the route of the same request to another agent.
     pub(crate) fn for_agent(
         self,
         manifest: &AgentManifest,
@@ -284,7 +288,7 @@ impl Route {
         Self { agent, mode, by, reason, is_clear: true, ..self }
     }
 
-    /// The agent with its mode, such as `coding-agent/backend`.
+    /// Returns the agent with its mode, such as `coding-agent/backend`.
     pub fn id(&self) -> String {
         format!("{}/{}", self.agent, self.mode)
     }

@@ -1,4 +1,4 @@
-//! [`TaskBoard`]: the tasks of the request under way, for programs that show or cancel them.
+//! [`TaskBoard`]: the tasks of the current request, for programs that show or cancel them.
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -10,11 +10,11 @@ use crate::{
     session::TaskEnd,
 };
 
-/// The tasks of the request under way.
+/// The tasks of the current request.
 #[derive(Debug, Default)]
 pub(in crate::agents::orchestrator_agent) struct TaskBoard {
     entries: Mutex<Vec<Entry>>,
-    /// Told when a task is cancelled.
+    /// Notified when a task is cancelled.
     changed: Notify,
 }
 
@@ -25,7 +25,7 @@ struct Entry {
 }
 
 impl TaskBoard {
-    /// Replaces the tasks. All of them end with the token.
+    /// Replaces the tasks. Cancelling the token cancels all of them.
     pub(super) fn begin(&self, graph: &TaskGraph, all: &CancellationToken) {
         let entry = |task: &super::graph::GraphTask| Entry {
             status: TaskStatus::new(task.planned.clone(), state(&task.state), task.session.clone()),
@@ -34,7 +34,7 @@ impl TaskBoard {
         *self.entries.lock() = graph.tasks.iter().map(entry).collect();
     }
 
-    /// Takes over the states.
+    /// Copies the states from the graph.
     pub(super) fn update(&self, graph: &TaskGraph) {
         for (entry, task) in self.entries.lock().iter_mut().zip(&graph.tasks) {
             entry.status.state = state(&task.state);
@@ -42,7 +42,7 @@ impl TaskBoard {
         }
     }
 
-    /// Marks the tasks that are not over as cancelled, because none of them runs any more.
+    /// Marks unfinished tasks as cancelled, because none of them runs any more.
     pub(in crate::agents::orchestrator_agent) fn end(&self) {
         for Entry { status, .. } in self.entries.lock().iter_mut() {
             if !matches!(status.state, TaskState::Over(_)) {
@@ -51,7 +51,7 @@ impl TaskBoard {
         }
     }
 
-    /// The token that ends a task.
+    /// Returns the token that cancels a task.
     pub(super) fn cancellation(&self, at: usize) -> CancellationToken {
         self.entries.lock().get(at).map(|entry| entry.cancellation.clone()).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! [`TaskGraph`]: the tasks of a request, and how far they are.
+//! [`TaskGraph`]: the tasks of a request, and their state.
 
 use std::sync::Arc;
 
@@ -9,36 +9,37 @@ use crate::{
     session::{Facts, PlannedTask, SessionId, TaskEnd},
 };
 
-/// The most attempts at a task.
+/// Maximum number of attempts at a task.
 const MAX_ATTEMPTS: u32 = 2;
 
-/// The tasks of a request, each after those that it needs.
+/// The tasks of a request. Each comes after the tasks that it depends on.
 #[derive(Debug)]
 pub(super) struct TaskGraph {
     pub(super) tasks: Vec<GraphTask>,
-    /// The reason why no further task is started.
+    /// Reason why no more tasks are started.
     pub(super) stopped: Option<String>,
-    /// The files that its running tasks have changed.
+    /// Files that the running tasks have changed.
     pub(super) writes: Arc<TaskWrites>,
 }
 
-/// A task, and how far it is.
+/// A task and its state.
 #[derive(Debug)]
 pub(super) struct GraphTask {
     pub(super) planned: PlannedTask,
     pub(super) state: State,
-    /// Count of attempts that were begun.
+    /// Number of attempts that were started.
     pub(super) attempts: u32,
-    /// The reason why the last attempt failed.
+    /// Reason why the last attempt failed.
     pub(super) failure: Option<String>,
-    /// The session of the last attempt.
+    /// Session of the last attempt.
     pub(super) session: Option<SessionId>,
-    /// Set if that session goes on, because goose was ended in the middle of the task.
+    /// True if that session is resumed, because goose ended during the task.
     pub(super) is_resumed: bool,
-    /// The tokens of all attempts, and their price where it is known.
+    /// Tokens of all attempts.
     pub(super) usage: Usage,
+    /// Price of all attempts, if it is known.
     pub(super) dollars: Option<f64>,
-    /// The facts of all attempts.
+    /// Facts of all attempts.
     pub(super) facts: Facts,
 }
 
@@ -48,7 +49,7 @@ pub(super) enum State {
     Running,
     Over {
         end: TaskEnd,
-        /// The result, or the reason why there is none.
+        /// Result, or the reason why there is none.
         result: String,
     },
 }
@@ -68,7 +69,7 @@ impl GraphTask {
         }
     }
 
-    /// The way it ended and the result, once it is over.
+    /// Returns how the task ended and its result, once it is over.
     pub(super) fn ended(&self) -> Option<(TaskEnd, &str)> {
         match &self.state {
             State::Over { end, result } => Some((*end, result)),
@@ -76,7 +77,7 @@ impl GraphTask {
         }
     }
 
-    /// The result, if it is done.
+    /// Returns the result, if the task is done.
     pub(super) fn result(&self) -> Option<&str> {
         self.ended().filter(|(end, _)| *end == TaskEnd::Done).map(|(_, result)| result)
     }
@@ -101,12 +102,12 @@ impl TaskGraph {
         self.tasks.iter().find(|task| task.planned.id == id)
     }
 
-    /// The tasks that are over.
+    /// Returns the tasks that are over.
     pub(super) fn over(&self) -> impl Iterator<Item = &GraphTask> {
         self.tasks.iter().filter(|task| task.ended().is_some())
     }
 
-    /// A task that can start now, by its position.
+    /// Returns the position of a task that can start now.
     pub(super) fn ready(&self) -> Option<usize> {
         self.tasks.iter().position(|task| {
             let mut before = task.planned.needs.iter().chain(&task.planned.after);
@@ -115,7 +116,7 @@ impl TaskGraph {
         })
     }
 
-    /// A task that cannot run any more, by its position, and the reason.
+    /// Returns the position of a task that cannot run any more, and the reason.
     pub(super) fn hopeless(&self) -> Option<(usize, String)> {
         self.tasks.iter().enumerate().find_map(|(at, task)| {
             if task.state != State::Waiting {
@@ -130,7 +131,7 @@ impl TaskGraph {
         })
     }
 
-    /// The tokens of all tasks, and their price where it is known.
+    /// Returns the tokens of all tasks, and their price if it is known.
     pub(super) fn spent(&self) -> (Usage, Option<f64>) {
         self.tasks.iter().fold((Usage::default(), Some(0.0)), |(mut usage, dollars), task| {
             usage += task.usage;

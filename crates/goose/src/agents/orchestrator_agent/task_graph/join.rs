@@ -1,4 +1,4 @@
-//! One answer from the results of the tasks: by the model, or under headings.
+//! Joins the results of the tasks into one answer, by the model or under headings.
 
 use super::{RequestHandler, graph::TaskGraph, texts};
 use crate::{
@@ -7,8 +7,8 @@ use crate::{
 };
 
 impl RequestHandler<'_> {
-    /// Joins the results into one answer. The model has no tools for it; where it gives no answer, the results are shown
-    /// as they are.
+    /// Joins the results into one answer. The model has no tools for this. If it gives no answer, the results
+    /// are shown under headings.
     pub(super) async fn join(&mut self, graph: &TaskGraph) -> StepResult<Outcome> {
         if !graph.over().any(|task| task.result().is_some()) {
             self.say_results(graph).await?;

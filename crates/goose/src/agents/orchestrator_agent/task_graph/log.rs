@@ -1,4 +1,4 @@
-//! [`TaskLog`]: the tasks of a session that goose was ended in the middle of, read from its steps.
+//! [`TaskLog`]: the interrupted tasks of a session, read from its steps.
 
 use tokio_util::sync::CancellationToken;
 
@@ -11,17 +11,17 @@ use crate::{
     session::{PlannedTask, Step, TaskFinished},
 };
 
-/// The tasks of the last request, if they are not all over.
+/// The tasks of the last request, if some of them are not over.
 #[derive(Debug)]
 pub(crate) struct TaskLog(TaskGraph);
 
 impl TaskLog {
-    /// Reads the steps of a session.
+    /// Reads the steps of a session. Returns `None` if no tasks were interrupted.
     pub(crate) fn from_steps<'a>(steps: impl Iterator<Item = &'a Step>) -> Option<Self> {
         steps.fold(None, Self::after)
     }
 
-    /// The tasks after one more step. A message, of the user or with the results, ends what was planned before.
+    /// Applies one more step. A message, from the user or with the results, ends an earlier plan.
     fn after(log: Option<Self>, step: &Step) -> Option<Self> {
         let mut log = match step {
             Step::TaskPlan { tasks } => return Self::planned(tasks),
@@ -46,7 +46,7 @@ impl TaskLog {
         let Some(task) = self.0.tasks.iter_mut().find(|task| task.planned.id == *id) else { return };
         match step {
             Step::TaskStarted { session, attempt, .. } => {
-                // The attempt goes on.
+                // The attempt is resumed, so it does not count yet.
                 task.attempts = attempt.saturating_sub(1);
                 task.session = Some(session.clone());
                 task.is_resumed = true;
@@ -59,7 +59,7 @@ impl TaskLog {
         }
     }
 
-    /// A board that shows them. There is nothing to cancel before they go on.
+    /// Returns a board that shows the tasks. They cannot be cancelled before they are resumed.
     pub(in crate::agents::orchestrator_agent) fn board(&self) -> TaskBoard {
         let (board, ended) = (TaskBoard::default(), CancellationToken::new());
         ended.cancel();
@@ -67,12 +67,12 @@ impl TaskLog {
         board
     }
 
-    /// The tasks as they stand.
+    /// Returns the tasks in their current state.
     pub(super) fn graph(&self) -> &TaskGraph {
         &self.0
     }
 
-    /// The tasks, to go on with.
+    /// Returns the tasks, to resume them.
     pub(super) fn into_graph(self) -> TaskGraph {
         self.0
     }

@@ -1,18 +1,20 @@
-//! Task graphs: a request that is split into tasks, which run side by side as delegates, and one answer from their results.
+//! Task graphs: a request is split into tasks, which run concurrently as delegates, and their results are
+//! joined into one answer.
 //!
 //! ```text
-//! run_tasks ─► plan (stored, shown, asked about) ─► schedule ─► join
-//!                                                                        │   ▲
-//!                  each task: a delegate in a session of its own ◄───────┘   └─ result (stored, shown)
+//! run_tasks ─► plan (shown, agreed to, stored) ─► schedule ─► join
+//!                                                  │   ▲
+//!    each task: a delegate in a separate session ◄─┘   └─ result (stored, shown)
 //! ```
 //!
-//! - `plan`: the tasks, with those one after another that name the same files and folders;
-//! - `graph`: the state of the tasks; `log`: the same, read from the steps of a session that was interrupted;
-//! - `schedule`: starts, ends, retries and cancels them; `board`: what programs see of them and cancel;
-//! - `join`: one answer; `texts`: what models are told.
+//! - `plan`: the tasks, where tasks that name the same files and folders run in sequence;
+//! - `graph`: the state of the tasks; `log`: the same, read from the steps of an interrupted session;
+//! - `schedule`: starts, ends, retries and cancels tasks; `board`: the tasks for programs that show or cancel
+//!   them;
+//! - `join`: one answer; `texts`: the texts for models.
 //!
-//! Every change is a step that is stored before it is shown: after the end of goose at any point, finished tasks keep their
-//! results, a task that was running goes on in its session, and the others follow.
+//! Every change is a step that is stored before it is shown. If goose ends at any point, finished tasks keep
+//! their results, a running task is resumed in its session, and the others follow.
 
 mod board;
 mod graph;
@@ -27,24 +29,25 @@ use goose_extension::Message;
 pub(super) use self::board::TaskBoard;
 use self::graph::TaskGraph;
 pub(crate) use self::log::TaskLog;
-use super::{Checked, RequestHandler, route::RoutedTask};
+use super::{CheckTarget, RequestHandler, route::RoutedTask};
 use crate::{
     exchange::{Abort, Answer, Event, Outcome, PlanDecision, StepResult, TaskPlan},
     session::{PlannedTask, Step, synthetic_message},
 };
 
-/// The call that a question about a plan belongs to.
+/// Id of the call that a question about a plan belongs to.
 const PLAN_QUESTION: &str = "plan";
 
-/// Messages by which the user goes on with tasks that were interrupted, besides an empty one.
+/// Messages that resume interrupted tasks, besides an empty one.
 ///
-/// They are a command, compared as a whole: to start the tasks again runs tools, so no guess about a message may do it ("stop" is as short as
-/// "go on"). Any other message, in any language, goes to an agent with a report of what is done, and the agent goes on from there.
+/// They are commands, and the whole message has to match: resuming tasks runs tools, so a guess is not enough
+/// ("stop" is as short as "go on"). Any other message, in any language, goes to an agent with a report of the
+/// finished work, and the agent continues from there.
 const GO_ON_WORDS: [&str; 5] = ["continue", "go on", "resume", "carry on", "proceed"];
 
 impl RequestHandler<'_> {
-    /// Works on a request that consists of several tasks, after the user has agreed if `asks` is set. `None` if it is to be worked on as
-    /// one request after all.
+    /// Works on a request that consists of several tasks, after the user has agreed if `asks` is set. Returns
+    /// `None` if it has to be handled as one request.
     pub(super) async fn run_tasks(
         &mut self,
         tasks: Vec<RoutedTask>,
@@ -61,7 +64,7 @@ impl RequestHandler<'_> {
         };
         let (step, graph) = (Step::TaskPlan { tasks: tasks.clone() }, TaskGraph::new(tasks));
         if asks {
-            // Stored once it is agreed to: what was only asked must not be resumed.
+            // Stored after the user has agreed, because a plan that was only proposed must not be resumed.
             match self.show_plan(&graph, true).await {
                 PlanDecision::Run => self.work.record(step).await?,
                 PlanDecision::AsOne => return Ok(None),
@@ -74,20 +77,20 @@ impl RequestHandler<'_> {
         self.run_graph(graph).await.map(Some)
     }
 
-    /// Goes on with tasks that goose was ended in the middle of.
+    /// Resumes interrupted tasks.
     pub(super) async fn resume_tasks(&mut self, log: TaskLog) -> StepResult<Outcome> {
         let graph = log.into_graph();
         self.show_plan(&graph, false).await;
         let outcome = self.run_graph(graph).await?;
-        self.check_result(outcome, Checked::Tasks).await
+        self.check_result(outcome, CheckTarget::Tasks).await
     }
 
-    /// Returns true if there are interrupted tasks, and the user goes on with them.
+    /// Returns true if there are interrupted tasks and the message resumes them.
     pub(super) fn resumes_tasks(&self, message: &Message) -> bool {
         self.orchestrator.interrupted.lock().is_some() && goes_on(message)
     }
 
-    /// Reports the work of interrupted tasks so far, for a message about something else.
+    /// Returns a report of the interrupted tasks, for a message about something else.
     pub(super) fn interrupted_tasks(&self) -> Option<String> {
         let interrupted = self.orchestrator.interrupted.lock();
         interrupted.as_ref().and_then(|log| texts::interrupted_report(log.graph()))
@@ -100,7 +103,7 @@ impl RequestHandler<'_> {
         self.join(&graph).await
     }
 
-    /// Tells the model what tasks have done that do not go on.
+    /// Adds the results of tasks that are not resumed to the conversation.
     async fn keep_results(&mut self, graph: &TaskGraph) -> StepResult<()> {
         if let Some(report) = texts::interrupted_report(graph) {
             self.work.record(Step::Message { message: synthetic_message(report) }).await?;
@@ -108,7 +111,7 @@ impl RequestHandler<'_> {
         Ok(())
     }
 
-    /// Shows the plan. Where `is_question` is set, the user has a say before anything runs.
+    /// Shows the plan. If `is_question` is set, the user decides before anything runs.
     async fn show_plan(&self, graph: &TaskGraph, is_question: bool) -> PlanDecision {
         let tasks: Vec<PlannedTask> = graph.tasks.iter().map(|task| task.planned.clone()).collect();
         let finished = graph.over().map(|task| task.planned.id.clone()).collect();
@@ -128,7 +131,7 @@ impl RequestHandler<'_> {
     }
 }
 
-/// Returns true if a message only says to go on.
+/// Returns true if a message only says to continue.
 fn goes_on(message: &Message) -> bool {
     let said = message.own_text().to_lowercase();
     let said = said.trim_matches(|c: char| c.is_whitespace() || c == '.' || c == '!');

@@ -1,4 +1,4 @@
-//! The plan: tasks of a router, with those one after another that name the same files and folders.
+//! Plans tasks: those that name the same files and folders run in sequence.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::{
     session::PlannedTask,
 };
 
-/// Names of files that have no ending, and may be written by a task first.
+/// Names of files without an extension. A task may name such a file before it exists.
 const PLAIN_NAMES: [&str; 9] = [
     "Makefile",
     "Dockerfile",
@@ -22,11 +22,11 @@ const PLAIN_NAMES: [&str; 9] = [
     "Rakefile",
 ];
 
-/// Makes a plan.
+/// Creates the graph of the tasks.
 ///
 /// # Errors
 ///
-/// Returns the reason for the user if an agent is not there any more.
+/// Returns the reason for the user if an agent does not exist any more.
 pub(super) fn plan(
     tasks: Vec<RoutedTask>,
     catalog: &AgentCatalog,
@@ -46,15 +46,15 @@ pub(super) fn plan(
     Ok(planned)
 }
 
-/// The files and folders that a text names.
+/// Returns the files and folders that a text names.
 fn named_paths(text: &str, working_dir: &Path) -> Vec<PathBuf> {
     let words = text.split(|c: char| c.is_whitespace() || "\"'`(),;<>[]{}".contains(c));
     let words = words.map(|word| word.trim_end_matches(['.', ':', '!', '?']).trim_start_matches("./"));
     words.filter(|word| is_path(word, working_dir)).map(|word| working_dir.join(word)).collect()
 }
 
-/// Returns true for a word that names a file or a folder. A folder is named with a `/`, because its name alone is often another
-/// word: `tests`, `docs`.
+/// Returns true if a word names a file or a folder. A folder needs a `/`, because its bare name is often an
+/// ordinary word: `tests`, `docs`.
 fn is_path(word: &str, working_dir: &Path) -> bool {
     let path = working_dir.join(word);
     let has_folder = word.contains('/') && word.contains(char::is_alphanumeric) && !word.contains("://");
@@ -62,7 +62,7 @@ fn is_path(word: &str, working_dir: &Path) -> bool {
     is_folder || is_file_name(word) || PLAIN_NAMES.contains(&word) || path.is_file()
 }
 
-/// Returns true if one of the paths is also one of the others, or in it, or around it.
+/// Returns true if a path of one list equals, contains or is inside a path of the other.
 fn overlap(paths: &[PathBuf], others: &[PathBuf]) -> bool {
     let meets = |path: &PathBuf, other: &PathBuf| path.starts_with(other) || other.starts_with(path);
     paths.iter().any(|path| others.iter().any(|other| meets(path, other)))

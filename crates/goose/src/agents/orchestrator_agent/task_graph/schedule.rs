@@ -1,4 +1,4 @@
-//! Running the tasks of a graph: side by side where they do not wait for each other, each as a delegate.
+//! Runs the tasks of a graph, each as a delegate: concurrently, except for tasks that wait for others.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,33 +20,33 @@ use crate::{
     session::{Step, TaskEnd, TaskFinished},
 };
 
-/// The time limit for tasks to end once they were cancelled.
+/// Time limit for tasks to end after a cancellation.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
-/// The result of a task that the user cancelled.
+/// Result of a task that the user cancelled.
 const CANCELLED: &str = "Cancelled by the user.";
 
-/// The tasks that run, and what they share.
-struct Running {
+/// The running tasks, and what they share.
+struct RunningTasks {
     delegates: FuturesUnordered<BoxFuture<'static, (usize, DelegateEnd)>>,
-    /// Ends all tasks; dropped with this, it does.
+    /// Cancels all tasks. It is also cancelled when this is dropped.
     all: CancellationToken,
     _end_all: DropGuard,
     ledger: Arc<UsageLedger>,
-    /// Cancelled when the tokens are used up.
+    /// Cancelled when the token budget is used up.
     used_up: CancellationToken,
 }
 
-/// The next thing that happens.
+/// The next event of the schedule.
 enum Next {
     Cancelled,
     Ended(usize, Box<DelegateEnd>),
-    /// A task may have been cancelled, or the tokens are used up.
+    /// A task may have been cancelled, or the token budget is used up.
     Look,
 }
 
 impl RequestHandler<'_> {
-    /// Runs the tasks that are not over, until all are.
+    /// Runs the unfinished tasks until all of them are over.
     pub(super) async fn schedule(&mut self, graph: &mut TaskGraph) -> StepResult<()> {
         let mut running = self.nothing_running(graph);
         self.orchestrator.board.begin(graph, &running.all);
@@ -77,10 +77,10 @@ impl RequestHandler<'_> {
         Ok(())
     }
 
-    fn nothing_running(&self, graph: &TaskGraph) -> Running {
+    fn nothing_running(&self, graph: &TaskGraph) -> RunningTasks {
         let (all, used_up) = (self.work.context.tasks.ended.child_token(), CancellationToken::new());
         let most = self.orchestrator.settings.max_tokens;
-        Running {
+        RunningTasks {
             delegates: FuturesUnordered::new(),
             _end_all: all.clone().drop_guard(),
             all,
@@ -89,7 +89,7 @@ impl RequestHandler<'_> {
         }
     }
 
-    async fn next(&self, running: &mut Running, has_tokens: bool) -> Next {
+    async fn next(&self, running: &mut RunningTasks, has_tokens: bool) -> Next {
         let is_idle = running.delegates.is_empty();
         tokio::select! {
             biased;
@@ -100,7 +100,7 @@ impl RequestHandler<'_> {
         }
     }
 
-    /// Ends the tasks that cannot run any more, and those that were cancelled before they ran.
+    /// Ends the tasks that cannot run any more, and those that were cancelled before they started.
     async fn end_hopeless(&mut self, graph: &mut TaskGraph) -> StepResult<()> {
         for at in 0..graph.tasks.len() {
             let is_cancelled = self.orchestrator.board.cancellation(at).is_cancelled();
@@ -114,12 +114,12 @@ impl RequestHandler<'_> {
         Ok(())
     }
 
-    /// Starts a task: its session is stored before it does anything.
+    /// Starts a task. Its session is stored before it does anything.
     async fn start_task(
         &mut self,
         graph: &mut TaskGraph,
         at: usize,
-        running: &mut Running,
+        running: &mut RunningTasks,
     ) -> StepResult<()> {
         let delegates = Arc::clone(&self.orchestrator.delegates);
         let prepared = match self.delegate_task(graph, at, running) {
@@ -145,7 +145,12 @@ impl RequestHandler<'_> {
         Ok(())
     }
 
-    fn delegate_task(&self, graph: &TaskGraph, at: usize, running: &Running) -> ToolResult<DelegateTask> {
+    fn delegate_task(
+        &self,
+        graph: &TaskGraph,
+        at: usize,
+        running: &RunningTasks,
+    ) -> ToolResult<DelegateTask> {
         let task = &graph.tasks[at];
         let agent = self.orchestrator.delegates.catalog().find(&task.planned.agent_id());
         Ok(DelegateTask {
@@ -167,7 +172,7 @@ impl RequestHandler<'_> {
         })
     }
 
-    /// Takes the end of an attempt. A failure is tried once more.
+    /// Records the end of an attempt. A failed task is tried once more.
     async fn take_end(&mut self, graph: &mut TaskGraph, at: usize, end: DelegateEnd) -> StepResult<()> {
         let task = &mut graph.tasks[at];
         task.spend(end.usage, end.dollars);
@@ -211,8 +216,8 @@ impl RequestHandler<'_> {
         Ok(())
     }
 
-    /// Ends everything because the user cancelled the reply. What is done stays known to the model.
-    async fn cancel_tasks(&mut self, graph: &mut TaskGraph, mut running: Running) -> Abort {
+    /// Ends all tasks because the user cancelled the reply. The model keeps the results of finished tasks.
+    async fn cancel_tasks(&mut self, graph: &mut TaskGraph, mut running: RunningTasks) -> Abort {
         running.all.cancel();
         let deadline = Instant::now() + CANCEL_GRACE;
         while let Ok(Some((at, end))) = timeout_at(deadline, running.delegates.next()).await {

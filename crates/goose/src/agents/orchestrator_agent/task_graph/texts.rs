@@ -1,4 +1,4 @@
-//! The texts that models are given: the prompt of a task, the results that are joined, and the answer where no model joins them.
+//! Texts for models: the prompt of a task, the results to join, and the answer if no model joins them.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -10,28 +10,28 @@ use crate::{
     session::TaskEnd,
 };
 
-/// The most bytes of a result that another task or the final answer is given.
+/// Maximum size of a result in the prompt of another task or of the final answer.
 const MAX_RESULT_BYTES: usize = 16_000;
 
-/// The fewest bytes of a result, however small the context is.
+/// Minimum size of a result, even if the context is small.
 const MIN_RESULT_BYTES: usize = 500;
 
-/// The part of a context that results may take together, as a divisor.
+/// Divisor of the context limit that gives the share for all results together.
 const RESULT_SHARE: u64 = 3;
 
-/// The most bytes of a reason that a second attempt is told.
+/// Maximum size of a failure reason in the prompt of a second attempt.
 const MAX_REASON_BYTES: usize = 4_000;
 
-/// Bytes of a token of text, about.
+/// Approximate number of bytes per token.
 const TOKEN_BYTES: u64 = 4;
 
-/// The request for one answer.
+/// Request for one answer.
 const JOIN: &str = "Write one answer to the request from these results. Say which agent did what. Name what failed, was \
                     cancelled or was not run, with the reason. Do not repeat the work, and do not claim more than the \
                     results say.";
 
-/// The prompt of a task: its own words, marked within the complete request, what was said before in the session, the results of the tasks
-/// that it waits for, and the reason why an earlier attempt failed.
+/// Returns the prompt of a task: its words, marked within the complete request, the conversation before it,
+/// the results of its dependencies, and the reason why an earlier attempt failed.
 pub(super) fn prompt(graph: &TaskGraph, task: &GraphTask, messages: &[Arc<Message>]) -> Handover {
     let text = task.planned.text.as_str();
     let mut prompt = Handover::new(text).with_session(messages, Some(text));
@@ -47,12 +47,12 @@ pub(super) fn prompt(graph: &TaskGraph, task: &GraphTask, messages: &[Arc<Messag
     prompt
 }
 
-/// The message that asks for one answer.
+/// Returns the message that asks for one answer.
 pub(super) fn join_prompt(graph: &TaskGraph, context_limit: u64) -> String {
     format!("The request was split into tasks, which are over.\n\n{}{JOIN}", results(graph, context_limit))
 }
 
-/// The message about interrupted tasks that are not resumed; none if they have done nothing.
+/// Returns the message about interrupted tasks that are not resumed, or `None` if they have done nothing.
 pub(super) fn interrupted_report(graph: &TaskGraph) -> Option<String> {
     let has_worked = |task: &GraphTask| {
         task.ended().is_some_and(|(end, _)| matches!(end, TaskEnd::Done | TaskEnd::Failed))
@@ -63,7 +63,7 @@ pub(super) fn interrupted_report(graph: &TaskGraph) -> Option<String> {
     ))
 }
 
-/// The results of the tasks under headings, cut to what fits.
+/// Returns the results of the tasks under headings, cut to fit.
 pub(super) fn results(graph: &TaskGraph, context_limit: u64) -> String {
     let limit = result_limit(graph.over().count(), context_limit);
     let mut text = String::new();
@@ -76,7 +76,7 @@ pub(super) fn results(graph: &TaskGraph, context_limit: u64) -> String {
     text
 }
 
-/// The answer where no model joins the results.
+/// Returns the answer if no model joins the results.
 pub(super) fn headings(graph: &TaskGraph) -> String {
     let parts = graph.tasks.iter().map(|task| {
         let (end, result) = task.ended().unwrap_or((TaskEnd::NotRun, ""));
@@ -86,7 +86,7 @@ pub(super) fn headings(graph: &TaskGraph) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// The most bytes of each of so many results.
+/// Returns the maximum size of each result for a number of results.
 fn result_limit(count: usize, context_limit: u64) -> usize {
     let room = (context_limit / RESULT_SHARE).saturating_mul(TOKEN_BYTES) / count.max(1) as u64;
     usize::try_from(room).unwrap_or(usize::MAX).clamp(MIN_RESULT_BYTES, MAX_RESULT_BYTES)

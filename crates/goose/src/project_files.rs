@@ -1,5 +1,5 @@
-//! The files of a project that count only where the user trusts them. There is one list of all of them, so that everything that
-//! asks for trust asks for the same.
+//! Project files that are used only if the user trusts them. This is the one list of them, so that all code
+//! that asks for trust asks for the same files.
 
 use std::path::Path;
 
@@ -9,22 +9,22 @@ use crate::{
     platform::{project_recipes, project_skill_files},
 };
 
-/// The purpose of a project's file.
+/// Purpose of a project file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProjectFileKind {
     /// `.goose/config.yaml`.
     Configuration,
-    /// One or more agents.
+    /// A file with one or more agents.
     Agent,
-    /// A skill, or a file beside it.
+    /// A skill, or a file in its folder.
     Skill,
     /// A recipe.
     Recipe,
 }
 
-/// Returns the files of the project around a folder, trusted or not. Agents, skills and recipes that cannot be read are left
-/// out; they cannot be used either.
+/// Returns the files of the project around a folder, trusted or not. Agents, skills and recipes that cannot
+/// be read are left out, because they cannot be used either.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
 //! External agents of a manager: the connectors of the program, and a connection for each agent of a session.
+//! The protocols are in the connectors.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -16,7 +17,7 @@ use crate::{
     services::BindingContext,
 };
 
-/// The connectors of a program, and the health of the agents that they reach.
+/// Connectors of a program, and the health of the agents that they reach.
 #[derive(Clone, Default)]
 pub(super) struct Connectors {
     connectors: Vec<Arc<dyn AgentConnector>>,
@@ -24,15 +25,16 @@ pub(super) struct Connectors {
 }
 
 impl AgentManager {
-    /// With a way to external agents.
+    /// Adds a connector for external agents.
     #[must_use]
     pub fn with_connector(mut self, connector: Arc<dyn AgentConnector>) -> Self {
         self.connectors.connectors.push(connector);
         self
     }
 
-    /// An external agent for a session in a folder, with services that it reaches by itself. Nothing is started before
-    /// its first task. `None` for an agent of our own, which has no connection.
+    /// Returns an external agent for a session in a folder, with services that it connects to by itself.
+    /// Nothing is started before its first task. Returns `None` for an agent without a connection, which
+    /// goose runs itself.
     pub(super) fn connect_agent(
         &self,
         manifest: &AgentManifest,

@@ -1,4 +1,5 @@
-//! [`AgentMaker`]: makes the agents of one conversation, the first one and those that take its place.
+//! [`AgentMaker`]: makes the agents of one conversation, the first one and those that replace it. [`Binder`]
+//! finds and binds the services of a mode, for delegates too.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -31,10 +32,10 @@ use crate::{
     session::Session,
 };
 
-/// The most modes that a text about an extension names.
+/// Maximum number of modes that a text about an extension names.
 const MAX_NAMED: usize = 12;
 
-/// The parts that all agents of a conversation share.
+/// Parts that all agents of a conversation share.
 pub(super) struct AgentMaker {
     pub(super) binder: Arc<Binder>,
     pub(super) instructions: Vec<String>,
@@ -42,31 +43,31 @@ pub(super) struct AgentMaker {
     pub(super) notifier: Arc<dyn Notifier>,
     pub(super) view: ExchangeView,
     pub(super) session: Session,
-    /// The working model of the session.
+    /// Working model of the session.
     pub(super) model: Arc<dyn Model>,
-    /// The way to delegates; none outside of a conversation.
+    /// Starts delegates. `None` outside of a conversation.
     pub(super) delegation: Option<Arc<dyn Delegates>>,
 }
 
-/// The part of them that its delegates have too: it finds and binds the services of a mode.
+/// Finds and binds the services of a mode. The delegates of a conversation share it.
 #[derive(Clone)]
 pub(crate) struct Binder {
     pub(super) manager: AgentManager,
     pub(super) profile: Profile,
     pub(super) extensions: Vec<ExtensionConfig>,
     pub(super) host_extensions: Vec<HostExtension>,
-    /// Extensions that are enabled and disabled while the session is open.
+    /// Extensions that were enabled or disabled while the session is open.
     pub(super) switched: Arc<SessionExtensions>,
     pub(super) working_dir: PathBuf,
-    /// The only extensions that its agents may have, if that is said.
+    /// If set, agents may have only these extensions.
     pub(super) only: Option<Vec<String>>,
 }
 
-/// The services of a mode, and the built-ins that are made for each agent.
-pub(super) struct Bound {
+/// Services of a mode, and the built-ins to be made for the agent.
+pub(super) struct BoundServices {
     extensions: ExtensionManager,
     bindings: ServiceBindings,
-    /// The agent itself, if it is an external one.
+    /// Connection to the agent, if it is an external one.
     external: Option<Arc<ExternalAgent>>,
 }
 
@@ -81,15 +82,18 @@ impl AgentMaker {
         self.agent_with(bound, manifest, mode).await
     }
 
-    /// Makes an agent with services that are bound.
+    /// Makes an agent with bound services.
     pub(super) async fn agent_with(
         &self,
-        bound: Bound,
+        bound: BoundServices,
         manifest: Arc<AgentManifest>,
         mode: AgentMode,
     ) -> Result<Agent, OpenError> {
-        let Bound { extensions, external, bindings: ServiceBindings { platform, unresolved, agents, .. } } =
-            bound;
+        let BoundServices {
+            extensions,
+            external,
+            bindings: ServiceBindings { platform, unresolved, agents, .. },
+        } = bound;
         let Binder { profile, host_extensions, .. } = &*self.binder;
         let extensions = Arc::new(extensions);
         let (notifier, view) = (Arc::clone(&self.notifier), self.view.clone());
@@ -114,7 +118,7 @@ impl AgentMaker {
         Ok(agent)
     }
 
-    /// Builds parts of goose for an agent.
+    /// Builds platform extensions for an agent.
     fn add_platform(
         &self,
         agent: &Agent,
@@ -136,23 +140,25 @@ impl AgentMaker {
         built.into_iter().try_for_each(|extension| agent.extensions.add_extension(extension))
     }
 
-    /// Takes from an agent what was disabled in the session, also where others were built with it.
+    /// Removes extensions from an agent that were disabled in the session, including those that others were
+    /// built with.
     async fn remove_disabled(&self, agent: &Agent) {
         for name in agent.extensions.names() {
             if self.binder.switched.is_disabled(&name) {
-                // Gone already where a call has disabled it meanwhile.
+                // A call may have removed it already.
                 let _ = agent.extensions.remove(&name).await;
             }
         }
     }
 
-    /// Gives an agent what was enabled in the session since it was made and its mode may use, and takes what was disabled.
+    /// Adds the extensions to an agent that were enabled in the session since it was made and that its mode
+    /// may use, and removes the disabled ones.
     async fn update_agent(&self, agent: &Agent) -> Result<(), OpenError> {
         self.remove_disabled(agent).await;
         let names = agent.extensions.names();
         let is_new = |name: &str| self.binder.switched.is_enabled(name) && !names.iter().any(|it| it == name);
         let found = self.binder.bindings(&agent.mode)?;
-        // An external agent has its services since it was connected.
+        // An external agent gets its services when it connects.
         let services = found.services.iter().filter(|_| agent.external.is_none());
         for config in services.filter(|config| is_new(&config.key())) {
             agent.extensions.add(config)?;
@@ -165,7 +171,11 @@ impl AgentMaker {
 
 impl Binder {
     /// Binds the services that a mode can use, and starts those whose tools are not known.
-    pub(super) async fn bind(&self, manifest: &AgentManifest, mode: &AgentMode) -> Result<Bound, OpenError> {
+    pub(super) async fn bind(
+        &self,
+        manifest: &AgentManifest,
+        mode: &AgentMode,
+    ) -> Result<BoundServices, OpenError> {
         let mut bindings = self.bindings(mode)?;
         let mut services = std::mem::take(&mut bindings.services);
         let reached = match &manifest.connection {
@@ -180,10 +190,10 @@ impl Binder {
         self.manager.settings().look_up(look_up).await;
         let options = self.manager.manager_options(&self.working_dir);
         let extensions = ExtensionManager::with_options(services, CancellationToken::new(), options).await?;
-        Ok(Bound { extensions, bindings, external })
+        Ok(BoundServices { extensions, bindings, external })
     }
 
-    /// The names of the extensions that an agent in a mode has.
+    /// Returns the names of the extensions of an agent in a mode.
     pub(super) fn names(&self, mode: &AgentMode) -> Result<Vec<String>, OpenError> {
         let found = self.bindings(mode)?;
         let host = self.host_extensions.iter().map(|extension| extension.name().to_owned());
@@ -296,15 +306,16 @@ impl SessionServices for Binder {
     }
 }
 
-/// The servers that an external agent reaches by itself. Our own services are served to it by the connector, if the protocol has a place
-/// for that; otherwise all but `developer`, which its requests are judged by, are reported.
+/// Returns the servers that an external agent connects to by itself. The connector serves goose's own
+/// services to it if the protocol supports that. Otherwise they are reported as missing, except for
+/// `developer`, which its requests are judged by.
 fn reached_by_external(
     protocol: ConnectionKind,
     mode: &AgentMode,
     services: &mut Vec<ExtensionConfig>,
     bindings: &mut ServiceBindings,
 ) -> Vec<ExtensionConfig> {
-    // It gets what its entry names, not what our own agents have in any case.
+    // It gets what its entry names, without the platform extensions that goose's own agents always have.
     bindings.platform.retain(|builtin| mode.has_group(builtin.name));
     if protocol == ConnectionKind::Acp {
         return services.extract_if(.., |config| !config.is_own()).collect();
@@ -330,7 +341,7 @@ impl AgentSource for AgentMaker {
 
     fn enable(&self, agent: &Agent, config: &ExtensionConfig) -> Result<Option<String>, ManagerError> {
         let is_used = agent.mode.can_use(&config.key(), config.is_own());
-        // An external agent has its services since it was connected.
+        // An external agent gets its services when it connects.
         let extensions = Some(&*agent.extensions).filter(|_| is_used && agent.external.is_none());
         self.binder.enable(config, extensions)?;
         Ok((!is_used).then(|| self.binder.users(config)))

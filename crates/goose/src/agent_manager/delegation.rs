@@ -1,7 +1,8 @@
-//! [`Delegation`]: tasks that a conversation gives to other agents, each in a session of its own.
+//! [`Delegation`]: tasks that a conversation gives to other agents, each in a separate session.
 //!
-//! A delegate has what its own mode gives, under the permissions of the session that started it, and is paid by that session. It
-//! refers to the session only weakly, so it never keeps it open; it ends when the session does.
+//! A delegate has the tools of its mode, under the permissions of the session that started it, and its cost
+//! is added to that session. It holds only a weak reference to the session, so it never keeps it open, and it
+//! ends with the session.
 
 use std::{
     collections::BTreeMap,
@@ -32,32 +33,32 @@ use crate::{
     session::{Facts, NewSession, Session, SessionId, Step},
 };
 
-/// The characters of a task that its session is called by.
+/// Maximum number of characters of a task in the name of its session.
 pub(super) const NAME_CHARS: usize = 60;
 
-/// The longest result of a delegate, in bytes.
+/// Maximum length of a delegate's result, in bytes.
 const MAX_RESULT: usize = 50_000;
 
-/// The result of a delegate that was cancelled.
+/// Result of a delegate that was cancelled.
 const CANCELLED: &str = "The delegate was cancelled.";
 
-/// The depth to which delegates may delegate.
+/// Maximum depth of delegates that delegate.
 pub(crate) const MAX_DEPTH: u32 = 2;
 
-/// The turns of a delegate unless something else is said.
+/// Default number of turns of a delegate.
 const DEFAULT_TURNS: u32 = 25;
 
 const SUBAGENT_PROVIDER: &str = "GOOSE_SUBAGENT_PROVIDER";
 const SUBAGENT_MODEL: &str = "GOOSE_SUBAGENT_MODEL";
 const SUBAGENT_MAX_TURNS: &str = "GOOSE_SUBAGENT_MAX_TURNS";
 
-/// The place of a session among delegates.
+/// Position of a session among delegates.
 pub(super) struct DelegateOrigin {
-    /// The ledger of the session that started it.
+    /// Ledger of the session that started it.
     pub(super) payer: Option<Arc<UsageLedger>>,
-    /// The number of sessions above it.
+    /// Number of sessions above it.
     depth: u32,
-    /// The places for delegates, which all sessions below one conversation share.
+    /// Slots for delegates, shared by all sessions below one conversation.
     slots: Arc<Semaphore>,
 }
 
@@ -67,7 +68,7 @@ impl Default for DelegateOrigin {
     }
 }
 
-/// The delegates of a session.
+/// Delegates of a session.
 pub(super) struct Delegation(Arc<DelegatingSession>);
 
 impl Delegation {
@@ -76,7 +77,7 @@ impl Delegation {
     }
 }
 
-/// The parts of a session that its delegates share.
+/// Parts of a session that its delegates share.
 pub(super) struct DelegatingSession {
     pub(super) binder: Binder,
     pub(super) permissions: Arc<Permissions>,
@@ -87,21 +88,22 @@ pub(super) struct DelegatingSession {
     pub(super) usage: Arc<UsageLedger>,
     pub(super) models: ActiveModels,
     pub(super) tasks: SessionTasks,
-    /// The task that this session works on, if others run beside it. Its delegates write on its behalf.
+    /// Task that this session works on, if other tasks run concurrently. Its delegates write on behalf of
+    /// that task.
     pub(super) writer: Option<TaskWriter>,
     pub(super) origin: DelegateOrigin,
-    /// Background tasks by the id of their session.
+    /// Background tasks, by the id of their session.
     pub(super) background: Mutex<BTreeMap<String, Delegate>>,
-    /// The tokens of the present request, once it has given a task away.
+    /// Token budget of the current request, once it has started a delegate.
     pub(super) budget: Mutex<Option<Budget>>,
 }
 
-/// The tokens that the tasks of one request may use together.
+/// Token budget that the tasks of one request share.
 #[derive(Clone)]
 pub(super) struct Budget {
     ledger: Arc<UsageLedger>,
     most: u64,
-    /// Cancelled when they are used, and with the session.
+    /// Cancelled when the budget is used up, and with the session.
     used_up: CancellationToken,
 }
 
@@ -174,7 +176,7 @@ impl Delegates for Delegation {
 }
 
 impl DelegatingSession {
-    /// The work of a delegate, in a session of its own.
+    /// Prepares the work of a delegate in a separate session.
     async fn work(&self, task: DelegateTask, call: &str) -> ToolResult<DelegateWork> {
         let place = self.place()?;
         let budget = task.graph.is_none().then(|| self.budget()).transpose()?;
@@ -199,7 +201,7 @@ impl DelegatingSession {
         })
     }
 
-    /// The tokens of the present request.
+    /// Returns the token budget of the current request.
     fn budget(&self) -> ToolResult<Budget> {
         let mut budget = self.budget.lock();
         let budget = match &*budget {
@@ -220,20 +222,21 @@ impl DelegatingSession {
         }
     }
 
-    /// Lets a delegate work.
+    /// Starts a delegate.
     fn launch(self: Arc<Self>, work: DelegateWork) -> Delegate {
         let (finished, end) = watch::channel(None);
         let delegate = Delegate::new(work.id.clone(), work.cancellation.clone(), end);
         let tracker = self.tasks.tracker.clone();
         tracker.spawn(async move {
             let ended = self.run(work).await;
-            // The receiver is gone where the call was cancelled.
+            // The receiver is gone if the call was cancelled.
             let _ = finished.send(Some(ended));
         });
         delegate
     }
 
-    /// A place among the delegates. A delegate of a delegate does not wait for one: those that wait for it hold the others.
+    /// Takes a slot for a delegate of a delegate, and fails if none is free: waiting could deadlock, because the
+    /// delegates that wait for it hold the slots. Returns `None` for other delegates, which can wait.
     fn place(&self) -> ToolResult<Option<OwnedSemaphorePermit>> {
         if self.origin.depth == 0 {
             return Ok(None);
@@ -245,7 +248,7 @@ impl DelegatingSession {
         })
     }
 
-    /// The session of a task: the one that it was begun in, or a new one.
+    /// Returns the session of a task: the one that it was started in, or a new one.
     async fn session_of(&self, task: &DelegateTask) -> ToolResult<SessionState> {
         if let Some(id) = task.graph.as_ref().and_then(|graph| graph.resumed.as_ref())
             && let Ok(opened) = self.binder.manager.store().open_session(id).await
@@ -306,7 +309,7 @@ impl DelegatingSession {
         Ok(options)
     }
 
-    /// The working model and the fast one of a task.
+    /// Returns the working model and the fast model of a task.
     async fn models_of(
         &self,
         provider: Option<String>,
@@ -323,7 +326,7 @@ impl DelegatingSession {
         Ok((Arc::clone(&model), model))
     }
 
-    /// The model of a task: the call's, the settings', or none for the session's own.
+    /// Returns the model of a task: from the call or the settings, or `None` for the session's model.
     fn model_name(
         &self,
         provider: Option<String>,
@@ -386,7 +389,7 @@ impl DelegatingSession {
     }
 }
 
-/// A delegate that is ready to work.
+/// A delegate that is ready to start.
 struct DelegateWork {
     id: SessionId,
     place: Option<OwnedSemaphorePermit>,
@@ -398,12 +401,12 @@ struct DelegateWork {
     budget: Option<Budget>,
 }
 
-/// The state of a delegate's session when it is opened.
+/// State of a delegate's session when it is opened.
 enum SessionProgress {
     NotYet,
-    /// goose was ended in the middle of it.
+    /// goose ended during the task.
     Partly,
-    /// goose was ended before its result was stored.
+    /// goose ended before the result was stored.
     Finished,
 }
 
@@ -423,7 +426,7 @@ impl SessionProgress {
     }
 }
 
-/// The text of the model's last message.
+/// Returns the text of the model's last message.
 pub(super) fn last_answer(exchange: &Exchange) -> String {
     let messages = exchange.messages();
     let last = messages.iter().rev().find(|message| message.role == Role::Assistant);

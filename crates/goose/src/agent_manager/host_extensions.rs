@@ -1,4 +1,5 @@
-//! Extensions that the program itself brings: built with what the profile says they require.
+//! Extensions that the host program registers. They are built with the extensions that the profile binds to
+//! their requirements.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -10,10 +11,10 @@ use crate::{
     config::{Profile, ProfileExtension},
 };
 
-/// Puts an extension into an assembly, under a name and with what it requires.
+/// Adds an extension to an assembly, under a name and with its requirements.
 type AddTo = Arc<dyn Fn(Assembly, &str, &[(&str, &str)]) -> Assembly + Send + Sync>;
 
-/// An extension of the program's own, for profiles that name it.
+/// An extension of the host program, for profiles that name it.
 #[derive(Clone)]
 pub(super) struct HostExtension {
     name: String,
@@ -32,7 +33,7 @@ impl HostExtension {
     }
 }
 
-/// Returns the profile without the program's own extensions: what the settings know.
+/// Returns the profile without the host program's extensions, which the settings do not know.
 pub(super) fn without_host(profile: &Profile, own: &[HostExtension]) -> Profile {
     let is_own = |name: &str| own.iter().any(|own| own.name == name);
     let mut rest = profile.clone();
@@ -43,12 +44,12 @@ pub(super) fn without_host(profile: &Profile, own: &[HostExtension]) -> Profile 
     rest
 }
 
-/// Adds the program's own extensions that the profile names, each built after those it requires. What one of them
-/// requires is the instance that the manager is bound to.
+/// Adds the host program's extensions that the profile names, each built after those that it requires. A
+/// requirement is met by the instance that the manager is bound to.
 ///
 /// # Errors
 ///
-/// The first requirement that cannot be met.
+/// Returns the first requirement that cannot be met.
 pub(super) async fn add_host_extensions(
     manager: &ExtensionManager,
     profile: &Profile,
@@ -80,7 +81,8 @@ pub(super) async fn add_host_extensions(
     Ok(())
 }
 
-/// Finds the running instances that are required. One that is not there or does not start is named by the assembly.
+/// Returns the running instances that are required. The assembly reports those that do not exist or do not
+/// start.
 async fn required(
     manager: &ExtensionManager,
     named: &[(&ProfileExtension, &HostExtension)],

@@ -1,4 +1,5 @@
-//! [`AgentManager`]: the one place where agents, their services, their models and their sessions come together.
+//! [`AgentManager`]: opens conversations from settings, sessions, services, models and agents. The
+//! conversation itself is in `exchange`.
 //!
 //! ```text
 //! AgentManager { settings, store, pool }     one per process
@@ -7,11 +8,13 @@
 //! Exchange                                    one per conversation; takes ready parts, knows nothing of configuration
 //! ```
 //!
-//! - `acp_mcp_adapter`: external agents;
-//!   `open`: an exchange put together; `options`: what a conversation is opened with; `host_extensions`: extensions that the program brings itself;
-//!   `served_agents`: our agents as tools of others; `agent_maker`: an agent with its services; `delegation`: conversations that a conversation starts; `service_broker`: from a mode to its services; `session_extensions`: extensions that are
-//!   switched while a session is open;
-//!   `models`: from a profile to the models that are asked.
+//! - `open`: puts an exchange together; `options`: what a conversation is opened with; `models`: the models
+//!   of a profile;
+//! - `agent_maker`: an agent with its services; `service_broker`: the services of a mode;
+//!   `session_extensions`: extensions that are enabled and disabled in a session; `host_extensions`:
+//!   extensions of the host program;
+//! - `delegation`: tasks in separate sessions; `acp_mcp_adapter`: external agents; `served_agents`: goose's
+//!   agents as tools of other programs.
 
 pub mod acp_mcp_adapter;
 mod agent_maker;
@@ -54,7 +57,7 @@ use crate::{
     session::{Session, SessionStore, StoreError},
 };
 
-/// The setting that says what may be done without asking.
+/// Setting with the permission mode.
 const MODE: &str = "GOOSE_MODE";
 
 /// Opens a conversation with the settings of this process: its environment, its folders, its working folder.
@@ -71,29 +74,29 @@ pub async fn build_exchange(
     AgentManager::new(settings).open(OpenOptions::new(profile).with_notifier(notifier)).await
 }
 
-/// Why a conversation could not be opened.
+/// Error for a conversation that cannot be opened.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// No model is chosen.
     #[error("no model is chosen. Choose one with `goose configure`, or set GOOSE_PROVIDER and GOOSE_MODEL")]
     NoModel,
-    /// The model cannot be asked.
+    /// The model cannot be used.
     #[error(transparent)]
     Model(#[from] SetupError),
-    /// The configuration does not fit together.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The extensions do not fit together.
+    /// The extensions are invalid or conflict.
     #[error(transparent)]
     Extensions(#[from] ManagerError),
-    /// An extension cannot have what it requires.
+    /// A requirement of an extension cannot be met.
     #[error(transparent)]
     Requirement(#[from] RequirementError),
-    /// The session cannot be kept.
+    /// The session cannot be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The schema of the final answer is not one.
+    /// The schema of the final answer is invalid.
     #[error("the response schema is not valid: {0}")]
     Schema(String),
     /// The profile names a mode that does not exist.
@@ -102,18 +105,18 @@ pub enum OpenError {
     /// The settings name a mode that does not exist.
     #[error("GOOSE_MODE from {origin}: {error}")]
     ModeSetting {
-        /// The place where it is set.
+        /// Where the mode is set.
         origin: String,
-        /// The reason.
+        /// Error about the mode.
         error: UnknownMode,
     },
-    /// The folder to work in cannot be used.
+    /// The working folder cannot be used.
     #[error("the working folder cannot be used: {0}")]
     WorkingDir(String),
 }
 
 impl OpenError {
-    /// Returns what to do about it, where there is something to add.
+    /// Returns what to do about the error, if there is something to add.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Model(error) => error.hint(),
@@ -123,7 +126,8 @@ impl OpenError {
     }
 }
 
-/// The parts that all conversations of a process share. Making one reads and starts nothing; clones share everything.
+/// Parts that all conversations of a process share. Creating a manager reads and starts nothing; clones share
+/// everything.
 #[derive(Clone)]
 pub struct AgentManager {
     settings: Settings,
@@ -136,7 +140,7 @@ pub struct AgentManager {
 }
 
 impl AgentManager {
-    /// A manager with a pool and a store of its own, in the folders of the settings.
+    /// Creates a manager with a new pool and store, in the folders of the settings.
     pub fn new(settings: Settings) -> Self {
         let paths = settings.paths();
         Self {
@@ -150,54 +154,54 @@ impl AgentManager {
         }
     }
 
-    /// With a store that is open already.
+    /// Uses a store that is already open.
     #[must_use]
     pub fn with_store(mut self, store: SessionStore) -> Self {
         self.store = store;
         self
     }
 
-    /// With the services of this pool.
+    /// Uses the services of this pool.
     #[must_use]
     pub fn with_pool(mut self, pool: Arc<ServicePool>) -> Self {
         self.pool = pool;
         self
     }
 
-    /// With another environment for child processes than the settings'.
+    /// Replaces the environment for child processes, which is the settings' by default.
     #[must_use]
     pub fn with_environment(mut self, environment: BaseEnvironment) -> Self {
         self.environment = OnceLock::from(Arc::new(environment));
         self
     }
 
-    /// With another way to log in to servers than by earlier logins.
+    /// Replaces the login to servers, which uses only earlier logins by default.
     #[must_use]
     pub fn with_oauth(mut self, oauth: OAuth) -> Self {
         self.oauth = Arc::new(oauth);
         self
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The sessions.
+    /// Returns the store of the sessions.
     pub fn store(&self) -> &SessionStore {
         &self.store
     }
 
-    /// The services.
+    /// Returns the pool of services.
     pub fn pool(&self) -> &Arc<ServicePool> {
         &self.pool
     }
 
-    /// Makes an agent outside of a conversation, for programs that look at its tools. No model is needed.
+    /// Makes an agent outside of a conversation, for programs that inspect its tools. No model is needed.
     ///
     /// # Errors
     ///
-    /// Fails if extensions are missing or do not fit together.
+    /// Fails if extensions are missing or conflict.
     pub async fn agent(&self, options: OpenOptions) -> Result<Agent, OpenError> {
         let maker = AgentMaker {
             permissions: match options.permissions {
@@ -223,19 +227,19 @@ impl AgentManager {
         maker.agent(options.manifest, options.mode).await
     }
 
-    /// Builds a platform extension for a program that has no session, such as `goose mcp`; none for one that
-    /// [needs it](crate::builtins::PlatformExtension::needs_session).
+    /// Builds a platform extension for a program without a session, such as `goose mcp`. Returns `None` if
+    /// the extension [needs a session](crate::builtins::PlatformExtension::needs_session).
     pub fn standalone(&self, name: &str, working_dir: &Path) -> Option<Arc<dyn Extension>> {
         let model = Arc::new(ConfiguredModel(self.settings.clone()));
         platform::standalone(name, &self.settings, &self.store, model, working_dir)
     }
 
-    /// The options of an extension manager in a folder, for programs that need no model.
+    /// Returns options for an extension manager in a folder, for programs without a model.
     pub fn manager_options(&self, working_dir: impl Into<PathBuf>) -> ManagerOptions {
         ManagerOptions::in_pool(Arc::clone(&self.pool), self.context(working_dir))
     }
 
-    /// The context of the services of a session in a folder.
+    /// Returns the binding context of a session's services in a folder.
     fn context(&self, working_dir: impl Into<PathBuf>) -> BindingContext {
         let environment = self.environment.get_or_init(|| Arc::new(self.settings.environment().collect()));
         BindingContext {
@@ -246,11 +250,11 @@ impl AgentManager {
         }
     }
 
-    /// The permissions of a profile.
+    /// Returns the permissions of a profile.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such mode; the error says where it is set.
+    /// Fails if the permission mode does not exist. The error says where it is set.
     pub fn permissions(&self, profile: &Profile) -> Result<Arc<Permissions>, OpenError> {
         let settings = &self.settings;
         let mode = profile.mode.as_deref().map(|mode| self.permission_mode(mode)).transpose()?;
@@ -275,7 +279,7 @@ impl AgentManager {
     }
 }
 
-/// The model of an agent outside of a conversation.
+/// Model of an agent outside of a conversation. Every request fails.
 struct NoModel;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! From a profile to the models that are asked.
+//! Opens the models of a profile.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::{
     exchange::{ActiveModels, Failure, ModelSource, prepare},
 };
 
-/// The setting with the user's corrections of what goose knows about models.
+/// Setting with the user's corrections of model metadata.
 const MODELS: &str = "models";
 
-/// The models of a conversation, in the order working model, fast model: the same where there is no other.
+/// Models of a conversation: the working model and the fast model. Both are the same if there is only one.
 type Pair = (Arc<dyn Provider>, Arc<dyn Provider>);
 
-/// The models of the options, given or of the profile. What they need is fetched, with the person's consent. A session whose agent
-/// is an external one opens none before something asks for it.
+/// Opens the models of the options, or of the profile. Missing files are fetched with the user's consent. A
+/// session with an external agent opens no model before it is needed.
 pub(super) async fn open_models(
     settings: &Settings,
     options: &OpenOptions,
@@ -40,16 +40,16 @@ pub(super) async fn open_models(
     Ok(ActiveModels::new(processor, accelerator, Arc::new(source)))
 }
 
-/// The models that can be had with some settings.
+/// Settings and profile that models are opened from.
 struct Source {
     settings: Settings,
     profile: Profile,
-    /// The user's corrections of what goose knows about models.
+    /// The user's corrections of model metadata.
     overrides: ModelOverrides,
 }
 
 impl Source {
-    /// The user's corrections for working models.
+    /// Returns the corrections for working models.
     fn of_working_model(&self) -> ModelOverrides {
         ModelOverrides { context_limit: self.profile.context_limit, ..self.overrides.clone() }
     }
@@ -64,7 +64,7 @@ impl Source {
             None => fast,
         });
         let accelerator = match fast {
-            // The same model need not be there twice.
+            // A fast model that equals the working model is not opened twice.
             Some(fast) if fast != *model => {
                 registry.fetch(&fast, &self.settings).await?;
                 self.provider(fast, self.overrides.clone()).await?
@@ -96,7 +96,7 @@ impl ModelSource for Source {
     }
 }
 
-/// The working model of the configuration, for extensions outside of a session. It is looked for when it is asked.
+/// The configured working model, for extensions outside of a session. It is opened when it is first asked.
 pub(super) struct ConfiguredModel(pub(super) Settings);
 
 #[async_trait]

@@ -1,4 +1,5 @@
-//! [`AgentManager::open`]: an exchange put together, from what belongs to its folder, to its session and to its agents.
+//! [`AgentManager::open`]: puts an exchange together from the parts of its folder, its session and its
+//! agents.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::{
     AgentManager, MODE, OpenError, OpenOptions, SessionState,
-    agent_maker::{AgentMaker, Binder, Bound},
+    agent_maker::{AgentMaker, Binder, BoundServices},
     delegation::{DelegateOrigin, DelegatingSession, Delegation},
     models::open_models,
     options::ChosenSession,
@@ -38,7 +39,7 @@ use crate::{
     session::{NewSession, Session, Step},
 };
 
-/// The setting that names the files with hints.
+/// Setting with the names of the hint files.
 const HINT_FILES: &str = "CONTEXT_FILE_NAMES";
 
 impl AgentManager {
@@ -62,7 +63,7 @@ impl AgentManager {
         let (first, bound) = first.bind(&options, &binder).await?;
         let has_ripgrep = self.has_program("rg");
         let folder = FolderContext { hints: self.hints(&dir)?, working_dir: dir, has_ripgrep };
-        // As late as possible: until here, the store has been opening at the same time.
+        // Awaited as late as possible, because the store opens concurrently until here.
         let mut runtime = SessionRuntime::new(chosen.ready().await?, &mut options, &binder, &guard);
         let wiring = Wiring::new(binder, &options, &guard.permissions, &models, &runtime);
         let agent = ActiveAgent::new(first.make(bound, &wiring.maker, &runtime).await?);
@@ -88,7 +89,7 @@ impl AgentManager {
         Ok(Exchange::new(context, Arc::new(orchestrator)))
     }
 
-    /// The permissions of a session, given or of its profile.
+    /// Returns the permissions of a session: those of the options, or of the profile.
     fn guard(&self, options: &OpenOptions, chosen: &ChosenSession) -> Result<SessionGuard, OpenError> {
         if let Some(permissions) = options.permissions.clone() {
             return Ok(SessionGuard { permissions, notice: None, mode_change: None });
@@ -100,7 +101,7 @@ impl AgentManager {
         Ok(SessionGuard { permissions, notice, mode_change })
     }
 
-    /// Settings of the routing: in sessions of the user, as the settings and the options say. `None` for a delegate.
+    /// Returns the settings of the routing, from the settings and the options. Returns `None` for a delegate.
     fn routing(&self, options: &OpenOptions) -> Result<Option<RouteSettings>, OpenError> {
         if options.origin.is_some() {
             return Ok(None);
@@ -140,8 +141,8 @@ impl AgentManager {
             .with_first_route(first.route))
     }
 
-    /// The permissions of a session that was last in some mode: in that mode, unless another one is given explicitly or the
-    /// configuration has a stricter one. Then there is a notice for the user.
+    /// Returns the permissions of a session that was last in some mode: in that mode, unless another one is
+    /// given explicitly or the configuration has a stricter one. Then there is a notice for the user.
     fn session_permissions(
         &self,
         profile: &Profile,
@@ -179,12 +180,12 @@ impl AgentManager {
         })
     }
 
-    /// Returns true if the configuration switches a platform extension off.
+    /// Returns true if the configuration disables a platform extension.
     fn is_switched_off(&self, name: &str) -> bool {
         self.settings.extensions().iter().any(|entry| entry.key == name && !entry.enabled)
     }
 
-    /// The text that the user wants the model to see, unless the configuration switches `tom` off.
+    /// Returns the top-of-mind text, unless the configuration disables `tom`.
     fn top_of_mind(&self, working_dir: &Path) -> Result<TopOfMind, OpenError> {
         let settings = &self.settings;
         if self.is_switched_off("tom") {
@@ -194,7 +195,8 @@ impl AgentManager {
         Ok(TopOfMind::new(settings, home, working_dir)?)
     }
 
-    /// A project that brings a configuration is used as a whole or not at all.
+    /// Decides whether the hints of the project are used. If the project has a configuration, the user must
+    /// trust it.
     fn project_hints(&self, working_dir: &Path) -> ProjectHints {
         let is_trusted = self.settings.project_file().is_some();
         match ProjectFile::find(working_dir) {
@@ -204,7 +206,8 @@ impl AgentManager {
         }
     }
 
-    /// The notices that a person should read before the first reply. Those of hints are not repeated in a delegate.
+    /// Returns notices for the user before the first reply. Notices about hints are not repeated in a
+    /// delegate.
     fn notices(&self, hints: &Hints, is_root: bool) -> Vec<String> {
         let of_hints = hints.problems.iter().filter(|_| is_root).cloned();
         let problems = self.settings.registry().problems().iter();
@@ -219,12 +222,12 @@ impl AgentManager {
     }
 }
 
-/// The permissions of a session.
+/// Permissions of a session.
 struct SessionGuard {
     permissions: Arc<Permissions>,
-    /// The notice that the configuration is stricter than the session was.
+    /// Notice that the configuration is stricter than the session was.
     notice: Option<String>,
-    /// The mode, if the log has another one.
+    /// Mode to be logged, if the log has another one.
     mode_change: Option<Mode>,
 }
 
@@ -233,13 +236,13 @@ struct FirstAgent {
     manifest: Arc<AgentManifest>,
     mode: AgentMode,
     chosen_by: ChosenBy,
-    /// The route of the first request, if that is known and has chosen the agent.
+    /// Route of the first request, if the request is known and routing chose the agent.
     route: Option<Route>,
 }
 
 impl FirstAgent {
-    /// The agent of the options. Where the first request of a session is known, and no agent is named, it is routed before
-    /// anything is wired.
+    /// Returns the agent of the options. If the first request of a session is known and no agent is named,
+    /// the request is routed before any service is bound.
     fn choose(
         options: &mut OpenOptions,
         routing: Option<RouteSettings>,
@@ -271,8 +274,8 @@ impl FirstAgent {
         Self { manifest, mode, chosen_by: options.chosen_by, route: None }
     }
 
-    /// Binds its services. A routed agent that cannot have them leaves the session to the given one.
-    async fn bind(self, options: &OpenOptions, binder: &Binder) -> Result<(Self, Bound), OpenError> {
+    /// Binds the services of the agent. If a routed agent cannot have them, the session gets the given agent.
+    async fn bind(self, options: &OpenOptions, binder: &Binder) -> Result<(Self, BoundServices), OpenError> {
         match binder.bind(&self.manifest, &self.mode).await {
             Ok(bound) => Ok((self, bound)),
             Err(error) if self.route.is_some() => {
@@ -285,10 +288,10 @@ impl FirstAgent {
         }
     }
 
-    /// Makes it. The log says who chose it, if that has changed.
+    /// Makes the agent. Logs how it was chosen, if that has changed.
     async fn make(
         &self,
-        bound: Bound,
+        bound: BoundServices,
         maker: &AgentMaker,
         runtime: &SessionRuntime,
     ) -> Result<Agent, OpenError> {
@@ -309,7 +312,7 @@ impl FirstAgent {
 struct SessionRuntime {
     session: Session,
     history: History,
-    /// The tasks that goose was ended in the middle of.
+    /// Tasks that were interrupted because goose ended.
     interrupted: Option<TaskLog>,
     last_agent: Option<String>,
     chosen_by: ChosenBy,
@@ -340,7 +343,7 @@ impl SessionRuntime {
     }
 }
 
-/// The makers of a session's agents and of its delegates.
+/// Makers of a session's agents and of its delegates.
 struct Wiring {
     maker: AgentMaker,
     delegates: Arc<dyn Delegates>,
@@ -384,14 +387,14 @@ impl Wiring {
     }
 }
 
-/// The notice about an extension that was enabled in an earlier run of a session.
+/// Returns the notice about an extension that was enabled in an earlier run of a session.
 fn not_restored(name: &str) -> String {
     format!(
         "The extension `{name}` was enabled in this session, but the configuration does not enable it. Enable it again to use it."
     )
 }
 
-/// The agent of a session that does not name one.
+/// Returns the name of the default agent, for a session that does not name one.
 fn default_agent() -> String {
     format!("{}/{}", goose_agent::NAME, goose_agent::ASSISTANT)
 }

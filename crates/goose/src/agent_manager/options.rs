@@ -1,4 +1,4 @@
-//! [`OpenOptions`]: everything that can be said about a conversation before it is opened.
+//! [`OpenOptions`]: the options of a conversation, set before it is opened.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -24,15 +24,15 @@ use crate::{
     session::{LoadedSession, PendingSession, Session, Step, StoreError, StoredStep},
 };
 
-/// The session that a conversation is kept in: a new one, or one that is resumed.
+/// The session of a conversation, new or resumed.
 #[derive(Debug)]
 pub struct SessionState {
     pub(crate) session: Session,
     pub(crate) steps: Vec<StoredStep>,
     pub(crate) is_unfinished: bool,
-    /// The agent that it was last used with.
+    /// Agent that the session was last used with.
     pub(crate) agent: Option<String>,
-    /// The reason for that agent.
+    /// How that agent was chosen.
     pub(crate) chosen_by: ChosenBy,
 }
 
@@ -55,7 +55,8 @@ impl From<LoadedSession> for SessionState {
     }
 }
 
-/// The reason why a session has its agent. One that is there from the beginning was named, as a delegate's is.
+/// Returns how the agent of a session was chosen. An agent without a logged change was named at the start,
+/// like a delegate's.
 fn last_choice(opened: &LoadedSession) -> ChosenBy {
     let change = opened.steps.iter().rev().find_map(|stored| match &stored.step {
         Step::ModeChanged { agent: Some(_), routed, .. } => Some(*routed),
@@ -69,14 +70,14 @@ fn last_choice(opened: &LoadedSession) -> ChosenBy {
     }
 }
 
-/// The session of a conversation, which may still be in the making.
+/// The session of a conversation, which may still be being created.
 pub(super) enum ChosenSession {
     Ready(SessionState),
     Pending(PendingSession),
 }
 
 impl ChosenSession {
-    /// The permission mode that a resumed session was last in.
+    /// Returns the permission mode that a resumed session was last in.
     pub(super) fn last_mode(&self) -> Option<Mode> {
         self.steps().iter().rev().find_map(|stored| match stored.step {
             Step::ModeChanged { permission, .. } => permission,
@@ -84,7 +85,7 @@ impl ChosenSession {
         })
     }
 
-    /// The log of a session that is resumed.
+    /// Returns the log of a resumed session.
     pub(super) fn steps(&self) -> &[StoredStep] {
         match self {
             Self::Ready(state) => &state.steps,
@@ -92,7 +93,7 @@ impl ChosenSession {
         }
     }
 
-    /// Returns true if nothing was said in it.
+    /// Returns true if the session has no messages.
     pub(super) fn is_new(&self) -> bool {
         !self.steps().iter().any(|stored| matches!(stored.step, Step::Message { .. }))
     }
@@ -105,21 +106,21 @@ impl ChosenSession {
     }
 }
 
-/// The options of a conversation. Everything that they leave out comes from the settings of the
+/// Options of a conversation. Everything that is not set comes from the settings of the
 /// [`AgentManager`](super::AgentManager).
 #[must_use]
 pub struct OpenOptions {
     pub(super) profile: Profile,
     pub(super) manifest: Arc<AgentManifest>,
     pub(super) mode: AgentMode,
-    /// The reason for this agent; the session's own where it is resumed.
+    /// How the agent was chosen. A resumed session has its own value.
     pub(super) chosen_by: ChosenBy,
     pub(super) session: Option<ChosenSession>,
     pub(super) working_dir: Option<PathBuf>,
     pub(super) notifier: Arc<dyn Notifier>,
     pub(super) caller: Option<Arc<dyn Caller>>,
     pub(super) permissions: Option<Arc<Permissions>>,
-    /// The working model and the fast one, in place of the profile's.
+    /// Working model and fast model, instead of the profile's.
     pub(super) models: Option<(Arc<dyn Provider>, Arc<dyn Provider>)>,
     pub(super) extensions: Vec<ExtensionConfig>,
     pub(super) host_extensions: Vec<HostExtension>,
@@ -127,25 +128,26 @@ pub struct OpenOptions {
     pub(super) response_schema: Option<Value>,
     pub(super) retry: RetryPolicy,
     pub(super) only_extensions: Option<Vec<String>>,
-    /// The task that this session works on, if others run beside it.
+    /// Task that this session works on, if other tasks run concurrently.
     pub(super) writer: Option<TaskWriter>,
-    /// The session that delegates this one.
+    /// Origin of this session, if it is a delegate.
     pub(super) origin: Option<DelegateOrigin>,
-    /// Extensions that were enabled and disabled there.
+    /// Extensions that were enabled and disabled in the session that delegates.
     pub(super) switched: SessionExtensions,
-    /// Splitting of lists into tasks, in place of the settings'.
+    /// Splitting of lists into tasks, instead of the settings'.
     pub(super) split: Option<SplitSetting>,
-    /// The first request, if it is known.
+    /// First request, if it is known.
     pub(super) request: Option<String>,
 }
 
 impl OpenOptions {
-    /// The form of the final answer, if one is asked for.
+    /// Returns the form of the final answer, if there is a schema for it.
     pub(super) fn final_output(&self) -> Result<Option<FinalOutput>, OpenError> {
         self.response_schema.as_ref().map(FinalOutput::new).transpose().map_err(OpenError::Schema)
     }
 
-    /// A conversation with the models and extensions of a profile, in a new session of the store.
+    /// Creates options for a conversation with the models and extensions of a profile, in a new session of
+    /// the store.
     pub fn new(profile: Profile) -> Self {
         let (manifest, mode) = AgentCatalog::default_agent();
         Self {
@@ -173,121 +175,123 @@ impl OpenOptions {
         }
     }
 
-    /// With an agent that the user named, in one of its modes. No request is routed to another one.
+    /// Uses an agent that the user named, in one of its modes. Requests are not routed to another agent.
     pub fn with_agent(mut self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
         (self.manifest, self.mode, self.chosen_by) = (manifest, mode, ChosenBy::User);
         self
     }
 
-    /// With the agent that the session was last used with.
+    /// Uses the agent that the session was last used with.
     pub fn with_last_agent(mut self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
         (self.manifest, self.mode) = (manifest, mode);
         self
     }
 
-    /// With another mode, which the user named.
+    /// Uses another mode, which the user named.
     pub fn with_mode(mut self, mode: AgentMode) -> Self {
         (self.mode, self.chosen_by) = (mode, ChosenBy::User);
         self
     }
 
-    /// Kept in this session, new or resumed.
+    /// Stores the conversation in this session, new or resumed.
     pub fn with_session(mut self, session: impl Into<SessionState>) -> Self {
         self.session = Some(ChosenSession::Ready(session.into()));
         self
     }
 
-    /// Kept in this new session, which is waited for only once everything else is there.
+    /// Stores the conversation in this new session, which is awaited only when everything else is ready.
     pub fn with_pending_session(mut self, session: PendingSession) -> Self {
         self.session = Some(ChosenSession::Pending(session));
         self
     }
 
-    /// Working in this folder; by default in this process's.
+    /// Sets the working folder; by default that of the process.
     pub fn with_working_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.working_dir = Some(dir.into());
         self
     }
 
-    /// With reports of extensions.
+    /// Sets the receiver of notifications from extensions.
     pub fn with_notifier(mut self, notifier: impl Notifier + 'static) -> Self {
         self.notifier = Arc::new(notifier);
         self
     }
 
-    /// With answers to what tools ask.
+    /// Sets the caller that answers questions of tools.
     pub fn with_caller(mut self, caller: Arc<dyn Caller>) -> Self {
         self.caller = Some(caller);
         self
     }
 
-    /// Under these permissions, in place of the profile's.
+    /// Uses these permissions instead of the profile's.
     pub fn with_permissions(mut self, permissions: Arc<Permissions>) -> Self {
         self.permissions = Some(permissions);
         self
     }
 
-    /// With this model in place of the profile's, for everything.
+    /// Uses this model instead of the profile's, also as the fast model.
     pub fn with_provider(mut self, provider: Arc<dyn Provider>) -> Self {
         self.models = Some((Arc::clone(&provider), provider));
         self
     }
 
-    /// With another fast model than the one of [`with_provider`](Self::with_provider).
+    /// Sets a fast model besides the model of [`with_provider`](Self::with_provider).
     pub fn with_accelerator(mut self, accelerator: Arc<dyn Provider>) -> Self {
         self.models = self.models.map(|(processor, _)| (processor, accelerator));
         self
     }
 
-    /// With these extensions besides the profile's. They win where the profile has some of the same names.
+    /// Adds extensions to the profile's. They win over those of the profile with the same name.
     pub fn with_extensions(mut self, configs: impl IntoIterator<Item = ExtensionConfig>) -> Self {
         self.extensions.extend(configs);
         self
     }
 
-    /// With an extension of the program's own, for profiles that name it. What it requires is what the profile binds.
+    /// Registers an extension of the host program, for profiles that name it. The profile binds its
+    /// requirements.
     pub fn with_extension<E: BuildExtension>(mut self, name: impl Into<String>) -> Self {
         self.host_extensions.push(HostExtension::new::<E>(name.into()));
         self
     }
 
-    /// With more that the model is told.
+    /// Adds instructions for the model.
     pub fn with_instructions(mut self, text: impl Into<String>) -> Self {
         self.instructions.push(text.into());
         self
     }
 
-    /// With a final answer that fits this JSON Schema.
+    /// Requires a final answer that matches this JSON Schema.
     pub fn with_response_schema(mut self, schema: Value) -> Self {
         self.response_schema = Some(schema);
         self
     }
 
-    /// Asks the model at most this often for one reply.
+    /// Limits the number of model requests for one reply.
     pub fn with_max_turns(mut self, turns: u32) -> Self {
         self.profile.max_turns = Some(turns);
         self
     }
 
-    /// Makes the same call at most this often in a row.
+    /// Limits how often the same call may be made in a row.
     pub fn with_max_repetitions(mut self, repetitions: u32) -> Self {
         self.profile.max_tool_repetitions = Some(repetitions);
         self
     }
 
-    /// Splits lists of independent jobs into tasks, or not, whatever the settings say.
+    /// Sets whether lists of independent jobs are split into tasks, instead of the settings.
     pub fn with_split(mut self, split: SplitSetting) -> Self {
         self.split = Some(split);
         self
     }
 
-    /// With the first request, which is replied to next: its agent is chosen before anything is wired.
+    /// Sets the first request, which must be the next message. Its agent is chosen before any service is
+    /// bound.
     pub fn with_request(mut self, text: impl Into<String>) -> Self {
         self.request = Some(text.into());
         self
     }
 
-    /// With another way to try again.
+    /// Sets the retry policy.
     pub fn with_retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self

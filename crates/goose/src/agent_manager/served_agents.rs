@@ -1,8 +1,8 @@
-//! Our agents as an extension with one tool for each mode, for `goose mcp agents`.
+//! goose's agents as an extension with one tool for each mode, for `goose mcp agents`.
 //!
-//! A call runs a task in a normal session of its own. Its approvals and questions are put to the caller as elicitations. On MCP from
-//! 2026-07-28 on, a call that asks something ends and is made again with the answer: the session waits in between, and the call
-//! with the same id resumes it.
+//! A call runs a task in a new session. Its approvals and questions are put to the caller as elicitations.
+//! From MCP 2026-07-28 on, a call that asks something ends and is made again with the answer: the session
+//! waits in between, and the call with the same id resumes it.
 
 use std::{
     path::PathBuf,
@@ -34,18 +34,20 @@ const DESCRIPTION: &str = "goose's agents: one tool for each mode, which does a 
 const INSTRUCTIONS: &str = "Each tool gives a task to an agent, which works by itself with tools of its own and may take \
                             minutes. Say everything that it needs to know: it sees nothing of this conversation.";
 
-/// The sessions that wait for an answer of the caller at once, and the time that each waits. With more, the oldest one ends.
+/// Maximum number of sessions that wait for an answer of the caller. If there are more, the oldest one ends.
 const MAX_WAITING: usize = 32;
+
+/// Time that a session waits for an answer of the caller.
 const WAITING_TIME: Duration = Duration::from_secs(60 * 60);
 
-/// The characters of a call's arguments that a question shows.
+/// Maximum number of characters of a call's arguments in a question.
 const SHOWN_CHARS: usize = 20_000;
 
-/// The answer for a caller that cannot be asked.
+/// Error for a caller that cannot be asked.
 const CANNOT_ASK: &str = "the program that gave you the task cannot ask its user (it does not support elicitation), so nothing \
                           that needs approval is run. Do what you can without it, and say what is missing.";
 
-/// The field of a question that is answered with a word.
+/// Field of a question that is answered with a word.
 const DECISION: &str = "decision";
 
 /// An agent in a mode, as a tool.
@@ -55,37 +57,38 @@ struct ServedAgent {
     host: Arc<ServingHost>,
 }
 
-/// The parts that all calls share.
+/// Parts that all calls share.
 struct ServingHost {
     manager: AgentManager,
     profile: Profile,
     working_dir: PathBuf,
-    waiting: Mutex<Vec<Waiting>>,
+    waiting: Mutex<Vec<WaitingSession>>,
 }
 
 /// A session that waits for an answer of the caller.
-struct Waiting {
-    /// The call that it waits for.
+struct WaitingSession {
+    /// Id of the call that resumes the session.
     call: String,
     run: Run,
-    /// Ends the wait.
+    /// Ends the session when the time is over.
     _expiry: AbortOnDropHandle<()>,
 }
 
-/// A task at work. When it is dropped, the task is cancelled and its session closed, for whatever reason its call has ended.
+/// A running task. When it is dropped, for whatever reason its call has ended, the task is cancelled and its
+/// session closed.
 struct Run {
     exchange: Exchange,
     reply: Reply,
-    /// The question that is open.
+    /// Open question.
     question: Option<Arc<EventRecord>>,
-    /// Count of reports to the caller.
+    /// Number of reports to the caller.
     reports: u32,
 }
 
 impl Drop for Run {
     fn drop(&mut self) {
         let exchange = self.exchange.clone();
-        // Without a runtime the session has ended with it.
+        // Without a runtime, the session has already ended with it.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move { exchange.close().await });
         }
@@ -93,7 +96,8 @@ impl Drop for Run {
 }
 
 impl AgentManager {
-    /// All agents of a folder as an extension whose calls run tasks there, with the models of a profile.
+    /// Returns all agents of a folder as an extension whose calls run tasks there, with the models of a
+    /// profile.
     pub fn served_agents(&self, profile: Profile, working_dir: impl Into<PathBuf>) -> RegistryExtension {
         let working_dir = working_dir.into();
         let catalog = self.known_agents.catalog(&working_dir);
@@ -126,7 +130,7 @@ impl ServedAgent {
             mode.slug,
             about.join(" ")
         );
-        // The limits of a task are those of its session.
+        // The session limits the time of a task.
         let tool = Self::run_tool()
             .map_tool(|tool| tool.with_name(name).with_description(about).with_timeout(MAX_TIMEOUT));
         (Self { manifest, mode, host }, tool)
@@ -166,7 +170,7 @@ impl ServedAgent {
             .with_working_dir(folder);
         let exchange = host.manager.open(options).await.map_err(|error| failed(&error))?;
         exchange.set_attended(context.can_ask(QuestionKind::ElicitForm));
-        // The first words are never an `@agent`, which would choose another agent.
+        // The prefix keeps an `@agent` in the task from choosing another agent.
         let reply = exchange.reply_to(format!("Your task:\n\n{task}\n"));
         Ok(Run { exchange, reply, question: None, reports: 0 })
     }
@@ -180,7 +184,7 @@ impl ServedAgent {
                     Ok((id, answer)) => drop(run.exchange.answer(&id, answer)),
                     Err(ToolError::InputRequired(text)) => {
                         run.question = Some(record);
-                        // Without an id the call cannot be made again, so its session ends.
+                        // A call without an id cannot be made again, so its session ends.
                         if let Some(call) = context.call_id() {
                             self.host.wait(call, run);
                         }
@@ -208,7 +212,7 @@ async fn finish(run: &Run, outcome: Outcome) -> ToolResult<String> {
 }
 
 impl Run {
-    /// Tells the caller what happens, in a line.
+    /// Reports an event to the caller, in one line.
     fn report(&mut self, event: &Event, context: &CallContext) {
         let line = match event {
             Event::ToolStarted { name, .. } => name.clone(),
@@ -223,15 +227,15 @@ impl Run {
 }
 
 impl ServingHost {
-    /// Takes the session that waits for an answer to the question of an earlier round of this call.
+    /// Takes the session that waits for the answer to a question of this call.
     fn resume(&self, call: &str) -> Option<Run> {
         let mut waiting = self.waiting.lock();
         let at = waiting.iter().position(|it| it.call == call)?;
         Some(waiting.remove(at).run)
     }
 
-    /// Keeps a session until its call is made again with the answer, or for [`WAITING_TIME`]. A caller that has gone away says
-    /// nothing, so the session that has waited longest makes room.
+    /// Keeps a session until its call is made again with the answer, or for [`WAITING_TIME`]. A caller that
+    /// disconnects does not say so; therefore the session that has waited longest ends if there are too many.
     fn wait(self: &Arc<Self>, call: &str, run: Run) {
         let (host, id): (Weak<Self>, String) = (Arc::downgrade(self), call.to_owned());
         let expiry = AbortOnDropHandle::new(tokio::spawn(async move {
@@ -244,11 +248,11 @@ impl ServingHost {
         if waiting.len() >= MAX_WAITING {
             waiting.remove(0);
         }
-        waiting.push(Waiting { call: call.to_owned(), run, _expiry: expiry });
+        waiting.push(WaitingSession { call: call.to_owned(), run, _expiry: expiry });
     }
 }
 
-/// Puts a question of a session to the caller. Returns its id and the answer.
+/// Puts a question of a session to the caller. Returns the id of the question and the answer.
 async fn answer(
     question: &Event,
     key: &str,
@@ -301,7 +305,7 @@ async fn answer(
     })
 }
 
-/// A form with one choice among words.
+/// Returns a form with one choice among words.
 fn form(message: &str, words: &[(&str, String)]) -> ToolResult<Elicitation> {
     let choices: Vec<Value> =
         words.iter().map(|(word, title)| json!({"const": word, "title": title})).collect();
@@ -315,7 +319,7 @@ fn form(message: &str, words: &[(&str, String)]) -> ToolResult<Elicitation> {
     Ok(Elicitation::FormElicitationParams { meta: None, message: message.to_owned(), requested_schema })
 }
 
-/// The word that was chosen.
+/// Returns the word that was chosen.
 fn word(said: &Elicited) -> Option<&str> {
     let content = said.content.as_ref().filter(|_| said.action == ElicitAction::Accept);
     content.and_then(|content| content.get(DECISION)).and_then(Value::as_str)

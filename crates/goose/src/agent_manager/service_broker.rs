@@ -1,8 +1,9 @@
-//! [`ServiceBroker`]: agents ask for services, and this is where they are found.
+//! [`ServiceBroker`]: resolves the dependencies of a mode to services. It starts none of them.
 //!
-//! For each dependency, in this order: what the program or the command line brings, the user's configuration (`enabled:
-//! false` means no), the built-in extension of that name, another agent; what is nowhere is reported by name. A mode gets the services
-//! that it can use and no others, so nothing else is started.
+//! Each dependency is looked up in this order: extensions of the program or the command line, the user's
+//! configuration (`enabled: false` excludes it), the built-in extension of that name, another agent. A
+//! dependency that is not found is reported by name. A mode gets only the services that it can use, so
+//! nothing else is started.
 
 use std::sync::Arc;
 
@@ -19,24 +20,24 @@ use crate::{
 /// Finds the services of a mode.
 pub(super) struct ServiceBroker<'a> {
     pub(super) settings: &'a Settings,
-    /// The profile, without extensions that the program brings.
+    /// Profile, without the host program's extensions.
     pub(super) profile: &'a Profile,
     /// Extensions of the command line. They win over the profile's.
     pub(super) given: &'a [ExtensionConfig],
-    /// Names that the program itself brings extensions for.
+    /// Names of the host program's extensions.
     pub(super) host: &'a [&'a str],
-    /// Extensions that one of these requires.
+    /// Extensions that a host extension requires.
     pub(super) required: &'a [&'a str],
-    /// All agents, looked up only where nothing else has the name.
+    /// Returns all agents. Called only if nothing else has the name.
     pub(super) agents: &'a dyn Fn() -> Arc<AgentCatalog>,
 }
 
 impl ServiceBroker<'_> {
-    /// The services of a mode.
+    /// Returns the services of a mode.
     ///
     /// # Errors
     ///
-    /// Fails if the profile names extensions that are not there or do not fit together.
+    /// Fails if the profile names extensions that do not exist or that conflict.
     pub(super) fn resolve(&self, mode: &AgentMode) -> Result<ServiceBindings, ConfigError> {
         for config in self.given {
             config.check()?;
@@ -61,7 +62,7 @@ impl ServiceBroker<'_> {
         Ok(found)
     }
 
-    /// Adds a dependency that is not there yet.
+    /// Adds a dependency, unless it was already added.
     fn add_dependency(&self, name: &str, found: &mut ServiceBindings) {
         if found.has(name)
             || self.host.contains(&name)
@@ -95,7 +96,7 @@ impl ServiceBroker<'_> {
         Some(Arc::clone(&entry.manifest))
     }
 
-    /// Adds the platform extensions that the mode can use and that are not switched off.
+    /// Adds the platform extensions that the mode can use and that are not disabled.
     fn add_platform(&self, mode: &AgentMode, found: &mut ServiceBindings) {
         for builtin in builtins::platform() {
             if found.has(builtin.name) || self.host.contains(&builtin.name) || !found.may_use(mode, builtin) {
@@ -125,7 +126,7 @@ impl ServiceBroker<'_> {
     }
 }
 
-/// Returns true for an entry that is an extension of the user's own, not a switch.
+/// Returns true if an entry defines an extension of the user, and is not just a switch for a built-in one.
 fn is_own_entry(entry: &ConfiguredExtension) -> bool {
     !entry.is_switch()
 }

@@ -1,5 +1,5 @@
-//! [`SessionExtensions`]: the extensions that were enabled and disabled in a session. They belong to the session and not to
-//! one of its agents: each agent has what its mode may use of them.
+//! [`SessionExtensions`]: the extensions that were enabled and disabled in a session. They belong to the
+//! session, not to an agent: each agent gets those that its mode may use.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,37 +15,38 @@ use crate::{
     session::{Step, StoredStep},
 };
 
-/// The extensions that were enabled and disabled in a session.
+/// Extensions that were enabled and disabled in a session.
 #[derive(Debug, Default)]
 pub(crate) struct SessionExtensions {
     switches: RwLock<Switches>,
-    /// The log of the session; none outside of a conversation.
+    /// Log of the session. Empty outside of a conversation.
     events: OnceLock<Weak<EventHub>>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Switches {
-    /// Count of changes.
+    /// Number of changes.
     version: u64,
     by_name: BTreeMap<String, Switch>,
 }
 
-/// The last decision about an extension.
+/// Last decision about an extension.
 #[derive(Debug, Clone)]
 enum Switch {
-    /// Enabled: a service with its configuration, or a part of goose that agents have anyway.
+    /// Enabled: a service with its configuration, or a platform extension that agents have by default.
     On(Option<Box<ExtensionConfig>>),
     Off,
 }
 
 impl SessionExtensions {
-    /// The same extensions for a session that this one starts. Later changes of either do not concern the other.
+    /// Returns a copy for a session that this one starts. Later changes of either do not affect the other.
     pub(super) fn inherited(&self) -> Self {
         Self { switches: RwLock::new(self.switches.read().clone()), events: OnceLock::new() }
     }
 
-    /// Repeats the changes of an earlier run. The log has only names, so an extension comes back as the configuration has it
-    /// now. Returns the names of those that the configuration does not enable: they need the user's word again.
+    /// Restores the changes of an earlier run. The log has only names, so an extension gets its current
+    /// configuration. Returns the names of those that the configuration does not enable, because the user has
+    /// to agree to them again.
     pub(super) fn restore(&self, steps: &[StoredStep], settings: &Settings) -> Vec<String> {
         let mut switches = self.switches.write();
         let mut lost = BTreeSet::new();
@@ -73,13 +74,13 @@ impl SessionExtensions {
         lost.into_iter().collect()
     }
 
-    /// Stores changes in the log of the session from here on.
+    /// Logs later changes in the session.
     pub(super) fn log_to(&self, events: &Arc<EventHub>) {
-        // A session is opened once.
+        // A session is opened once, so this is never set twice.
         let _ = self.events.set(Arc::downgrade(events));
     }
 
-    /// Enables an extension: a service by its configuration, or a part of goose that was disabled.
+    /// Enables an extension: a service with its configuration, or a platform extension that was disabled.
     pub(crate) fn enable(&self, name: &str, config: Option<ExtensionConfig>) {
         self.switch(name, Switch::On(config.map(Box::new)));
     }
@@ -100,22 +101,22 @@ impl SessionExtensions {
         }
     }
 
-    /// The number of changes so far.
+    /// Returns the number of changes so far.
     pub(crate) fn version(&self) -> u64 {
         self.switches.read().version
     }
 
-    /// Returns true if it was enabled in the session.
+    /// Returns true if the extension was enabled in the session.
     pub(crate) fn is_enabled(&self, name: &str) -> bool {
         matches!(self.switches.read().by_name.get(name), Some(Switch::On(_)))
     }
 
-    /// Returns true if it was disabled in the session.
+    /// Returns true if the extension was disabled in the session.
     pub(crate) fn is_disabled(&self, name: &str) -> bool {
         matches!(self.switches.read().by_name.get(name), Some(Switch::Off))
     }
 
-    /// The services that were enabled.
+    /// Returns the services that were enabled.
     pub(super) fn services(&self) -> Vec<ExtensionConfig> {
         let switches = self.switches.read();
         let services = switches.by_name.values().filter_map(|switch| match switch {

@@ -45,7 +45,7 @@ pub(super) struct AgentMaker {
     pub(super) session: Session,
     /// Working model of the session.
     pub(super) model: Arc<dyn Model>,
-    /// Starts delegates. `None` outside of a conversation.
+    /// Interface that starts delegates. `None` outside of a conversation.
     pub(super) delegation: Option<Arc<dyn Delegates>>,
 }
 

@@ -235,8 +235,8 @@ impl DelegatingSession {
         delegate
     }
 
-    /// Takes a slot for a delegate of a delegate, and fails if none is free: waiting could deadlock, because the
-    /// delegates that wait for it hold the slots. Returns `None` for other delegates, which can wait.
+    /// Takes a slot for a delegate of a delegate, and fails if none is free: waiting could deadlock, because
+    /// the delegates that wait for it hold the slots. Returns `None` for other delegates, which can wait.
     fn place(&self) -> ToolResult<Option<OwnedSemaphorePermit>> {
         if self.origin.depth == 0 {
             return Ok(None);

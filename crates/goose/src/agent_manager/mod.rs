@@ -5,7 +5,7 @@
 //! AgentManager { settings, store, pool }     one per process
 //!      │ open(OpenOptions): models ─► permissions ─► extensions ─► hints ─► session ─► agent (tools)
 //!      ▼
-//! Exchange                                    one per conversation; takes ready parts, knows nothing of configuration
+//! Exchange                               one per conversation; takes ready parts, does not read settings
 //! ```
 //!
 //! - `open`: puts an exchange together; `options`: what a conversation is opened with; `models`: the models
@@ -105,7 +105,7 @@ pub enum OpenError {
     /// The settings name a mode that does not exist.
     #[error("GOOSE_MODE from {origin}: {error}")]
     ModeSetting {
-        /// Where the mode is set.
+        /// Place where the mode is set.
         origin: String,
         /// Error about the mode.
         error: UnknownMode,

@@ -32,7 +32,7 @@ pub struct SessionState {
     pub(crate) is_unfinished: bool,
     /// Agent that the session was last used with.
     pub(crate) agent: Option<String>,
-    /// How that agent was chosen.
+    /// Origin of that choice.
     pub(crate) chosen_by: ChosenBy,
 }
 
@@ -113,7 +113,7 @@ pub struct OpenOptions {
     pub(super) profile: Profile,
     pub(super) manifest: Arc<AgentManifest>,
     pub(super) mode: AgentMode,
-    /// How the agent was chosen. A resumed session has its own value.
+    /// Origin of the choice of the agent. A resumed session has its own value.
     pub(super) chosen_by: ChosenBy,
     pub(super) session: Option<ChosenSession>,
     pub(super) working_dir: Option<PathBuf>,

@@ -130,7 +130,7 @@ impl ServedAgent {
             mode.slug,
             about.join(" ")
         );
-        // The session limits the time of a task.
+        // The limits of its session apply to a task.
         let tool = Self::run_tool()
             .map_tool(|tool| tool.with_name(name).with_description(about).with_timeout(MAX_TIMEOUT));
         (Self { manifest, mode, host }, tool)

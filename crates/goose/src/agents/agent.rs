@@ -40,7 +40,7 @@ pub struct Agent {
     pub unresolved: Vec<UnresolvedService>,
     /// Connection to the agent if it is an external one, which does the work instead of the model.
     pub external: Option<Arc<ExternalAgent>>,
-    /// How the session got this agent.
+    /// Reason why the session has this agent.
     pub chosen_by: ChosenBy,
 }
 

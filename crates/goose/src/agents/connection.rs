@@ -47,7 +47,7 @@ pub enum ConnectionKind {
     AcpHttp,
 }
 
-/// How to reach an external agent. It is serialized without values that look like secrets.
+/// Connection settings of an external agent. They are serialized without values that look like secrets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentConnection {

@@ -73,7 +73,7 @@ pub trait AgentConnector: Send + Sync {
 pub struct ConnectRequest {
     /// Name of the agent here.
     pub name: String,
-    /// How to reach the agent.
+    /// Connection settings of the agent.
     pub connection: AgentConnection,
     /// Folder that the agent works in.
     pub working_dir: PathBuf,
@@ -104,7 +104,7 @@ pub trait ConnectedAgent: Send + Sync {
     async fn close(&self);
 }
 
-/// How a task ended.
+/// Outcome of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AgentEnd {

@@ -42,7 +42,7 @@ pub struct AgentManifest {
     /// Instructions for the model in all modes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
-    /// How to reach an external agent. Its modes list what it may use here.
+    /// Connection settings of an external agent. Its modes list what it may use here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<AgentConnection>,
     /// Modes. The agent starts in the first one.

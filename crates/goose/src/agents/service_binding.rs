@@ -11,7 +11,7 @@ use crate::{builtins::PlatformExtension, config::ExtensionConfig};
 pub struct UnresolvedService {
     /// Name of the dependency.
     pub name: String,
-    /// Why it is missing.
+    /// Reason why it is missing.
     pub reason: UnresolvedReason,
 }
 

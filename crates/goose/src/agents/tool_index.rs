@@ -36,7 +36,7 @@ pub struct ToolHandle {
     pub extension: String,
     /// Name within the extension.
     pub bare_name: String,
-    /// Whether the tool is part of goose.
+    /// Origin of the tool: goose itself, or an external extension.
     pub origin: Origin,
     /// Class of the extension.
     pub class: ExtensionClass,

@@ -10,16 +10,16 @@ use crate::{
     exchange::{DelegateTask, Delegates, MAX_TASK},
 };
 
-/// Another agent. A call gives it a task, which it does in a session of its own, with the tools of its own mode, under the
-/// permissions of the session that calls.
+/// Another agent as a tool. A call gives it a task, which it does in a separate session, with the tools of
+/// its own mode, under the permissions of the calling session.
 pub(crate) struct AgentTool {
     agent: Arc<AgentManifest>,
-    /// The way to delegates; none outside of a conversation.
+    /// Interface that starts delegates. `None` outside of a conversation.
     delegation: Option<Arc<dyn Delegates>>,
 }
 
 impl AgentTool {
-    /// The extension.
+    /// Builds the extension.
     pub(crate) fn extension(
         agent: Arc<AgentManifest>,
         delegation: Option<Arc<dyn Delegates>>,
@@ -33,7 +33,7 @@ impl AgentTool {
             "Give a task to the agent {}, which returns its answer. {}{modes}",
             agent.name, agent.description
         );
-        // A delegate has limits of its own.
+        // Turns and tokens of a delegate are limited instead.
         let tool = Self::task_tool().map_tool(|tool| tool.with_description(about).with_timeout(MAX_TIMEOUT));
         let extension = RegistryExtension::new(agent.name.clone(), agent.description.clone());
         extension.with_tool(&Arc::new(Self { agent, delegation }), tool)

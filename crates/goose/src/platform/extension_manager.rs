@@ -1,8 +1,9 @@
-//! `extensionmanager`: an agent looks at the extensions that there are, switches its own, and reads their resources.
+//! `extensionmanager`: lets an agent list the available extensions, enable and disable its own, and read
+//! their resources.
 //!
-//! Changes count for all agents of the session, as far as their modes may use the extension; the configuration stays as it is.
-//! A removed extension finishes the calls that run. Only built-in services and entries of the configuration can be enabled, and
-//! one that the user has switched off only with their consent.
+//! Changes apply to all agents of the session whose modes may use the extension; the configuration is not
+//! changed. A removed extension finishes its running calls. Only built-in services and entries of the
+//! configuration can be enabled. If the user has disabled one, it needs their consent.
 
 use std::{
     fmt::Write as _,
@@ -25,21 +26,21 @@ use crate::{
     config::{ConfiguredExtension, ExtensionConfig},
 };
 
-/// The name of the extension.
+/// Name of the extension.
 const NAME: &str = "extensionmanager";
 
-/// Time limit of a server to list or read its resources, its start included.
+/// Time limit for a server to list or read its resources, including its start.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The longest text of a result.
+/// Maximum length of a result.
 const MAX_TEXT: usize = 50_000;
 
-/// The characters of a description.
+/// Maximum number of characters of a description.
 const DESCRIPTION_CHARS: usize = 160;
 
 /// The `extensionmanager` extension of one agent.
 pub(super) struct ExtensionSwitches {
-    /// Weak: this extension is one of the manager's.
+    /// Weak, because the manager holds this extension.
     extensions: Weak<ExtensionManager>,
     mode: AgentMode,
     services: Arc<dyn SessionServices>,
@@ -149,7 +150,8 @@ impl ExtensionSwitches {
 }
 
 impl ExtensionSwitches {
-    /// Builds the extension of the agent that has the toolset. A mode that does not name it has only the tools for resources.
+    /// Builds the extension for the agent that has the toolset. If its mode does not name the extension, only
+    /// the tools for resources are included.
     pub(super) fn extension(toolset: &Toolset, services: Arc<dyn SessionServices>) -> RegistryExtension {
         let (extensions, mode) = (Arc::downgrade(toolset.manager()), toolset.mode().clone());
         let switches = Arc::new(Self { extensions, mode, services });
@@ -167,7 +169,8 @@ impl ExtensionSwitches {
             .ok_or_else(|| ToolError::execution("The agent of these extensions has ended."))
     }
 
-    /// Names, kinds and descriptions; never commands, addresses, headers or variables, which may hold secrets.
+    /// Returns names, kinds and descriptions, but never commands, addresses, headers or variables, which may
+    /// contain secrets.
     fn list(&self, extensions: &ExtensionManager) -> String {
         let enabled = extensions.names();
         let state = |name: &str, otherwise: &'static str| match (
@@ -230,7 +233,7 @@ impl ExtensionSwitches {
                 (config.clone(), !entry.enabled)
             }
             (None, Some(builtin)) => (ExtensionConfig::builtin(builtin.name), false),
-            // A part of the agents that name it.
+            // A platform extension, which returns to the agents that name it.
             (None, None) if is_platform(name) && self.services.enable_again(name) => {
                 return Ok(format!("`{name}` is enabled again for the agents that have it."));
             }
@@ -268,7 +271,7 @@ impl ExtensionSwitches {
             return Err(ToolError::execution("This extension cannot disable itself."));
         }
         let removed = extensions.remove(name).await;
-        // Other agents may depend on one that comes with goose.
+        // Other agents may depend on an extension that comes with goose.
         let is_known = self.services.is_enabled(name) || self.comes_with_goose(name);
         if !is_known {
             removed.map_err(|error| ToolError::execution(error.to_string()))?;
@@ -277,7 +280,7 @@ impl ExtensionSwitches {
         Ok(format!("`{name}` is disabled for this session. Calls of it that run finish."))
     }
 
-    /// The extensions whose resources the mode may touch: one, or all.
+    /// Returns the extensions whose resources the mode may read: the wanted one, or all.
     fn usable(&self, extensions: &ExtensionManager, wanted: Option<&str>) -> ToolResult<Vec<String>> {
         let is_own = |name: &str| {
             self.entry(name).map_or_else(
@@ -328,13 +331,13 @@ async fn bounded<T>(asked: impl Future<Output = ToolResult<T>>) -> ToolResult<T>
     timeout(TIMEOUT, asked).await.unwrap_or_else(|_| Err(too_slow()))
 }
 
-/// The surroundings of a call without the person: a question would be shown in the name of this extension.
+/// Returns the context of a call without the user: a question would be shown in the name of this extension.
 fn without_questions(context: &CallContext) -> CallContext {
     let inner = CallContext::new().with_working_dir(context.working_dir());
     context.cancellation().cloned().map_or(inner.clone(), |token| inner.with_cancellation(token))
 }
 
-/// Asks for consent to an extension that the configuration switches off.
+/// Asks for consent to an extension that the configuration disables.
 async fn ask(key: &str, config: &ExtensionConfig, context: &CallContext) -> ToolResult<()> {
     let denied = || {
         ToolError::Denied(format!(
@@ -371,7 +374,7 @@ fn unknown(name: &str) -> ToolError {
     ))
 }
 
-/// The text of a resource. Binary contents are only named.
+/// Returns the text of a resource. Binary contents are only named.
 fn text_of(contents: &[ResourceContents]) -> String {
     let parts = contents.iter().map(|content| match content {
         ResourceContents::TextResourceContents { text, .. } => text.clone(),

@@ -1,7 +1,12 @@
-//! The platform extensions: Extensions that need a session, the agent's tools or a model, and so live in this crate.
+//! Platform extensions: those that need a session, the agent's tools or a model, and therefore live in this
+//! crate.
 //!
-//! Each is written with `#[tool]` like any other and built for one agent in one session; none is shared in the pool of
-//! services. Their classes are in [`builtins`](crate::builtins).
+//! Each is written with `#[tool]` like any other extension and built for one agent in one session; they are
+//! not shared in the service pool. Their classes are in [`builtins`](crate::builtins).
+//!
+//! - `apps`, `chatrecall`, `extension_manager`, `summon`, `todo`, `tom`: one extension each;
+//! - `agent_tool`: another agent as an extension;
+//! - `standalone`: extensions without a session, for `goose mcp`.
 
 mod agent_tool;
 pub mod apps;
@@ -37,49 +42,49 @@ use crate::{
     session::{Session, SessionStore},
 };
 
-/// The services of a session, as its agents may look at them and switch them. Implemented above, by what binds them.
+/// The services of a session, which its agents may list and switch. Implemented by the code that binds them.
 pub(crate) trait SessionServices: Send + Sync {
     /// Returns the settings of the session.
     fn settings(&self) -> &Settings;
 
-    /// Returns true if agents of the session have the service, as far as their modes may use it.
+    /// Returns true if agents of the session have the service, if their modes may use it.
     fn is_enabled(&self, name: &str) -> bool;
 
-    /// Enables a service for the rest of the session: at once for the agent with these extensions, and for those that follow
-    /// as far as their modes may use it. Fails if there is one of that name.
+    /// Enables a service for the rest of the session: immediately for the agent with these extensions, and
+    /// for later agents whose modes may use it. Fails if the name is already in use.
     fn enable(
         &self,
         config: &ExtensionConfig,
         extensions: Option<&ExtensionManager>,
     ) -> Result<(), ManagerError>;
 
-    /// Enables a platform extension that was disabled. Returns false if it was not.
+    /// Enables a platform extension that was disabled. Returns false if it was not disabled.
     fn enable_again(&self, name: &str) -> bool;
 
     /// Disables an extension for the rest of the session.
     fn disable(&self, name: &str);
 
-    /// Returns the modes that can use a service, in words.
+    /// Returns a text that names the modes that can use a service.
     fn users(&self, config: &ExtensionConfig) -> String;
 }
 
-/// The surroundings of an agent that platform extensions are built with.
+/// Parts of an agent that platform extensions are built with.
 pub(crate) struct PlatformContext<'a> {
     pub(crate) session: &'a Session,
     pub(crate) store: &'a SessionStore,
     pub(crate) settings: &'a Settings,
-    /// The tools of the agent.
+    /// Tools of the agent.
     pub(crate) toolset: &'a Arc<Toolset>,
-    /// The working model of the session.
+    /// Working model of the session.
     pub(crate) model: &'a Arc<dyn Model>,
     pub(crate) working_dir: &'a Path,
-    /// The services of the session.
+    /// Services of the session.
     pub(crate) services: &'a Arc<dyn SessionServices>,
-    /// The way to delegates; none outside of a conversation.
+    /// Interface that starts delegates. `None` outside of a conversation.
     pub(crate) delegation: Option<&'a Arc<dyn Delegates>>,
 }
 
-/// Builds a platform extension for an agent; none for one that has no tools.
+/// Builds a platform extension for an agent. Returns `None` for an extension without tools.
 pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn Extension>> {
     match name {
         "apps" => {
@@ -91,7 +96,7 @@ pub(crate) fn build(name: &str, context: &PlatformContext<'_>) -> Option<Arc<dyn
         }
         #[cfg(feature = "code-execution")]
         "code_execution" => {
-            // The toolset's manager holds the extension.
+            // Weak, because the toolset's manager holds the extension.
             let toolset = Arc::downgrade(context.toolset);
             Some(Arc::new(CodeExecution::new(move || {
                 toolset.upgrade().map(|toolset| toolset.tools()).unwrap_or_default()

@@ -1,11 +1,11 @@
-//! Platform extensions without a session, as `goose mcp` serves them to other programs.
+//! Platform extensions without a session, which `goose mcp` serves to other programs.
 //!
 //! | extension | served | because |
 //! | --- | --- | --- |
 //! | `apps` | yes | apps are kept in a folder; the configured model writes them |
 //! | `chatrecall` | yes | it searches the store; no session is left out |
 //! | `summon` | only `load` | knowledge is in files; a delegate needs a session to work under |
-//! | `todo`, `extensionmanager`, `code_execution`, `tom` | no | see [`builtins`](crate::builtins), which tells users as well |
+//! | `todo`, `extensionmanager`, `code_execution`, `tom` | no | see [`builtins`](crate::builtins) |
 
 use std::{path::Path, sync::Arc};
 
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{config::Settings, session::SessionStore};
 
-/// Builds a platform extension for a program that has no session; none for one that needs it.
+/// Builds a platform extension for a program without a session. Returns `None` if the extension needs one.
 pub(crate) fn standalone(
     name: &str,
     settings: &Settings,

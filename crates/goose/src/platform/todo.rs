@@ -1,16 +1,17 @@
 //! `todo`: the task list of a session.
 //!
-//! The list is the newest one in the conversation, so it is stored, resumed, forked and exported with it, and compaction
-//! carries it over. `developer`'s `plan` keeps the same list; a mode that has this extension is not offered that tool.
+//! The list is the newest one in the conversation, so it is stored, resumed, forked and exported with the
+//! conversation, and compaction keeps it. `developer`'s `plan` keeps the same list; a mode with this
+//! extension does not get that tool.
 
 use std::sync::Arc;
 
 use goose_extension::{RegistryExtension, ToolAction, checklist_progress, prelude::*};
 
-/// The most characters of a list.
+/// Maximum number of characters of a list.
 const MAX_CHARS: usize = 50_000;
 
-/// The task list of a session.
+/// The `todo` extension.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Todo;
 
@@ -44,7 +45,7 @@ impl Todo {
     }
 }
 
-/// The number of tasks that are done.
+/// Returns how many tasks are done.
 fn summary(list: &str) -> String {
     let (done, all) = checklist_progress(list);
     match all {

@@ -1,8 +1,8 @@
 //! `tom`, top of mind: text that the user wants the model to see with each request.
 //!
-//! `GOOSE_MOIM_MESSAGE_TEXT` is the text itself, `GOOSE_MOIM_MESSAGE_FILE` a file with more of it, each from the environment
-//! or the configuration. The file is read again when it has changed. There are no tools: [`TopOfMind::for_request`] gives
-//! the text, and the loop adds it to a request.
+//! `GOOSE_MOIM_MESSAGE_TEXT` is the text itself, `GOOSE_MOIM_MESSAGE_FILE` a file with more of it, each from
+//! the environment or the configuration. The file is read again when it has changed. There are no tools:
+//! [`TopOfMind::for_request`] returns the text, and the orchestrator adds it to the message.
 
 use std::{
     fs::{self, Metadata},
@@ -16,16 +16,16 @@ use parking_lot::Mutex;
 
 use crate::config::{ConfigError, Settings};
 
-/// The key of the text.
+/// Key of the text.
 pub const TEXT_KEY: &str = "GOOSE_MOIM_MESSAGE_TEXT";
 
-/// The key of the file's path.
+/// Key of the file's path.
 pub const FILE_KEY: &str = "GOOSE_MOIM_MESSAGE_FILE";
 
-/// The size of the text, and of the file.
+/// Maximum size of the text and of the file.
 pub const MAX_BYTES: usize = 64 * 1024;
 
-/// The top-of-mind context of a session. Clones share what was read.
+/// The top-of-mind context of a session. Clones share the file content.
 #[derive(Debug, Clone, Default)]
 pub struct TopOfMind(Arc<Inner>);
 
@@ -43,7 +43,7 @@ struct State {
     content: Content,
 }
 
-/// The content of the file as it was last read.
+/// Content of the file when it was last read.
 #[derive(Debug, Default)]
 enum Content {
     #[default]
@@ -52,33 +52,34 @@ enum Content {
         version: Version,
         text: Option<String>,
     },
-    /// Reported once; it is looked at again with each request.
+    /// The file cannot be used. This is reported once; the file is read again with each request.
     Unusable(String),
 }
 
-/// The state of a file that tells whether it has changed.
+/// State of a file, to detect a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Version {
     changed_at: Option<SystemTime>,
     bytes: u64,
 }
 
-/// The additions to a request.
+/// Additions to a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopOfMindText {
-    /// The text for the model, if there is any.
+    /// Text for the model, if there is any.
     pub text: Option<String>,
     /// Problems for the user. Each is reported once.
     pub notices: Vec<String>,
 }
 
 impl TopOfMind {
-    /// Reads the settings. `~` in the file's path is the home folder; a relative path is in the working folder.
+    /// Reads the settings. `~` in the file's path is the home folder; a relative path is in the working
+    /// folder.
     ///
     /// # Errors
     ///
-    /// If a setting is something else than a text.
+    /// Fails if a setting is not a string.
     pub fn new(settings: &Settings, home: Option<&Path>, working_dir: &Path) -> Result<Self, ConfigError> {
         let present = |value: Option<String>| value.filter(|text| !text.trim().is_empty());
         let text = present(settings.get(TEXT_KEY)?);
@@ -86,7 +87,7 @@ impl TopOfMind {
         Ok(Self::from_parts(text, file.map(|path| working_dir.join(expanded(path.trim(), home)))))
     }
 
-    /// Returns the context of a text and a file.
+    /// Creates the context of a text and a file.
     pub fn from_parts(text: Option<String>, file: Option<PathBuf>) -> Self {
         let mut state = State::default();
         let text = text.filter(|text| {
@@ -113,7 +114,7 @@ impl TopOfMind {
             return TopOfMindText::default();
         }
         let this = self.clone();
-        // A file may be on a slow disk.
+        // The file may be on a slow disk.
         tokio::task::spawn_blocking(move || this.read()).await.unwrap_or_default()
     }
 
@@ -158,7 +159,7 @@ impl Content {
     }
 }
 
-/// Returns the content of a file; none if it is still the known version.
+/// Returns the content of a file, or `None` if it is still the known version.
 fn read_file(path: &Path, known: Option<Version>) -> io::Result<Option<(Version, String)>> {
     let metadata = fs::metadata(path)?;
     let version = Version::new(&metadata);
@@ -178,7 +179,7 @@ impl Version {
     }
 }
 
-/// Replaces `~` at the beginning of a path.
+/// Replaces `~` at the start of a path.
 fn expanded(path: &str, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix('~'), home) {
         (Some(""), Some(home)) => home.to_owned(),

@@ -35,7 +35,7 @@ pub(super) struct OneReplyAgent {
     model: Option<Arc<dyn Provider>>,
     /// Message without the leading name of the agent, if it has one.
     words: Option<String>,
-    /// How this agent was chosen. One that was chosen by routing may hand the request back.
+    /// Origin of the choice of this agent. One that was chosen by routing may hand the request back.
     chosen_by: ChosenBy,
 }
 

@@ -1,12 +1,12 @@
-//! An app as a document: what a model wrote, checked, with what makes it safe and describes it put before it.
+//! The document of an app: checks what a model wrote, and adds the header that protects and describes it.
 //!
-//! A stored file is a header and the document. The header has the policy that forbids network, the description in the form
-//! of goose 1.52 (JSON-LD and the task, each in a script that is not run), and a mark at its end. Its first element is the
-//! policy, so that it holds for everything after it, however a browser reads the rest. The checks of references are for
-//! better apps and messages; the policy is what protects.
+//! A stored file is a header and the document. The header has the policy that forbids network access, the
+//! description in the form of goose 1.52 (JSON-LD and the task, each in a script that is not run), and an end
+//! mark. The policy is its first element, so that it applies to everything after it, however a browser parses
+//! the rest. The checks of references give better apps and messages; the policy is what protects.
 //!
-//! A policy does not keep a page from going to another address. Who shows an app has to put it into a sandboxed frame, as
-//! MCP clients do; [`framed`] does so for a browser.
+//! A policy does not keep a page from navigating to another address. A program that shows an app has to put
+//! it into a sandboxed frame, as MCP clients do; [`framed`] does that for a browser.
 
 use std::fmt::Write as _;
 
@@ -16,74 +16,78 @@ use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// The largest app.
+/// Maximum size of an app.
 pub const MAX_APP_BYTES: usize = 1024 * 1024;
 
-/// The policy of every app: scripts, styles and images that are in the document itself, and no network.
+/// Policy of every app: scripts, styles and images in the document itself, and no network access.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
      img-src data: blob:; media-src data: blob:; font-src data:; form-action 'none'; base-uri 'none'; webrtc 'block'";
 
-/// The types of the scripts that describe an app.
+/// Type of the script with the description of an app.
 const DESCRIPTION_TYPE: &str = "application/ld+json";
+
+/// Type of the script with the task of an app.
 const TASK_TYPE: &str = "application/x-goose-prd";
+
+/// JSON-LD type and context of the description, as goose 1.52 writes them.
 const APP_TYPE: &str = "GooseApp";
 const APP_CONTEXT: &str = "https://goose.ai/schema";
 
-/// The end of the header.
+/// End mark of the header.
 const HEADER_END: &str = "<!-- end of goose's header -->\n";
 
-/// The problems that are reported at once.
+/// Maximum number of problems in one report.
 const MAX_PROBLEMS: usize = 10;
 
-/// The part of a reference that is quoted.
+/// Maximum number of characters of a quoted reference.
 const MAX_QUOTE_CHARS: usize = 80;
 
 const MAX_TITLE_CHARS: usize = 100;
 const MAX_DESCRIPTION_CHARS: usize = 300;
 const MAX_TASK_BYTES: usize = 64 * 1024;
 
-/// The attributes that make a browser load something. `href` does so except on hyperlinks.
+/// Attributes that make a browser load something. `href` does so except on hyperlinks.
 const LOADING: [&str; 9] =
     ["src", "srcset", "href", "xlink:href", "poster", "data", "background", "formaction", "action"];
 
-/// The elements whose `href` is only followed by a person.
+/// Elements whose `href` is followed only by a person.
 const HYPERLINKS: [&str; 2] = ["a", "area"];
 
-/// The description of an app, as its file has it.
+/// Description of an app, as stored in its file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Description {
-    /// The name that the file was given when it was written.
+    /// Name that the file had when it was written.
     pub name: String,
-    /// The purpose of the app, in a sentence.
+    /// Purpose of the app, in a sentence.
     pub description: String,
-    /// The width of its window, if it wants one.
+    /// Width of its window, if it wants one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub width: Option<u32>,
-    /// The height of its window, if it wants one.
+    /// Height of its window, if it wants one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub height: Option<u32>,
-    /// If its window can be resized.
+    /// True if its window can be resized.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resizable: Option<bool>,
 }
 
-/// The parts of a document that matter here.
+/// Parts of a document that are checked or stored.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     pub(super) title: String,
-    /// The text of `<meta name="description">`.
+    /// Text of `<meta name="description">`.
     pub(super) summary: String,
     pub(super) description: Option<Description>,
-    /// The task that the app was made for.
+    /// Task that the app was made for.
     pub(super) task: Option<String>,
     problems: Vec<String>,
     is_complete: bool,
 }
 
-/// The text of an element that is being read.
-enum Within {
+/// Element whose text is being read.
+enum TextElement {
     Nothing,
     Title,
     Style,
@@ -97,12 +101,12 @@ impl Outline {
         let mut emitter = DefaultEmitter::default();
         emitter.naively_switch_states(true);
         let mut outline = Self::default();
-        let mut within = Within::Nothing;
+        let mut within = TextElement::Nothing;
         for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
             match token {
                 Token::StartTag(tag) => within = outline.start(&tag),
                 Token::EndTag(tag) => {
-                    within = Within::Nothing;
+                    within = TextElement::Nothing;
                     outline.is_complete |= tag.name.as_slice() == b"html";
                 }
                 Token::String(text) => outline.text(&within, &String::from_utf8_lossy(&text.value)),
@@ -112,7 +116,7 @@ impl Outline {
         outline
     }
 
-    fn start(&mut self, tag: &StartTag<()>) -> Within {
+    fn start(&mut self, tag: &StartTag<()>) -> TextElement {
         let name = String::from_utf8_lossy(&tag.name).into_owned();
         let mut attributes = Vec::new();
         for (key, value) in &tag.attributes {
@@ -135,21 +139,21 @@ impl Outline {
             "meta" if is("name", "description") && self.summary.is_empty() => {
                 self.summary = one_line(value("content").unwrap_or_default(), MAX_DESCRIPTION_CHARS);
             }
-            "title" if self.title.is_empty() => return Within::Title,
-            "style" => return Within::Style,
-            "script" if is("type", DESCRIPTION_TYPE) => return Within::Description,
-            "script" if is("type", TASK_TYPE) => return Within::Task,
+            "title" if self.title.is_empty() => return TextElement::Title,
+            "style" => return TextElement::Style,
+            "script" if is("type", DESCRIPTION_TYPE) => return TextElement::Description,
+            "script" if is("type", TASK_TYPE) => return TextElement::Task,
             _ => {}
         }
-        Within::Nothing
+        TextElement::Nothing
     }
 
-    fn text(&mut self, within: &Within, text: &str) {
+    fn text(&mut self, within: &TextElement, text: &str) {
         match within {
-            Within::Title => self.title += &one_line(text, MAX_TITLE_CHARS),
-            Within::Style => self.check_style(text),
-            Within::Description if self.description.is_none() => self.description = description(text),
-            Within::Task if self.task.is_none() => {
+            TextElement::Title => self.title += &one_line(text, MAX_TITLE_CHARS),
+            TextElement::Style => self.check_style(text),
+            TextElement::Description if self.description.is_none() => self.description = description(text),
+            TextElement::Task if self.task.is_none() => {
                 self.task = Some(text.trim().replace("<\\/", "</"));
             }
             _ => {}
@@ -161,12 +165,13 @@ impl Outline {
             self.check_style(value);
         }
         let is_hyperlink = key == "href" && HYPERLINKS.contains(&element);
-        // `<base>` is refused as a whole.
+        // `<base>` is always refused, by its element.
         if !LOADING.contains(&key) || is_hyperlink || element == "base" {
             return;
         }
         let outside = if key == "srcset" {
-            // A data URL has commas of its own, so each candidate is told by its beginning.
+            // A data URL contains commas, so the value is split at spaces and each candidate recognized by
+            // its beginning.
             value.split_whitespace().find(|part| part.contains("://") || part.starts_with("//"))
         } else {
             Some(value).filter(|value| !is_inside(value))
@@ -180,7 +185,7 @@ impl Outline {
         }
     }
 
-    /// Looks for references in a style sheet.
+    /// Checks the references in a style sheet.
     fn check_style(&mut self, style: &str) {
         let style = style.to_ascii_lowercase();
         if style.contains("@import") {
@@ -205,7 +210,7 @@ impl Outline {
     }
 }
 
-/// Returns true if a reference leads to a place in the document itself.
+/// Returns true if a reference points into the document itself.
 fn is_inside(reference: &str) -> bool {
     let reference = reference.trim_start().to_ascii_lowercase();
     let inside = ["#", "data:", "blob:", "about:", "javascript:"];
@@ -222,7 +227,7 @@ fn advice(element: &str) -> &'static str {
     }
 }
 
-/// Checks what a model wrote. Returns its outline, or what is wrong with it, one problem in each.
+/// Checks what a model wrote. Returns its outline, or a list of problems.
 pub(super) fn check(html: &str) -> Result<Outline, Vec<String>> {
     if html.len() > MAX_APP_BYTES {
         return Err(vec![format!(
@@ -252,7 +257,7 @@ pub(super) fn with_header(html: &str, description: &Description, task: Option<&s
     {
         json.extend(described);
     }
-    // Within a script, nothing but its end has a meaning to HTML.
+    // `<` is escaped because the end tag is the only HTML that is recognized inside a script.
     let json = json.to_string().replace('<', "\\u003c");
     let mut text = format!(
         "<!DOCTYPE html>\n<meta http-equiv=\"Content-Security-Policy\" content=\"{CONTENT_SECURITY_POLICY}\">\n\
@@ -270,8 +275,9 @@ pub(super) fn with_header(html: &str, description: &Description, task: Option<&s
     text + HEADER_END + html
 }
 
-/// The script that runs before those of an app. A link to elsewhere does nothing, because the frame would only become
-/// empty. Browsers do not know `webrtc` of the policy, so its interfaces are removed; a frame inside the app still has them.
+/// Script that runs before those of an app. A link to another address does nothing, because the frame would
+/// only become empty. Browsers do not support `webrtc` in the policy, so its interfaces are removed; a frame
+/// inside the app still has them.
 const FRAME_SCRIPT: &str = "<script>\
 for (const name of Object.getOwnPropertyNames(window)) if (name.includes('RTC')) delete window[name];\
 addEventListener('click', event => { \
@@ -279,9 +285,9 @@ const link = event.composedPath().find(node => node.href !== undefined); \
 if (link && !link.getAttribute('href')?.startsWith('#') && link.protocol !== 'javascript:') event.preventDefault() }, true)\
 </script>";
 
-/// Returns a page that shows a document with its header in a sandboxed frame, which cannot leave for another address, open
-/// windows or download. The policy of the page holds for the frame, too, so no request is sent; a browser may still open an
-/// empty connection in advance.
+/// Returns a page that shows a document with its header in a sandboxed frame, which cannot navigate away,
+/// open windows or download. The policy of the page applies to the frame too, so no request is sent; a
+/// browser may still open an empty connection in advance.
 pub(super) fn framed(html: &str, title: &str) -> String {
     let title = title.replace('&', "&amp;").replace('<', "&lt;");
     let app = format!("{FRAME_SCRIPT}{html}").replace('&', "&amp;").replace('"', "&quot;");
@@ -306,7 +312,7 @@ pub(super) fn has_header(stored: &str) -> bool {
     stored.starts_with(&policy) && stored.contains(HEADER_END)
 }
 
-/// Returns a document without its first declaration, which the header has.
+/// Returns a document without its doctype, which the header already has.
 fn without_doctype(html: &str) -> &str {
     const DOCTYPE: &str = "<!doctype";
     let html = html.trim_start_matches('\u{feff}').trim_start();
@@ -318,7 +324,7 @@ fn without_doctype(html: &str) -> &str {
     }
 }
 
-/// Reads the description of an app; of other data, nothing.
+/// Parses the description of an app. Returns `None` for other data.
 fn description(text: &str) -> Option<Description> {
     let value: serde_json::Value = serde_json::from_str(text.trim()).ok()?;
     (value.get("@type")?.as_str()? == APP_TYPE).then(|| {

@@ -1,11 +1,11 @@
-//! `apps`: small apps with a user interface, each one HTML document that a model writes.
+//! `apps`: small apps with a user interface. Each is one HTML document that a model writes.
 //!
 //! ```text
 //! create_app, iterate_app ──▶ AppWriter ── asks the model, checks, asks once more ──▶ AppStore ──▶ NAME.html
 //! ui://apps/NAME ◀── with a policy that forbids network ──────────────────────────────────┘
 //! ```
 //!
-//! [`AppStore`] and [`AppWriter`] are for programs too, such as `goose apps`.
+//! [`AppStore`] and [`AppWriter`] are also for programs, such as `goose apps`.
 
 mod document;
 mod store;
@@ -21,13 +21,13 @@ pub use document::{CONTENT_SECURITY_POLICY, Description, MAX_APP_BYTES};
 pub use store::{App, AppError, AppInfo, AppStore, AppVersion};
 pub use writer::AppWriter;
 
-/// The beginning of an app's address.
+/// Prefix of an app's URI.
 const URI_PREFIX: &str = "ui://apps/";
 
-/// The type of an app as an MCP resource.
+/// MIME type of an app as an MCP resource.
 const MIME_TYPE: &str = "text/html;profile=mcp-app";
 
-/// The longest description of an app, and the longest feedback.
+/// Maximum number of characters of a description or of feedback.
 const MAX_REQUEST_CHARS: usize = 60_000;
 
 const INSTRUCTIONS: &str = "\
@@ -35,7 +35,7 @@ Apps are small HTML apps that the user opens in a window; they have no network. 
 shows and does, and describe it in full: another model writes it and sees only the description. Change an existing app with \
 iterate_app rather than creating it anew.";
 
-/// The folder of the apps.
+/// Returns the folder of the apps.
 pub fn folder(paths: &Paths) -> PathBuf {
     paths.data.join("apps")
 }
@@ -47,7 +47,7 @@ pub struct Apps {
 }
 
 impl Apps {
-    /// Keeps apps in a folder (`apps` of the data folder); the model writes them.
+    /// Stores apps in a folder (`apps` in the data folder); the model writes them.
     pub fn new(dir: PathBuf, model: Arc<dyn Model>) -> Self {
         Self { writer: AppWriter::new(AppStore::new(dir), model) }
     }
@@ -154,7 +154,7 @@ fn resource(app: &AppInfo) -> Resource {
         .with_size(app.bytes)
 }
 
-/// Describes an app on a line.
+/// Returns one line about an app.
 fn line(app: &AppInfo) -> String {
     let description = if app.description.is_empty() { &app.title } else { &app.description };
     format!("{}: {description} ({} bytes)", app.name, app.bytes)
@@ -179,7 +179,7 @@ impl From<AppError> for ToolError {
     }
 }
 
-/// Runs work on files away from the threads that serve other calls.
+/// Runs file operations on a blocking thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, AppError> + Send + 'static,
 ) -> ToolResult<T> {

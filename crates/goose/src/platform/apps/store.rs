@@ -1,7 +1,7 @@
-//! [`AppStore`]: apps as files, `NAME.html` in one folder, as goose 1.52 keeps them.
+//! [`AppStore`]: stores apps as files `NAME.html` in one folder, like goose 1.52.
 //!
-//! Earlier versions are in `.versions/NAME/N.html`, the highest number being the newest of them. All files are private and
-//! replaced as a whole. Nothing here is asynchronous: callers on a runtime use `spawn_blocking`.
+//! Earlier versions are in `.versions/NAME/N.html`; the highest number is the newest. All files are private
+//! and replaced atomically. Nothing here is asynchronous: callers on a runtime use `spawn_blocking`.
 
 use std::{
     ffi::OsStr,
@@ -15,22 +15,22 @@ use jiff::Timestamp;
 
 use super::document::{self, Description, MAX_APP_BYTES, Outline};
 
-/// The most apps that are listed.
+/// Maximum number of apps.
 const MAX_APPS: usize = 500;
 
-/// The names in the folder that are looked at.
+/// Maximum number of names that are read from the folder.
 const MAX_NAMES: usize = 5_000;
 
-/// The earlier versions of an app that are kept.
+/// Maximum number of earlier versions that are kept of an app.
 const MAX_VERSIONS: usize = 10;
 
-/// The room for the header of a file.
+/// Maximum size of the header of a file.
 const MAX_HEADER_BYTES: usize = 128 * 1024;
 
-/// The longest name.
+/// Maximum length of a name.
 const MAX_NAME_BYTES: usize = 64;
 
-/// The time to wait for another process that changes an app.
+/// Time to wait for another process that changes an app.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 const EXTENSION: &str = ".html";
@@ -47,22 +47,22 @@ pub struct AppStore {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AppInfo {
-    /// The name, which is also the name of its file.
+    /// Name, which is also the name of the file.
     pub name: String,
-    /// Its title.
+    /// Title of the app.
     pub title: String,
-    /// Its purpose, in a sentence; empty if it has none.
+    /// Purpose, in a sentence. Empty if there is none.
     pub description: String,
-    /// The size of its file.
+    /// Size of the file.
     pub bytes: u64,
-    /// The time at which it was written.
+    /// Time of the last change.
     pub changed_at: Timestamp,
-    /// The size of its window, if it wants one.
+    /// Width and height of the window, if the app sets them.
     pub window: Option<(u32, u32)>,
 }
 
 impl AppInfo {
-    /// Returns the address under which MCP clients read it.
+    /// Returns the URI under which MCP clients read the app.
     pub fn uri(&self) -> String {
         format!("{}{}", super::URI_PREFIX, self.name)
     }
@@ -72,13 +72,13 @@ impl AppInfo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct App {
-    /// Its description.
+    /// Description of the app.
     pub info: AppInfo,
-    /// The document, ready to be shown: with the policy that forbids network.
+    /// Document to be shown, with the policy that forbids network access.
     pub html: String,
-    /// The document as the model wrote it.
+    /// Document as the model wrote it.
     pub source: String,
-    /// The task that it was made for.
+    /// Task that the app was made for.
     pub task: Option<String>,
 }
 
@@ -86,42 +86,42 @@ pub struct App {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AppVersion {
-    /// Its number; higher is newer.
+    /// Number. Higher is newer.
     pub number: u32,
-    /// The size of its file.
+    /// Size of the file.
     pub bytes: u64,
-    /// The time at which it was replaced.
+    /// Time at which the version was replaced.
     pub replaced_at: Timestamp,
 }
 
-/// The error of an operation on apps.
+/// Error of an operation on apps.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AppError {
-    /// There is no such app.
+    /// The app does not exist.
     #[error("there is no app `{name}`; {}", listed(.known))]
     Missing {
-        /// The name.
+        /// Name that was looked up.
         name: String,
-        /// The apps that there are.
+        /// Names of the existing apps.
         known: Vec<String>,
     },
-    /// The app has no such version.
+    /// The version does not exist.
     #[error("the app `{name}` has no earlier version {number}; {}", listed(.known))]
     NoVersion {
-        /// The app.
+        /// Name of the app.
         name: String,
-        /// The number.
+        /// Number that was looked up.
         number: u32,
-        /// The versions that there are.
+        /// Numbers of the existing versions.
         known: Vec<String>,
     },
-    /// The name cannot be one.
+    /// The name is invalid.
     #[error(
         "`{0}` cannot be the name of an app: names have up to {MAX_NAME_BYTES} letters, digits, `-`, `_` and `.`"
     )]
     BadName(String),
-    /// The document cannot be an app.
+    /// The document is invalid.
     #[error("the document cannot be an app:\n- {}", .0.join("\n- "))]
     BadDocument(Vec<String>),
     /// There are too many apps.
@@ -130,9 +130,9 @@ pub enum AppError {
     /// A file cannot be used.
     #[error("{} cannot be used: {error}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason.
+        /// Underlying error.
         error: io::Error,
     },
 }
@@ -145,7 +145,7 @@ fn listed(names: &[String]) -> String {
 }
 
 impl AppStore {
-    /// Returns the apps of a folder, which is created when it is needed.
+    /// Creates a store for the apps of a folder. The folder is created when it is needed.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
@@ -159,7 +159,7 @@ impl AppStore {
     ///
     /// # Errors
     ///
-    /// If the folder cannot be read. A folder that does not exist has no apps.
+    /// Fails if the folder cannot be read. A folder that does not exist has no apps.
     pub fn list(&self) -> Result<Vec<AppInfo>, AppError> {
         let names = self.names()?;
         Ok(names.iter().filter_map(|name| Some(self.read(name, &self.file(name)).ok()?.info)).collect())
@@ -175,7 +175,7 @@ impl AppStore {
         self.read(name, &self.file(name))
     }
 
-    /// Stores a new document as an app that is called by its title, and returns it.
+    /// Stores a new document as an app that is named after its title, and returns it.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl AppStore {
         self.write(&name, html, &outline, Some(task))
     }
 
-    /// Replaces the document of an app; the one before becomes a version.
+    /// Replaces the document of an app. The previous one becomes a version.
     ///
     /// # Errors
     ///
@@ -233,18 +233,18 @@ impl AppStore {
         })
     }
 
-    /// Makes an earlier version the current one; the one before becomes a version.
+    /// Makes an earlier version the current one. The previous one becomes a version.
     ///
     /// # Errors
     ///
     /// [`AppError::Missing`], [`AppError::NoVersion`], and errors of the file.
     pub fn restore(&self, name: &str, number: u32) -> Result<AppInfo, AppError> {
         let version = self.show_version(name, number)?;
-        // One of goose 1.52 may not pass today's checks; the policy holds for it all the same.
+        // A version from goose 1.52 may not pass today's checks. The policy still applies to it.
         self.replace(name, &version.source, &Outline::read(&version.source))
     }
 
-    /// Writes an app to a file, to be opened in a browser: in a frame that it cannot leave. An existing file is replaced.
+    /// Writes an app to a file for a browser, in a frame that it cannot leave. An existing file is replaced.
     ///
     /// # Errors
     ///
@@ -332,7 +332,7 @@ impl AppStore {
         let version = self.version_file(name, number);
         AtomicFile::new(&version).write(bytes.as_bytes()).map_err(|error| at(&version, error))?;
         for old in numbers.iter().skip(MAX_VERSIONS - 1) {
-            // One that cannot be removed now is tried again with the next change.
+            // A version that cannot be removed now is removed with the next change.
             let _ = fs::remove_file(self.version_file(name, *old));
         }
         Ok(())
@@ -373,7 +373,7 @@ impl AppStore {
         let html = if document::has_header(&stored) {
             stored.clone()
         } else {
-            // A file of goose 1.52, or one that was edited.
+            // A file of goose 1.52, or an edited one.
             document::with_header(&stored, &Description { name: name.to_owned(), ..described }, None)
         };
         let source = document::source(&stored).to_owned();
@@ -389,7 +389,7 @@ fn changed_at(metadata: &fs::Metadata) -> Timestamp {
     metadata.modified().ok().and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// Returns the names of the files in a folder, sorted and without their ending. A missing folder has none.
+/// Returns the names of the files in a folder, sorted and without their extension. A missing folder has none.
 fn names_in(dir: &Path) -> Result<Vec<String>, AppError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -406,7 +406,7 @@ fn stem(name: &OsStr) -> Option<&str> {
     name.to_str()?.strip_suffix(EXTENSION)
 }
 
-/// Reads a regular file that may be written by any program.
+/// Reads a regular file up to the size limit, because any program may have written it.
 fn read_bounded(path: &Path) -> io::Result<String> {
     let limit = (MAX_APP_BYTES + MAX_HEADER_BYTES) as u64;
     let bytes = goose_fs::read_regular(path, limit)?;
@@ -425,7 +425,7 @@ fn check_name(name: &str) -> Result<(), AppError> {
     Err(AppError::BadName(shown))
 }
 
-/// Returns a title as a name: small letters and digits, joined by `-`.
+/// Returns a title as a name: lower-case letters and digits, joined by `-`.
 fn slug(title: &str) -> String {
     const MAX_SLUG_BYTES: usize = 40;
     let title = title.to_lowercase();
@@ -436,7 +436,7 @@ fn slug(title: &str) -> String {
     if slug.is_empty() { "app".to_owned() } else { slug.to_owned() }
 }
 
-/// Returns a name that no app has.
+/// Returns an unused name.
 fn free_name(name: &str, taken: &[String]) -> String {
     let is_free = |name: &String| !taken.iter().any(|taken| taken.eq_ignore_ascii_case(name));
     let numbered = (2..).map(|number: u32| format!("{name}-{number}"));

@@ -1,5 +1,5 @@
-//! [`AppWriter`]: a model writes the document of an app. What it writes is checked, and it is asked once more where that
-//! shows something wrong.
+//! [`AppWriter`]: asks a model for the document of an app, checks it, and asks once more if there are
+//! problems.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use goose_extension::{Model, Role, Sampling, ToolError, ToolResult};
 
 use super::{AppError, AppInfo, AppStore, blocking, document};
 
-/// The longest answer of the model, in tokens.
+/// Maximum length of the model's answer, in tokens.
 const MAX_TOKENS: u32 = 32_000;
 
-/// The answers that are asked for until one can be used.
+/// Maximum number of requests for a usable document.
 const MAX_ATTEMPTS: usize = 2;
 
 const SYSTEM: &str = "\
@@ -33,7 +33,7 @@ pub struct AppWriter {
 }
 
 impl AppWriter {
-    /// Lets a model write the apps of a store.
+    /// Creates a writer that stores the apps of a model.
     pub fn new(store: AppStore, model: Arc<dyn Model>) -> Self {
         Self { store, model }
     }
@@ -47,7 +47,7 @@ impl AppWriter {
     ///
     /// # Errors
     ///
-    /// If the model gives no answer or no usable document, and errors of the store.
+    /// Fails if the model gives no answer or no usable document, or if the store fails.
     pub async fn create(&self, prd: &str) -> ToolResult<AppInfo> {
         if prd.trim().is_empty() {
             return Err(ToolError::execution("The description is empty. Say what the app shows and does."));
@@ -61,7 +61,8 @@ impl AppWriter {
     ///
     /// # Errors
     ///
-    /// If there is no such app, the model gives no answer or no usable document, and errors of the store.
+    /// Fails if the app does not exist, if the model gives no answer or no usable document, or if the store
+    /// fails.
     pub async fn change(&self, name: &str, feedback: &str) -> ToolResult<AppInfo> {
         if feedback.trim().is_empty() {
             return Err(ToolError::execution("The feedback is empty. Say what to change in the app."));
@@ -79,7 +80,7 @@ impl AppWriter {
         blocking(move || store.change(&name, &html)).await
     }
 
-    /// Returns a document that passes the checks.
+    /// Asks the model for a document that passes the checks.
     async fn ask(&self, prompt: String) -> ToolResult<String> {
         let mut request = Sampling::new(prompt, MAX_TOKENS).with_system_prompt(SYSTEM);
         let mut problems = Vec::new();
@@ -100,10 +101,10 @@ impl AppWriter {
     }
 }
 
-/// Returns the document in an answer, which may have other words or a fence around it.
+/// Returns the document in an answer, which may have other text or a code fence around it.
 fn extract(answer: &str) -> &str {
     const END: &str = "</html>";
-    // Letters of ASCII keep their places in small letters.
+    // ASCII lower case keeps all positions.
     let small = answer.to_ascii_lowercase();
     let start = ["<!doctype", "<html"].iter().find_map(|beginning| small.find(beginning));
     let end = small.rfind(END).map(|at| at + END.len());

@@ -1,4 +1,4 @@
-//! The limits of a search in time, as a model writes them.
+//! Time limits of a search, as a model writes them.
 
 use goose_extension::{ToolError, ToolResult, visible_line};
 use goose_fs::truncate_chars;
@@ -8,14 +8,14 @@ use jiff::{
     tz::TimeZone,
 };
 
-/// The part of an unreadable date that is quoted.
+/// Maximum number of characters of an invalid date that are quoted.
 const MAX_QUOTE_CHARS: usize = 40;
 
-/// Returns the first moment and the one that is no longer included. A day is included as a whole.
+/// Returns the start of the span and its exclusive end. A day is included as a whole.
 ///
 /// # Errors
 ///
-/// If a date cannot be read, or nothing lies between them.
+/// Fails if a date cannot be parsed, or if the span is empty.
 pub(super) fn span(
     after: Option<String>,
     before: Option<String>,
@@ -35,7 +35,7 @@ pub(super) fn span(
 fn moment(name: &str, text: &str, is_end: bool) -> ToolResult<Timestamp> {
     let text = text.trim();
     let in_utc = |at: DateTime| at.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp());
-    // A date also parses as a moment at midnight, so it is tried first, by its length.
+    // A date also parses as a moment at midnight, so dates are tried first, by their length.
     let day = || text.parse::<Date>().ok().filter(|_| text.len() <= "2026-11-15".len());
     let moment = match day() {
         Some(day) if is_end => day.checked_add(1.day()).ok().and_then(|next| in_utc(next.at(0, 0, 0, 0))),

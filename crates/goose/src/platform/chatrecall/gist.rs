@@ -1,4 +1,4 @@
-//! [`Gist`]: a session in short, taken from its steps.
+//! [`Gist`]: a short description of a session, taken from its steps without a model.
 
 use std::collections::HashSet;
 
@@ -7,22 +7,22 @@ use serde_json::Value;
 
 use crate::session::{SessionId, SessionStore, SessionSummary, Step, StoreError};
 
-/// The most changed files that are kept.
+/// Maximum number of changed files that are kept.
 const MAX_FILES: usize = 200;
 
-/// A session in short.
+/// Short description of a session.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Gist {
-    /// The session.
+    /// Summary of the session.
     pub summary: SessionSummary,
-    /// The first message of the user.
+    /// First message of the user.
     pub task: Option<String>,
-    /// The last text of the model.
+    /// Last text of the model.
     pub answer: Option<String>,
-    /// The newest plan or list of tasks.
+    /// Newest plan or task list.
     pub plan: Option<String>,
-    /// The files that were written or edited, in order; changes by commands are not known.
+    /// Files that were written or edited, in order. Changes by commands are not known.
     pub files: Vec<String>,
     /// True if more files were changed.
     pub has_more_files: bool,
@@ -33,7 +33,7 @@ impl Gist {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoSuchSession`], and errors of the store.
+    /// Fails if the session does not exist ([`StoreError::NoSuchSession`]) or the store cannot be read.
     pub async fn read(store: &SessionStore, id: &SessionId) -> Result<Self, StoreError> {
         let summary = store.summary(id).await?;
         let steps = store.steps(id).await?.steps;
@@ -74,7 +74,7 @@ impl Gist {
             "plan" => self.plan = argument("plan").or(self.plan.take()),
             "todo_write" => self.plan = argument("content").or(self.plan.take()),
             "write" | "edit" => self.add_file(argument("path")),
-            // The tool of earlier versions of goose, whose sessions can be imported.
+            // Tool of earlier versions of goose, whose sessions can be imported.
             "text_editor" if argument("command").is_some_and(|command| command != "view") => {
                 self.add_file(argument("path"));
             }
@@ -92,7 +92,7 @@ impl Gist {
     }
 }
 
-/// Returns the text that was without what goose has added.
+/// Returns the text of a message without goose's additions.
 fn text(message: &Message) -> Option<String> {
     Some(message.own_text().trim().to_owned()).filter(|text| !text.is_empty())
 }

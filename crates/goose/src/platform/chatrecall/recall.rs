@@ -1,48 +1,49 @@
-//! [`recall`]: what earlier sessions have that is relevant to a request, in a bounded text.
+//! [`recall`]: returns a bounded text of earlier sessions that is relevant to a request.
 
 use std::path::PathBuf;
 
 use super::{SNIPPETS_PER_SESSION, render::groups};
 use crate::session::{SearchQuery, SessionId, SessionStore, StoreError};
 
-/// The matches that are considered.
+/// Maximum number of matches that are considered.
 const MAX_FOUND: u32 = 30;
 
-/// The part of a request whose words are searched for.
+/// Maximum size of the part of a request whose words are searched for.
 const MAX_REQUEST_BYTES: usize = 2_000;
 
-/// The letters of a word below which it says nothing about a request.
+/// Minimum length of an ASCII word that counts as distinctive.
 const MIN_WORD_CHARS: usize = 4;
 
-/// Words that requests of all kinds have. In a small store they look as rare as any other.
+/// Words that are common in requests. In a small store they look as rare as any other.
 const COMMON: &str = "\
     about after again also anything been before being between both cannot could does doing down each \
     else every from give have here hello help into just know like look make many more most much need \
     only other over please same should show some something such take tell than thanks that their them \
     then there these they this want what when where which will with";
 
-/// The bounds of a recall.
+/// Limits of a recall.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecallOptions {
-    /// Only sessions that work in this folder, if there is one.
+    /// Folder of the sessions. `None` searches all folders.
     pub working_dir: Option<PathBuf>,
-    /// The session that asks, which is left out.
+    /// Session that asks. It is left out.
     pub current: SessionId,
-    /// The ids of other sessions that are left out.
+    /// Ids of other sessions to leave out.
     pub known: Vec<String>,
-    /// The size of the text.
+    /// Maximum size of the text.
     pub max_bytes: usize,
-    /// The lowest relevance, from 0 to 1: the part of the request's words, weighted by their rarity, that a step must have.
+    /// Minimum relevance, from 0 to 1: the share of the request's words, weighted by rarity, that a step must
+    /// contain.
     pub min_relevance: f64,
-    /// The fewest distinctive words of a request that is searched for.
+    /// Minimum number of distinctive words of a request. Shorter requests are not searched for.
     pub min_words: usize,
-    /// Leaves out what tools were given and have answered: it may be long, outdated or written by others.
+    /// If true, inputs and results of tools are left out: they may be long, outdated or untrusted.
     pub only_messages: bool,
 }
 
 impl RecallOptions {
-    /// Returns options for a folder: 4 KiB at most, and half of the request's weight.
+    /// Creates options for a folder: at most 4 KiB of text, and half of the request's weight.
     pub fn new(working_dir: impl Into<PathBuf>, current: SessionId) -> Self {
         Self {
             working_dir: Some(working_dir.into()),
@@ -55,24 +56,26 @@ impl RecallOptions {
         }
     }
 
-    /// Recalls only what was said, and only for a request with several distinctive words: for text that was not asked for.
+    /// Recalls only messages, and only for a request with several distinctive words. For text that was not
+    /// requested.
     #[must_use]
     pub fn strict(self) -> Self {
         Self { min_words: 3, only_messages: true, ..self }
     }
 }
 
-/// The relevant parts of earlier sessions.
+/// Relevant parts of earlier sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recalled {
-    /// Sessions, each with its matches; within the bound, and with invisible characters shown.
+    /// Sessions, each with its matches, within the size limit. Invisible characters are shown.
     pub text: String,
-    /// The sessions in it, the best first.
+    /// Sessions in the text, the best first.
     pub sessions: Vec<SessionId>,
 }
 
-/// Returns what earlier sessions of a folder have that is relevant to a request; `None` if nothing is relevant enough.
+/// Returns the parts of earlier sessions that are relevant to a request, or `None` if nothing is relevant
+/// enough.
 ///
 /// # Errors
 ///
@@ -115,7 +118,7 @@ pub async fn recall(
     Ok((!recalled.sessions.is_empty()).then_some(recalled))
 }
 
-/// Returns true for a word that says something about a request.
+/// Returns true if a word is distinctive for a request.
 fn is_distinctive(word: &str) -> bool {
     let is_long = word.len() >= MIN_WORD_CHARS || !word.is_ascii();
     is_long && !COMMON.split(' ').any(|common| common.eq_ignore_ascii_case(word))

@@ -1,4 +1,5 @@
-//! The texts that the model reads. Everything that was said in other sessions is capped, and made visible.
+//! Texts for the model. Everything that comes from other sessions is capped, and its invisible characters are
+//! shown.
 
 use std::fmt::Write as _;
 
@@ -9,20 +10,20 @@ use jiff::{Timestamp, tz::TimeZone};
 use super::gist::Gist;
 use crate::session::{Found, SearchQuery, SearchResults, SessionId};
 
-/// The longest answer to a search.
+/// Maximum length of a search result.
 const MAX_RESULT_BYTES: usize = 16 * 1024;
 
-/// The longest name of a session that is shown.
+/// Maximum length of a session name in a result.
 const MAX_NAME_CHARS: usize = 80;
 
-/// The parts of a gist.
+// Limits of the parts of a gist.
 const MAX_TASK_CHARS: usize = 2_000;
 const MAX_ANSWER_CHARS: usize = 4_000;
 const MAX_PLAN_CHARS: usize = 3_000;
 const MAX_PATH_CHARS: usize = 200;
 const MAX_FILES_SHOWN: usize = 50;
 
-/// The matches of one session.
+/// Matches of one session.
 pub(super) struct Group<'a> {
     pub(super) session: &'a SessionId,
     pub(super) name: &'a str,
@@ -42,7 +43,7 @@ pub(super) fn groups(found: &[Found]) -> Vec<Group<'_>> {
 }
 
 impl Group<'_> {
-    /// Returns the session and its matches, one on a line.
+    /// Returns the session and its matches, one per line.
     pub(super) fn text(&self) -> String {
         let name = truncate_chars(self.name, MAX_NAME_CHARS);
         let mut text = format!("{}: {}\n", self.session, visible_line(&name));
@@ -120,7 +121,7 @@ fn minute(at: Timestamp) -> String {
     at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// Returns the kind of a step in words.
+/// Returns the name of a kind of step.
 fn kind(kind: &str) -> &str {
     match kind {
         "tool_result" | "nested_result" => "tool result",

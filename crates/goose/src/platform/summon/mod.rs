@@ -1,7 +1,8 @@
-//! `summon`: knowledge by name, and other agents for parts of a task.
+//! `summon`: loads knowledge by name, and gives parts of a task to other agents.
 //!
-//! `load` comes with the services of a mode. `delegate` is goose's own function: it has no extension in front of its name, modes that
-//! can run commands have it, and a delegate that may not delegate further does not. Running a delegate is the [`Delegates`]' business.
+//! `load` comes with the services of a mode. `delegate` is a function of goose itself: its name has no
+//! extension prefix, and modes that can run commands have it, except for delegates that may not delegate
+//! further. [`Delegates`] runs the delegates.
 
 mod sources;
 
@@ -24,19 +25,19 @@ use crate::{
     exchange::{Delegate, DelegateTask, Delegates, agent_source},
 };
 
-/// The name of the extension.
+/// Name of the extension.
 const NAME: &str = "summon";
 
-/// The longest instructions of a task, in characters.
+/// Maximum length of a task's instructions, in characters.
 const MAX_INSTRUCTIONS: usize = 100_000;
 
-/// The most turns that a call may ask for.
+/// Maximum number of turns that a call may ask for.
 const MAX_TURNS: u32 = 1_000;
 
-/// The most extensions that a call may name.
+/// Maximum number of extensions that a call may name.
 const MAX_EXTENSIONS: usize = 100;
 
-/// The characters of a task that are shown when it begins.
+/// Maximum number of characters of a task that are shown when it starts.
 const TASK_CHARS: usize = 200;
 
 /// The `summon` extension of an agent.
@@ -47,7 +48,7 @@ pub(super) struct Summon {
 }
 
 impl Summon {
-    /// The extension of an agent. A delegate that may not delegate further has only `load`.
+    /// Builds the extension of an agent. A delegate that may not delegate further has only `load`.
     pub(super) fn extension(context: &PlatformContext<'_>) -> RegistryExtension {
         let delegation = context.delegation.cloned();
         let may_delegate = delegation.as_ref().is_none_or(|delegation| delegation.may_delegate());
@@ -58,7 +59,7 @@ impl Summon {
                 .with_tool(
                     &summon,
                     Self::delegate_tool().map_tool(|tool| {
-                        // A delegate has limits of its own.
+                        // Turns and tokens of a delegate are limited instead.
                         tool.with_action(ToolAction::Delegates).with_timeout(MAX_TIMEOUT)
                     }),
                 ),
@@ -66,7 +67,7 @@ impl Summon {
         }
     }
 
-    /// Only `load`, without a session.
+    /// Builds the extension without a session: only `load`.
     pub(super) fn standalone(paths: &Paths, working_dir: &Path) -> RegistryExtension {
         knowledge(&Self::new(paths, working_dir, None))
     }
@@ -158,14 +159,14 @@ impl Summon {
     async fn load_source(&self, source: Option<String>, cancel: bool) -> ToolResult<String> {
         let source = source.map(|source| source.trim().to_owned()).filter(|source| !source.is_empty());
         let Some(source) = source else { return self.list().await };
-        match self.delegation.as_ref().and_then(|delegation| Awaited::new(delegation, &source)) {
+        match self.delegation.as_ref().and_then(|delegation| AwaitedTask::new(delegation, &source)) {
             Some(awaited) => {
                 if cancel {
                     awaited.delegate.cancel();
                 }
                 match awaited.result().await {
                     Err(ToolError::Cancelled(_)) if cancel => Ok(format!("Task {source} is cancelled.")),
-                    // The call itself was not cancelled.
+                    // The call itself was not cancelled, so this is not reported as a cancellation.
                     Err(ToolError::Cancelled(text)) => Err(ToolError::ExecutionError(text)),
                     result => result,
                 }
@@ -188,7 +189,7 @@ impl Summon {
         Ok(list)
     }
 
-    /// Looks at the sources, on a thread that may wait for the disk.
+    /// Finds the sources on a blocking thread.
     async fn sources<T: Send + 'static>(
         &self,
         look: impl FnOnce(&Sources) -> T + Send + 'static,
@@ -198,7 +199,7 @@ impl Summon {
         looked.map_err(|error| ToolError::execution(format!("The sources could not be read: {error}")))
     }
 
-    /// The task that a call describes.
+    /// Returns the task that a call describes.
     async fn task(
         &self,
         delegation: &dyn Delegates,
@@ -244,7 +245,7 @@ impl Summon {
         })
     }
 
-    /// The text of a skill or recipe that a delegate works by.
+    /// Returns the text of a skill or recipe that a delegate works by.
     async fn knowledge_of(&self, source: String) -> ToolResult<String> {
         self.sources(move |sources| match sources.named(&source).filter(|found| found.kind != Kind::Agent) {
             Some(found) => Ok(found.render()),
@@ -254,14 +255,15 @@ impl Summon {
     }
 }
 
-/// A background task whose result is waited for. Where the call is cancelled, the result follows by itself again.
-struct Awaited {
+/// A background task whose result a call waits for. If the call is cancelled, the result is delivered by
+/// itself again.
+struct AwaitedTask {
     delegation: Arc<dyn Delegates>,
     delegate: Delegate,
     is_over: bool,
 }
 
-impl Awaited {
+impl AwaitedTask {
     fn new(delegation: &Arc<dyn Delegates>, id: &str) -> Option<Self> {
         let delegate = delegation.take(id)?;
         Some(Self { delegation: Arc::clone(delegation), delegate, is_over: false })
@@ -274,7 +276,7 @@ impl Awaited {
     }
 }
 
-impl Drop for Awaited {
+impl Drop for AwaitedTask {
     fn drop(&mut self) {
         if !self.is_over {
             self.delegation.keep(self.delegate.clone());
@@ -282,7 +284,7 @@ impl Drop for Awaited {
     }
 }
 
-/// The agent and its task, on one line.
+/// Returns the agent and its task, on one line.
 fn about(task: &DelegateTask) -> String {
     let (manifest, mode) = &task.agent;
     let title = task.title.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -6,8 +6,8 @@
 //! | recipe | `.goose/recipes`: `NAME.yaml`, `.yml`, `.json` | `recipes/` |
 //! | agent | `.goose/agents`, `.roomodes` | `agents/`, then the built-in ones |
 //!
-//! The first of a name counts, in the order of this table: by rows, then by columns. `recipe:NAME` names the kind as well, and
-//! `NAME/FILE` is a file beside a skill.
+//! The first source of a name wins, in the order of this table: by rows, then by columns. `recipe:NAME` also
+//! gives the kind, and `NAME/FILE` is a file in the folder of a skill.
 
 use std::{
     fmt::Write as _,
@@ -26,20 +26,22 @@ use crate::{
     config::{Paths, ProjectFile, Trust, TrustStore, read_capped},
 };
 
-/// The largest file that is read.
+/// Maximum size of a file.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// The longest text that is loaded, and the longest list.
+/// Maximum length of a loaded text, and of the list.
 const MAX_TEXT: usize = 50_000;
 
-/// The most files of a folder, and of those beside a skill that are named.
+/// Maximum number of entries that are read from a folder.
 const MAX_FILES: usize = 1_000;
+
+/// Maximum number of files in the folder of a skill that are named.
 const MAX_NAMED: usize = 50;
 
-/// The characters of a description.
+/// Maximum number of characters of a description.
 const DESCRIPTION_CHARS: usize = 160;
 
-/// The lines at the beginning of a file in which its description is looked for.
+/// Number of lines at the start of a file that are searched for its description.
 const HEAD_LINES: usize = 60;
 
 const SKILL_FILE: &str = "SKILL.md";
@@ -47,7 +49,7 @@ const PROJECT_SKILLS: [&str; 3] = [".goose/skills", ".agents/skills", ".claude/s
 const PROJECT_RECIPES: &str = ".goose/recipes";
 const RECIPE_EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// The kind of something that can be loaded.
+/// Kind of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Skill,
@@ -65,20 +67,20 @@ impl Kind {
     }
 }
 
-/// Something that can be loaded.
+/// A source that can be loaded.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// The place that it comes from, in a word.
+    /// Origin of the source, in a word.
     origin: &'static str,
     description: String,
     text: String,
-    /// The folder of a skill.
+    /// Folder of a skill.
     folder: Option<PathBuf>,
 }
 
-/// Everything that can be loaded, and the files of the project that are not trusted.
+/// All sources, and the untrusted files of the project.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     found: Vec<Source>,
@@ -86,7 +88,7 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Looks in all known places. Files that cannot be read are left out.
+    /// Finds the sources in all known places. Files that cannot be read are left out.
     pub(super) fn find(paths: &Paths, working_dir: &Path) -> Self {
         let mut sources = Self::default();
         let trust = TrustStore::new(paths);
@@ -146,7 +148,7 @@ impl Sources {
         self.add(Source { name, kind, origin, description, text, folder });
     }
 
-    /// Adds a source, unless one of its kind and name is there.
+    /// Adds a source, unless there is one of the same kind and name.
     fn add(&mut self, source: Source) {
         let is_same = |there: &Source| there.kind == source.kind && there.name == source.name;
         if !self.found.iter().any(is_same) {
@@ -154,7 +156,7 @@ impl Sources {
         }
     }
 
-    /// The list for the model.
+    /// Returns the list for the model.
     pub(super) fn list(&self) -> String {
         let mut list = String::new();
         for source in &self.found {
@@ -168,7 +170,7 @@ impl Sources {
         truncate_lines(list, MAX_TEXT, |rest| format!("(and {} more)", rest.lines().count()))
     }
 
-    /// The source that a name means: `NAME` or `KIND:NAME`.
+    /// Returns the source of a name: `NAME` or `KIND:NAME`.
     pub(super) fn named(&self, name: &str) -> Option<&Source> {
         let kind = name.split_once(':').and_then(|(kind, name)| {
             let kind = [Kind::Skill, Kind::Recipe, Kind::Agent].into_iter().find(|it| it.word() == kind)?;
@@ -180,7 +182,7 @@ impl Sources {
         })
     }
 
-    /// The text of a source, or of a file beside a skill.
+    /// Returns the text of a source, or of a file in the folder of a skill.
     pub(super) fn load(&self, name: &str, trust: &TrustStore, working_dir: &Path) -> ToolResult<String> {
         if let Some(source) = self.named(name) {
             return Ok(source.render());
@@ -210,7 +212,7 @@ impl Sources {
 }
 
 impl Source {
-    /// The text as the model reads it.
+    /// Returns the text for the model.
     pub(super) fn render(&self) -> String {
         let mut text = capped(&self.text);
         if let Some(files) = self.folder.as_deref().map(files_beside).filter(|files| !files.is_empty()) {
@@ -263,13 +265,14 @@ fn capped(text: &str) -> String {
     truncate_lines(text, MAX_TEXT, |rest| format!("(cut here; {} more bytes)", rest.len()))
 }
 
-/// The skills of the project around a folder, trusted or not.
+/// Returns the skills of the project around a folder, trusted or not.
 fn project_skills(working_dir: &Path) -> Vec<ProjectFile> {
     let found = PROJECT_SKILLS.iter().map(|skills| ProjectFile::find_nested(working_dir, skills, SKILL_FILE));
     found.flat_map(Result::unwrap_or_default).collect()
 }
 
-/// The skills of the project around a folder with the files beside them, trusted or not. Those that are not text are left out.
+/// Returns the skills of the project around a folder with the other files in their folders, trusted or not.
+/// Files that are not text are left out.
 pub(crate) fn project_skill_files(working_dir: &Path) -> Vec<ProjectFile> {
     let with_beside = |skill: ProjectFile| {
         let names = skill.path().parent().map(files_beside).unwrap_or_default();
@@ -279,14 +282,14 @@ pub(crate) fn project_skill_files(working_dir: &Path) -> Vec<ProjectFile> {
     project_skills(working_dir).into_iter().flat_map(with_beside).collect()
 }
 
-/// The recipes of the project around a folder, trusted or not.
+/// Returns the recipes of the project around a folder, trusted or not.
 pub(crate) fn project_recipes(working_dir: &Path) -> Vec<ProjectFile> {
     let mut recipes = ProjectFile::find_in(working_dir, PROJECT_RECIPES).unwrap_or_default();
     recipes.retain(|file| is_recipe(file.path()));
     recipes
 }
 
-/// The names of the files beside a skill.
+/// Returns the names of the other files in the folder of a skill.
 fn files_beside(folder: &Path) -> Vec<String> {
     let names = folders_in(folder).into_iter().filter_map(|path| {
         let name = path.file_name()?.to_str()?.to_owned();
@@ -295,7 +298,7 @@ fn files_beside(folder: &Path) -> Vec<String> {
     names.take(MAX_NAMED).collect()
 }
 
-/// The entries of a folder, in the order of their names.
+/// Returns the entries of a folder, sorted by name.
 fn folders_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.take(MAX_FILES).map(|entry| entry.path()).collect();
@@ -308,7 +311,7 @@ fn is_recipe(path: &Path) -> bool {
     extension.is_some_and(|extension| RECIPE_EXTENSIONS.contains(&extension))
 }
 
-/// The description in the head of a file, for the list.
+/// Returns the description in the head of a file, for the list.
 fn description_in(text: &str) -> String {
     let value = text.lines().take(HEAD_LINES).find_map(|line| {
         let line = line.trim_start().trim_start_matches('"');
@@ -323,7 +326,7 @@ fn brief(text: &str) -> String {
     truncate_chars(text.lines().next().unwrap_or_default(), DESCRIPTION_CHARS).into_owned()
 }
 
-/// An agent in words.
+/// Describes an agent as text.
 fn agent_text(manifest: &AgentManifest) -> String {
     let mut text = format!("# {}\n\n{}\n", manifest.name, manifest.description);
     if !manifest.instructions.is_empty() {

@@ -70,21 +70,10 @@ impl FromStr for ToolGroup {
 pub enum ToolAction {
     /// Runs the shell command line in an argument.
     Command(Cow<'static, str>),
-    /// Runs the script, of another language, in an argument.
-    Script(Cow<'static, str>),
     /// Reads the files or folders that these arguments name.
     Reads(Vec<Cow<'static, str>>),
     /// Writes the files or folders that these arguments name.
     Writes(Vec<Cow<'static, str>>),
-    /// Fetches the URL in an argument.
-    Fetches(Cow<'static, str>),
-    /// Does what the operation in an argument says; each operation belongs to a group.
-    ByOperation {
-        /// The argument with the operation.
-        argument: Cow<'static, str>,
-        /// The group of each operation. An operation that is not listed belongs to none.
-        groups: Vec<(Cow<'static, str>, ToolGroup)>,
-    },
     /// Only calls other tools, each of which is judged by itself.
     CallsTools,
     /// Gives a task to another agent, whose calls are judged by themselves.

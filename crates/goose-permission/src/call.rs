@@ -1,6 +1,6 @@
 //! [`CallToJudge`]: a requested call, with everything that the decision depends on.
 
-use std::{borrow::Cow, path::Path};
+use std::path::Path;
 
 use goose_extension::{JsonObject, Tool, ToolAction, ToolGroup};
 use serde_json::Value;
@@ -64,21 +64,8 @@ impl<'a> CallToJudge<'a> {
         self.tool.action().filter(|_| self.origin == Origin::Own)
     }
 
-    /// Returns the groups of this call: those of the operation if an argument selects one, otherwise the
-    /// tool's.
-    fn groups(&self) -> Cow<'a, [ToolGroup]> {
-        match self.declared() {
-            Some(ToolAction::ByOperation { argument, groups }) => {
-                let operation = self.text(argument);
-                let group = groups.iter().find(|(name, _)| operation == Some(&**name));
-                Cow::Owned(group.map(|(_, group)| *group).into_iter().collect())
-            }
-            _ => Cow::Borrowed(self.tool.groups()),
-        }
-    }
-
     fn has_group(&self, group: ToolGroup) -> bool {
-        self.origin == Origin::Own && self.groups().contains(&group)
+        self.origin == Origin::Own && self.tool.groups().contains(&group)
     }
 
     fn text(&self, argument: &str) -> Option<&'a str> {
@@ -87,7 +74,7 @@ impl<'a> CallToJudge<'a> {
 
     pub(super) fn action(&self) -> Action<'a> {
         let script = match self.declared() {
-            Some(ToolAction::Command(argument) | ToolAction::Script(argument)) => Some(self.text(argument)),
+            Some(ToolAction::Command(argument)) => Some(self.text(argument)),
             // A tool without a declaration must not bypass the rules about commands.
             None if self.has_group(ToolGroup::Command) => self.text("command").map(Some),
             _ => None,
@@ -156,7 +143,7 @@ impl<'a> CallToJudge<'a> {
 
     /// Returns true if the tool is known to change nothing. Declarations of external servers are ignored.
     pub(super) fn is_read_only(&self) -> bool {
-        let groups = self.groups();
+        let groups = self.tool.groups();
         let hint = self.tool.annotations().and_then(|annotations| annotations.read_only_hint);
         self.origin == Origin::Own
             && match groups.is_empty() {

@@ -114,27 +114,11 @@ fn rules_apply_to_declared_actions() -> anyhow::Result<()> {
     };
     let script = call("shell", json!({ "script": "rm -rf x" }));
     ensure!(!is_deny(&home.judge(Mode::Auto, &script)), "the tool does not declare a command");
-    for action in [ToolAction::command("script"), ToolAction::Script("script".into())] {
-        let script = call("shell", json!({ "script": "rm -rf x" })).declaring(action);
-        ensure!(is_deny(&home.judge(Mode::Auto, &script)));
-    }
+    let script = script.declaring(ToolAction::command("script"));
+    ensure!(is_deny(&home.judge(Mode::Auto, &script)));
     let target = call("export", json!({ "target": "secret.txt" }));
     ensure!(!is_deny(&home.judge(Mode::Auto, &target)));
     let target = call("export", json!({ "target": "secret.txt" })).declaring(ToolAction::writes("target"));
     ensure!(is_deny(&home.judge(Mode::Auto, &target)));
-    Ok(())
-}
-
-#[test]
-fn declared_operation_selects_the_group() -> anyhow::Result<()> {
-    let home = TestHome::new()?;
-    let groups = vec![("view".into(), ToolGroup::Read), ("save".into(), ToolGroup::Edit)];
-    let action = ToolAction::ByOperation { argument: "operation".into(), groups };
-    let call = |operation: &str| {
-        let arguments = json!({ "operation": operation });
-        Call::new("tools__sheet", &[ToolGroup::Edit], Origin::Own, arguments).declaring(action.clone())
-    };
-    let asks = |operation: &str| is_ask(&home.judge(Mode::SmartApprove, &call(operation)));
-    ensure!(!asks("view") && asks("save") && asks("another"));
     Ok(())
 }

@@ -99,7 +99,16 @@ impl RichRenderable {
     }
 }
 
-/// Lets extensions log a plain string: `self.notifier.log(format!("…"))`.
+impl dyn Notifier + '_ {
+    /// Records something that happened. Takes a plain string too: `self.notifier.log(format!("…"))`.
+    // By the box, as extensions hold it: with `&self` a call would be ambiguous between this and the trait's own `log`.
+    #[expect(clippy::borrowed_box, reason = "the receiver decides which `log` a call means")]
+    pub fn log(self: &Box<Self>, content: impl Into<RichRenderable>) {
+        Notifier::log(&**self, content.into());
+    }
+}
+
+/// The same for other pointers to a notifier, such as an `Arc`.
 pub trait NotifierExt {
     /// Records something that happened.
     fn log(&self, content: impl Into<RichRenderable>);

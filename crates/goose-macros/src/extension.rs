@@ -91,7 +91,7 @@ impl Block {
     }
 
     fn add(&mut self, item: ImplItem, errors: &mut Errors) {
-        let ImplItem::Fn(mut method) = item else {
+        let ImplItem::Fn(method) = item else {
             self.own_items.push(item);
             return;
         };
@@ -106,7 +106,6 @@ impl Block {
             return;
         }
         check_method(&method, self.trait_path.is_some(), errors);
-        trait_methods::bring_notifier_ext(&mut method.block);
         let of_trait = TRAIT_METHODS.iter().any(|name| method.sig.ident == name);
         let items =
             if self.trait_path.is_some() && of_trait { &mut self.trait_items } else { &mut self.own_items };

@@ -13,7 +13,6 @@ use crate::{
     errors::Errors,
     names::{self, as_words, check_tool_name},
     param::{Input, Params},
-    trait_methods,
     types::{located, owned_result},
 };
 
@@ -47,7 +46,6 @@ fn expand_method(args: TokenStream, mut method: ImplItemFn) -> TokenStream {
     {
         errors.at(&method.sig.ident, reason);
     }
-    trait_methods::bring_notifier_ext(&mut method.block);
     // First, so that what the author says about the same lints has the last word.
     method.attrs.insert(0, shape_lints());
     let definition = Definition { args, method: &method, params, name };

@@ -1,8 +1,8 @@
-//! Generated parts of an extension: the methods of `Extension`, the constructor, and the traits in scope of its bodies.
+//! Generated parts of an extension: the methods of `Extension` and the constructor.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
-use syn::{Block, FnArg, Ident, ImplItem, ImplItemFn, ReturnType, Type, parse_quote};
+use syn::{FnArg, Ident, ImplItem, ImplItemFn, ReturnType, Type};
 
 use crate::{args::ExtensionArgs, types::names};
 
@@ -206,15 +206,4 @@ pub(crate) fn method() -> TokenStream {
             Self::new(notifier, requires)
         }
     }
-}
-
-/// Lets the body log plain strings (`self.notifier.log(format!("…"))`), whatever the author imported.
-pub(crate) fn bring_notifier_ext(block: &mut Block) {
-    block.stmts.insert(
-        0,
-        parse_quote! {
-            #[allow(unused_imports, reason = "for bodies that log")]
-            use ::goose_extension::NotifierExt as _;
-        },
-    );
 }

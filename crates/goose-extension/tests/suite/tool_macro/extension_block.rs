@@ -124,11 +124,13 @@ async fn a_fitting_constructor_makes_it_buildable() {
 }
 
 mod own_imports {
-    //! The same with explicit imports, among them `NotifierExt`.
+    //! The same with explicit imports, among them `NotifierExt`, which other pointers need.
+
+    use std::sync::Arc;
 
     use goose_extension::{Notifier, NotifierExt, extension, tool};
 
-    pub(super) struct Loud(pub(super) Box<dyn Notifier>);
+    pub(super) struct Loud(pub(super) Box<dyn Notifier>, pub(super) Arc<dyn Notifier>);
 
     #[extension]
     impl Loud {
@@ -140,12 +142,13 @@ mod own_imports {
 
         fn quietly(&self) {
             NotifierExt::log(&self.0, "hey");
+            self.1.log("hey");
         }
     }
 }
 
 #[tokio::test]
 async fn imports_of_the_author_do_not_matter() {
-    let loud = own_imports::Loud(Box::new(SilentNotifier));
+    let loud = own_imports::Loud(Box::new(SilentNotifier), std::sync::Arc::new(SilentNotifier));
     assert_eq!(call(&loud, "shout", json!({})).await, Ok(json!(null)));
 }

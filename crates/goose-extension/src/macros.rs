@@ -3,6 +3,7 @@
 use std::{
     any::{Any, TypeId},
     collections::HashMap,
+    marker::PhantomData,
     sync::LazyLock,
 };
 
@@ -14,6 +15,7 @@ pub use schemars;
 pub use serde;
 pub use serde_json;
 
+use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -21,6 +23,7 @@ use crate::{
     error::{ToolError, ToolResult},
     output::{IntoToolOutput, ToolOutput, to_json},
     registry::ToolRegistry,
+    schema,
     tool::JsonObject,
 };
 
@@ -38,9 +41,77 @@ pub fn parse<T: DeserializeOwned>(tool: &str, arguments: JsonObject) -> ToolResu
 }
 
 /// The schema of a tool that takes any object.
-pub fn open_schema() -> JsonObject {
+fn open_schema() -> JsonObject {
     JsonObject::from_iter([("type".to_owned(), Value::from("object"))])
 }
+
+/// The only argument of a method. Its functions are chosen by the type itself, not by its name: JSON takes all arguments as
+/// they come, and every other type is one argument (see [`OneArgument`]). `A` is the structure with that argument.
+pub struct SoleArgument<T>(PhantomData<T>);
+
+impl SoleArgument<Value> {
+    /// True if the parameter takes all arguments.
+    pub const TAKES_ALL: bool = true;
+
+    /// The schema of the arguments.
+    pub fn schema<A>() -> JsonObject {
+        open_schema()
+    }
+
+    /// The value of the parameter.
+    ///
+    /// # Errors
+    ///
+    /// Never. The signature is that of [`OneArgument::read`].
+    pub fn read<A>(_tool: &str, arguments: JsonObject, _field: fn(A) -> Value) -> ToolResult<Value> {
+        Ok(Value::Object(arguments))
+    }
+}
+
+impl SoleArgument<JsonObject> {
+    /// True if the parameter takes all arguments.
+    pub const TAKES_ALL: bool = true;
+
+    /// The schema of the arguments.
+    pub fn schema<A>() -> JsonObject {
+        open_schema()
+    }
+
+    /// The value of the parameter.
+    ///
+    /// # Errors
+    ///
+    /// Never. The signature is that of [`OneArgument::read`].
+    pub fn read<A>(
+        _tool: &str,
+        arguments: JsonObject,
+        _field: fn(A) -> JsonObject,
+    ) -> ToolResult<JsonObject> {
+        Ok(arguments)
+    }
+}
+
+/// The functions of a [`SoleArgument`] that is not JSON. Those of the type itself come first.
+pub trait OneArgument<T> {
+    /// True if the parameter takes all arguments.
+    const TAKES_ALL: bool = false;
+
+    /// The schema of the arguments.
+    fn schema<A: JsonSchema>() -> JsonObject {
+        schema::input_schema::<A>()
+    }
+
+    /// The value of the parameter.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`].
+    fn read<A: DeserializeOwned>(tool: &str, arguments: JsonObject, field: fn(A) -> T) -> ToolResult<T> {
+        parse(tool, arguments).map(field)
+    }
+}
+
+impl<T> OneArgument<T> for SoleArgument<T> {}
 
 /// The return value of a method. `finish` is chosen by type: a `Result` keeps its error, all else is a value.
 ///

@@ -81,7 +81,11 @@ use proc_macro::TokenStream;
 ///   `&str`, `&Path`, `&[T]` and `&T` borrow from an owner that is read for them, also inside an `Option`.
 ///   The doc comment is the description. Arguments that the method does not name are refused.
 /// - Instead of these, `Arguments<T>`: all arguments as one type.
-/// - Instead of these, a sole `Value`, `JsonObject` or `Map<String, Value>`: all arguments as they come.
+/// - Instead of these, a sole `serde_json::Value` or `Map<String, Value>`: all arguments as they come. The type decides,
+///   not its name: an alias of these counts, and a `Value` from elsewhere is one argument.
+///
+/// `CallContext` and `Arguments` are known by name. Write a type of yours that is called like one of them with its path:
+/// `shop::Arguments`.
 ///
 /// An argument may carry `#[arg(…)]` with `default` (that of the type) or `default = …`, `description = …`,
 /// `rename = "…"`, `min`, `max`, `min_length`, `max_length`, `min_items`, `max_items`, `pattern` and `format`. All

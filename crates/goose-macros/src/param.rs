@@ -27,12 +27,22 @@ pub(crate) struct Params {
 
 /// The way in which a tool takes its arguments.
 pub(crate) enum Input {
-    /// Any object, as it comes.
-    Open,
     /// One type of the author's, from `Arguments<T>`.
     Typed(Box<Type>),
     /// One by one.
     Fields(Vec<Field>),
+    /// A sole parameter: one argument, or all of them if its type is JSON. Only the compiler knows which.
+    Sole(Box<SoleField>),
+}
+
+/// The sole parameter besides a context.
+pub(crate) struct SoleField {
+    pub(crate) field: Field,
+    pub(crate) ident: Ident,
+    /// The type that is stored.
+    pub(crate) ty: Type,
+    /// An item that does not compile if the parameter has attributes and takes all arguments.
+    pub(crate) check: Option<TokenStream>,
 }
 
 /// One argument.
@@ -84,8 +94,6 @@ struct Param {
 /// The source of a parameter's value, by its type.
 enum Kind {
     Context { borrowed: bool },
-    Value { borrowed: bool },
-    Object { borrowed: bool },
     Typed(Box<Type>),
     Plain,
 }
@@ -94,13 +102,10 @@ impl Kind {
     fn from_type(ty: &Type) -> Self {
         let (inner, borrowed) = behind_reference(ty);
         let Some((parent, segment)) = last_segments(inner) else { return Self::Plain };
-        // A path that names another place is another type: `shop::Value` is an argument like any other.
+        // A path that names another place is another type: `shop::Arguments` is an argument like any other.
         let is_from = |places: &[&str]| parent.is_none_or(|parent| places.iter().any(|it| parent == it));
         match segment.ident.to_string().as_str() {
             "CallContext" if is_from(&["goose_extension", "prelude"]) => Self::Context { borrowed },
-            "Value" if is_from(&["serde_json", "prelude"]) => Self::Value { borrowed },
-            "JsonObject" if is_from(&["goose_extension", "model"]) => Self::Object { borrowed },
-            "Map" if is_from(&["serde_json"]) => Self::Object { borrowed },
             "Arguments" if !borrowed && is_from(&["goose_extension", "prelude"]) => {
                 match sole_argument(segment) {
                     Some(inner) => Self::Typed(Box::new(inner.clone())),
@@ -177,16 +182,6 @@ impl Param {
                 self.refuse_attributes("the context is not an argument", errors);
                 if *borrowed { quote!(context) } else { quote!(::core::clone::Clone::clone(context)) }
             }
-            Kind::Value { borrowed } if sole => {
-                self.whole(input, errors);
-                let reference = borrowed.then(|| quote!(&));
-                quote!(#reference ::goose_extension::macros::serde_json::Value::Object(arguments))
-            }
-            Kind::Object { borrowed } if sole => {
-                self.whole(input, errors);
-                let reference = borrowed.then(|| quote!(&));
-                quote!(#reference arguments)
-            }
             Kind::Typed(inner) if sole => {
                 self.refuse_attributes("`Arguments` takes all arguments; describe its fields", errors);
                 refuse_unfit(inner, errors);
@@ -199,23 +194,22 @@ impl Param {
                 errors.at(&self.ty, message);
                 TokenStream::new()
             }
-            _ => self.field(input, errors),
+            Kind::Plain => self.field(sole, input, errors),
         }
     }
 
-    fn whole(&self, input: &mut Input, errors: &mut Errors) {
-        self.refuse_attributes("this parameter takes all arguments as they come", errors);
-        *input = Input::Open;
-    }
-
     fn refuse_attributes(&self, reason: &str, errors: &mut Errors) {
-        let arg = self.arg.iter().map(|(attribute, _)| attribute);
-        for attribute in arg.chain(&self.passed_on) {
+        for attribute in self.attributes() {
             errors.at(attribute, reason);
         }
     }
 
-    fn field(&self, input: &mut Input, errors: &mut Errors) -> TokenStream {
+    /// The attributes that say something about one argument.
+    fn attributes(&self) -> impl Iterator<Item = &Attribute> {
+        self.arg.iter().map(|(attribute, _)| attribute).chain(&self.passed_on)
+    }
+
+    fn field(&self, sole: bool, input: &mut Input, errors: &mut Errors) -> TokenStream {
         refuse_unfit(&self.ty, errors);
         let Some(ident) = &self.ident else { return TokenStream::new() };
         let owned = Owned::from_type(&self.ty);
@@ -223,6 +217,12 @@ impl Param {
             arg.check(&owned.ty, errors);
         }
         let field = self.definition(ident, &owned.ty);
+        if sole {
+            let check = self.attributes().next().map(|first| refuse_all(first, &owned.ty));
+            let ty = owned.ty.clone();
+            *input = Input::Sole(Box::new(SoleField { field, ident: ident.clone(), ty, check }));
+            return owned.pass(quote_spanned!(located(self.ty.span())=> parsed));
+        }
         if let Input::Fields(fields) = input {
             self.check_name(&field, fields, errors);
             fields.push(field);
@@ -255,6 +255,16 @@ impl Param {
             flattened: passed_on.iter().any(|attribute| word_in(attribute, "flatten").is_some()),
             name: rename.unwrap_or_else(|| ident.unraw().to_string()),
         }
+    }
+}
+
+/// An item that compiles unless a parameter of type `ty` takes all arguments, which `attribute` cannot describe.
+fn refuse_all(attribute: &Attribute, ty: &Type) -> TokenStream {
+    quote_spanned! {located(attribute.span())=>
+        const _: () = ::core::assert!(
+            !::goose_extension::macros::SoleArgument::<#ty>::TAKES_ALL,
+            "this parameter takes all arguments as they come; leave its attributes out"
+        );
     }
 }
 

@@ -22,9 +22,6 @@ impl Tools {
     fn not_alone(&self, Arguments(query): Arguments<Query>, limit: u8) -> String {
         query.text
     }
-
-    #[tool]
-    fn described_whole(&self, #[arg(default)] params: Value) {}
 }
 
 fn main() {}

@@ -208,10 +208,63 @@ async fn arguments_that_are_no_object_are_explained() {
 }
 
 mod shop {
-    /// A type that happens to be called like JSON's.
-    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    //! Types that happen to be called like those of JSON, and JSON by other names.
+
+    use goose_extension::{extension, tool};
+    use serde::Deserialize;
+
+    #[derive(Deserialize, schemars::JsonSchema)]
     pub(super) struct Value {
         pub(super) cents: u32,
+    }
+
+    #[derive(Deserialize, schemars::JsonSchema)]
+    struct Map<K, V>(K, V);
+
+    type JsonObject = Vec<u8>;
+
+    type Basket = serde_json::Value;
+
+    type Receipt = serde_json::Map<String, Basket>;
+
+    pub(super) struct Till;
+
+    #[extension]
+    impl Till {
+        #[tool]
+        fn pay(&self, price: Value) -> u32 {
+            price.cents
+        }
+
+        #[tool]
+        fn pay_borrowed(&self, #[arg(description = "What it costs")] price: &Value) -> u32 {
+            price.cents
+        }
+
+        #[tool]
+        fn maybe_pay(&self, price: Option<&Value>) -> u32 {
+            price.map_or(0, |price| price.cents)
+        }
+
+        #[tool]
+        fn locate(&self, place: Map<u8, u8>) -> u8 {
+            place.0 + place.1
+        }
+
+        #[tool]
+        fn count(&self, items: &JsonObject) -> usize {
+            items.len()
+        }
+
+        #[tool]
+        fn fill(&self, basket: Basket) -> Basket {
+            basket
+        }
+
+        #[tool]
+        fn print(&self, receipt: &Receipt) -> usize {
+            receipt.len()
+        }
     }
 }
 
@@ -226,7 +279,26 @@ impl Till {
 }
 
 #[tokio::test]
-async fn a_type_of_ones_own_that_is_called_value_is_one_argument() {
+async fn a_type_that_is_only_called_like_json_is_one_argument() {
+    let five = json!({ "price": { "cents": 5 } });
     assert!(schema_of(&Till, "pay")["properties"]["price"].is_object());
-    assert_eq!(call(&Till, "pay", json!({ "price": { "cents": 5 } })).await, Ok(json!(5)));
+    assert_eq!(call(&Till, "pay", five.clone()).await, Ok(json!(5)));
+    for tool in ["pay", "pay_borrowed", "maybe_pay"] {
+        assert_eq!(call(&shop::Till, tool, five.clone()).await, Ok(json!(5)));
+    }
+    assert_eq!(call(&shop::Till, "maybe_pay", json!({})).await, Ok(json!(0)));
+    assert_eq!(call(&shop::Till, "locate", json!({ "place": [1, 2] })).await, Ok(json!(3)));
+    assert_eq!(call(&shop::Till, "count", json!({ "items": [1, 2] })).await, Ok(json!(2)));
+    let schema = schema_of(&shop::Till, "pay_borrowed");
+    assert_eq!(schema["properties"]["price"]["description"], json!("What it costs"));
+}
+
+#[tokio::test]
+async fn json_by_another_name_takes_everything() {
+    for tool in ["fill", "print"] {
+        assert_eq!(schema_of(&shop::Till, tool), json!({ "type": "object" }));
+    }
+    let any = json!({ "a": 1, "b": 2 });
+    assert_eq!(call(&shop::Till, "fill", any.clone()).await, Ok(any.clone()));
+    assert_eq!(call(&shop::Till, "print", any).await, Ok(json!(2)));
 }

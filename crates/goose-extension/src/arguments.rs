@@ -14,6 +14,7 @@ use serde_json::{Number, Value};
 
 use crate::{
     error::{ToolError, ToolResult},
+    name_words::as_words,
     schema::why_impossible,
     tool::JsonObject,
 };
@@ -308,7 +309,9 @@ fn display_path(pointer: &str) -> String {
 fn describe_property(schema: &JsonObject, name: &str) -> Option<String> {
     let property = schema.get("properties")?.get(name)?;
     let kind = property.get("type").and_then(Value::as_str);
-    let description = property.get("description").and_then(Value::as_str).map(quote_text);
+    let description = property.get("description").and_then(Value::as_str);
+    // The error names the argument already.
+    let description = description.filter(|text| *text != as_words(name)).map(quote_text);
     Some(match (kind, description) {
         (Some(kind), Some(description)) => format!(" ({kind}: {description})"),
         (Some(kind), None) => format!(" ({kind})"),

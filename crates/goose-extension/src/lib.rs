@@ -45,6 +45,7 @@ mod looks_secret;
 #[doc(hidden)]
 pub mod macros;
 mod message;
+mod name_words;
 mod notifier;
 mod output;
 pub mod prelude;

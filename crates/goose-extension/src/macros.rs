@@ -19,8 +19,11 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+pub use crate::name_words::as_words;
+
 use crate::{
     error::{ToolError, ToolResult},
+    name_words::described,
     output::{IntoToolOutput, ToolOutput, to_json},
     registry::ToolRegistry,
     schema,
@@ -38,6 +41,11 @@ pub fn parse<T: DeserializeOwned>(tool: &str, arguments: JsonObject) -> ToolResu
             "Invalid arguments for `{tool}`: {error}. Correct the arguments and call the tool again."
         ))
     })
+}
+
+/// The schema of arguments, each with a description.
+pub fn input_schema<T: JsonSchema>() -> JsonObject {
+    described(schema::input_schema::<T>())
 }
 
 /// The schema of a tool that takes any object.
@@ -98,7 +106,7 @@ pub trait OneArgument<T> {
 
     /// The schema of the arguments.
     fn schema<A: JsonSchema>() -> JsonObject {
-        schema::input_schema::<A>()
+        input_schema::<A>()
     }
 
     /// The value of the parameter.

@@ -65,7 +65,7 @@ use proc_macro::TokenStream;
 /// | key | meaning | default |
 /// | --- | --- | --- |
 /// | `name = "…"` | what callers use | the method's name |
-/// | `description = …` | what the tool does, for the model | the doc comment, else the name as words |
+/// | `description = …` | what the tool does, for the model | the doc comment, else the name as words: "Read file" |
 /// | `title = …` | a name for people | none |
 /// | `group = "…"`, `group = ["…", "…"]` | `read`, `edit`, `command`, `fetch`, `browser` | none |
 /// | `read_only`, `destructive`, `idempotent`, `open_world` | hints; also `= false` | not said |
@@ -79,7 +79,8 @@ use proc_macro::TokenStream;
 /// - `CallContext` or `&CallContext`: the surroundings of the call. Not an argument.
 /// - One or more arguments of any type that is `Deserialize` and `JsonSchema`. `Option<T>` need not be given.
 ///   `&str`, `&Path`, `&[T]` and `&T` borrow from an owner that is read for them, also inside an `Option`.
-///   The doc comment is the description. Arguments that the method does not name are refused.
+///   The doc comment is the description; without one it is that of the type, else the name as words: "Max depth".
+///   Arguments that the method does not name are refused.
 /// - Instead of these, `Arguments<T>`: all arguments as one type.
 /// - Instead of these, a sole `serde_json::Value` or `Map<String, Value>`: all arguments as they come. The type decides,
 ///   not its name: an alias of these counts, and a `Value` from elsewhere is one argument.

@@ -21,11 +21,6 @@ pub(crate) fn check_tool_name(name: &str) -> Result<(), impl Display + use<>> {
     ))
 }
 
-/// The description of a tool that has none: its name, as words.
-pub(crate) fn as_words(name: &str) -> String {
-    name.replace(['_', '-'], " ").trim().to_owned()
-}
-
 /// The name of an extension from its type: `ScheduleExtension` is `schedule`.
 pub(crate) fn extension_name(type_name: &str) -> String {
     let base = type_name.strip_suffix("Extension").filter(|base| !base.is_empty()).unwrap_or(type_name);
@@ -76,7 +71,7 @@ fn tidy(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{as_words, check_tool_name, extension_name, tidy};
+    use super::{check_tool_name, extension_name, tidy};
 
     #[test]
     fn extensions_are_named_after_their_type() {
@@ -101,11 +96,6 @@ mod tests {
         for name in ["", "read file", "lire_été", "a.b", "a/b", &"x".repeat(65)] {
             assert!(check_tool_name(name).is_err(), "{name}");
         }
-    }
-
-    #[test]
-    fn a_name_reads_as_words() {
-        assert_eq!(as_words("read_file-now"), "read file now");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{
     args::ToolArgs,
     checks::check_signature,
     errors::Errors,
-    names::{self, as_words, check_tool_name},
+    names::{self, check_tool_name},
     param::{Input, Params},
     types::{located, owned_result},
 };
@@ -133,8 +133,8 @@ impl Definition<'_> {
     fn tool(&self) -> TokenStream {
         let (name, description, with) = (&self.name, self.description(), self.args.with_calls());
         let schema = match &self.params.input {
-            Input::Typed(ty) => quote!(::goose_extension::schema::input_schema::<#ty>()),
-            Input::Fields(_) => quote!(::goose_extension::schema::input_schema::<__Arguments>()),
+            Input::Typed(ty) => quote!(::goose_extension::macros::input_schema::<#ty>()),
+            Input::Fields(_) => quote!(::goose_extension::macros::input_schema::<__Arguments>()),
             Input::Sole(sole) => {
                 let ty = &sole.ty;
                 quote!(::goose_extension::macros::SoleArgument::<#ty>::schema::<__Arguments>())
@@ -144,7 +144,8 @@ impl Definition<'_> {
     }
 
     fn description(&self) -> TokenStream {
-        let words = || as_words(&self.name).into_token_stream();
+        let name = &self.name;
+        let words = || quote!(::goose_extension::macros::as_words(#name));
         match &self.args.description {
             Some(description) => description.to_token_stream(),
             None => names::description(&self.method.attrs).unwrap_or_else(words),

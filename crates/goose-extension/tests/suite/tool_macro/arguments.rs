@@ -123,8 +123,11 @@ impl Passing {
 async fn references_borrow_from_what_was_read() {
     let schema = schema_of(&Passing, "borrowed");
     assert_eq!(schema["required"], json!(["text", "path", "list", "point", "texts"]));
-    assert_eq!(schema["properties"]["path"], json!({ "type": "string" }));
-    assert_eq!(schema["properties"]["maybe_text"], json!({ "type": ["string", "null"] }));
+    assert_eq!(schema["properties"]["path"], json!({ "type": "string", "description": "Path" }));
+    assert_eq!(
+        schema["properties"]["maybe_text"],
+        json!({ "type": ["string", "null"], "description": "Maybe text" })
+    );
 
     let some = json!({
         "text": "t", "path": "a/b", "list": [1], "point": { "x": 1 }, "texts": ["u"],
@@ -181,7 +184,9 @@ async fn arguments_as_one_type() {
             "type": "object",
             "properties": {
                 "text": { "type": "string", "description": "What to look for" },
-                "limit": { "type": "integer", "minimum": 0, "maximum": 255, "default": 0 },
+                "limit": {
+                    "type": "integer", "minimum": 0, "maximum": 255, "default": 0, "description": "Limit",
+                },
             },
             "required": ["text"],
             "additionalProperties": false,

@@ -2,7 +2,7 @@
 
 use goose_extension::prelude::*;
 
-use super::tool_of;
+use super::{refusal, schema_of, tool_of};
 
 const FROM_A_CONST: &str = "From a constant";
 
@@ -55,11 +55,11 @@ fn names_titles_and_descriptions() {
             ("find_book", None, "Finds a book.\n\nBy title or author:\n- exact\n  - or nearly"),
             ("lend-Book2", Some("Lend a book"), "Lends a book"),
             ("from_a_const", Some("From a constant"), "From a constant"),
-            ("give_book_back", None, "give book back"),
+            ("give_book_back", None, "Give book back"),
             ("count", None, "Counts books"),
-            ("move", None, "move"),
-            ("by_another_path", None, "by another path"),
-            ("by_a_third_path", None, "by a third path"),
+            ("move", None, "Move"),
+            ("by_another_path", None, "By another path"),
+            ("by_a_third_path", None, "By a third path"),
         ]
     );
 }
@@ -68,6 +68,74 @@ fn names_titles_and_descriptions() {
 async fn raw_identifiers_lose_their_prefix() {
     let moved = Library.call_tool("move", hashmap! { "type" => json!("novel"), "shelf" => json!(3) }).await;
     assert_eq!(moved, Ok(json!("novel 4")));
+}
+
+/// A shelf in the hall.
+#[derive(Deserialize, JsonSchema)]
+struct Shelf(u8);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Loan {
+    /// The book's title
+    book: String,
+    borrowed_by: String,
+}
+
+/// Written without a single doc comment on tools and parameters.
+struct Bare;
+
+#[extension]
+impl Bare {
+    #[tool]
+    fn list_files(
+        &self,
+        path: &str,
+        max_depth: Option<u32>,
+        #[arg(rename = "sortBy")] order: Option<String>,
+        r#type: Value,
+    ) -> Value {
+        json!([path, max_depth, order, r#type])
+    }
+
+    #[tool]
+    fn put(&self, left_shelf: Shelf, other: Option<Shelf>) -> Value {
+        json!([left_shelf.0, other.map(|shelf| shelf.0)])
+    }
+
+    #[tool]
+    fn lend(&self, Arguments(loan): Arguments<Loan>) -> String {
+        format!("{} {}", loan.book, loan.borrowed_by)
+    }
+}
+
+fn descriptions(tool: &str) -> Value {
+    let schema = schema_of(&Bare, tool);
+    let properties = schema["properties"].as_object().unwrap().iter();
+    properties.map(|(name, property)| (name.clone(), property["description"].clone())).collect()
+}
+
+#[test]
+fn names_stand_in_for_missing_doc_comments() {
+    assert_eq!(tool_of(&Bare, "list_files").description(), "List files");
+    assert_eq!(
+        descriptions("list_files"),
+        json!({ "path": "Path", "max_depth": "Max depth", "sortBy": "Sort By", "type": "Type" })
+    );
+    assert_eq!(descriptions("lend"), json!({ "book": "The book's title", "borrowed_by": "Borrowed by" }));
+}
+
+#[test]
+fn the_description_of_a_type_is_better_than_a_name() {
+    assert_eq!(descriptions("put"), json!({ "left_shelf": null, "other": null }));
+    assert_eq!(schema_of(&Bare, "put")["$defs"]["Shelf"]["description"], json!("A shelf in the hall."));
+}
+
+#[tokio::test]
+async fn errors_do_not_repeat_a_name() {
+    let message = refusal(&Bare, "lend", json!({})).await;
+    assert!(message.contains("`borrowed_by` is required but missing (string)."), "{message}");
+    assert!(message.contains("`book` is required but missing (string: The book's title)"), "{message}");
 }
 
 #[test]

@@ -128,7 +128,9 @@ impl Files {
     }
 }
 
+/// The schema of an object, with descriptions as in [`named`].
 fn object(properties: Value, required: Value) -> Value {
+    let properties = named(properties);
     let mut schema = json!({
         "$schema": DIALECT, "type": "object", "additionalProperties": false, "properties": properties,
     });
@@ -136,6 +138,18 @@ fn object(properties: Value, required: Value) -> Value {
         schema["required"] = required;
     }
     schema
+}
+
+/// The properties with their names as descriptions, unless they have one or refer to a type.
+fn named(mut properties: Value) -> Value {
+    let properties = properties.as_object_mut().unwrap();
+    for (name, property) in &mut *properties {
+        let property = property.as_object_mut().unwrap();
+        if !property.contains_key("$ref") {
+            property.entry("description").or_insert_with(|| json!(goose_extension::macros::as_words(name)));
+        }
+    }
+    json!(properties)
 }
 
 #[tokio::test]
@@ -153,10 +167,12 @@ async fn everyday_types() {
             json!({
                 "path": { "type": "string", "description": "The file,\nrelative to the root" },
                 "exact": { "type": "boolean", "description": "Case matters" },
-                "factor": { "type": "number" },
-                "tags": { "type": "array", "items": { "type": "string" } },
-                "limit": { "type": ["integer", "null"], "minimum": i64::MIN, "maximum": i64::MAX },
-                "free": {},
+                "factor": { "type": "number", "description": "Factor" },
+                "tags": { "type": "array", "items": { "type": "string" }, "description": "Tags" },
+                "limit": {
+                    "type": ["integer", "null"], "minimum": i64::MIN, "maximum": i64::MAX, "description": "Limit",
+                },
+                "free": { "description": "Free" },
             }),
             json!(["path", "exact", "factor", "tags", "free"])
         )
@@ -198,7 +214,7 @@ async fn enums_and_structures() {
     let mut expected = object(
         json!({
             "range": { "$ref": "#/$defs/Range" },
-            "order": { "$ref": "#/$defs/Order" },
+            "order": { "$ref": "#/$defs/Order", "description": "Order" },
             "ranges": { "type": ["array", "null"], "items": { "$ref": "#/$defs/Range" } },
         }),
         json!(["range", "order"]),
@@ -340,10 +356,10 @@ async fn a_flattened_argument_still_refuses_unknown_ones() {
     let expected = json!({
         "$schema": DIALECT,
         "type": "object",
-        "properties": {
+        "properties": named(json!({
             "query": { "type": "string" },
             "page": { "type": "integer", "minimum": 0, "maximum": u16::MAX },
-        },
+        })),
         "required": ["query", "page"],
         "unevaluatedProperties": false,
     });

@@ -62,7 +62,8 @@ impl Extension for CodeExecution {
         &TOOLS
     }
 
-    /// List the functions that programs can call.
+    /// List the functions that programs can call. Returns their signatures, or only names if there are
+    /// many. Never fails.
     #[tool(title = "List functions", read_only, idempotent, open_world = false)]
     async fn list_functions(&self) -> String {
         let functions = self.functions();
@@ -74,7 +75,7 @@ impl Extension for CodeExecution {
         if list.len() <= MAX_LIST_BYTES { list } else { names(&functions) }
     }
 
-    /// Show the TypeScript declarations of functions.
+    /// Show functions in full. Returns their TypeScript declarations. Fails if all names are unknown.
     #[tool(title = "Show functions", read_only, idempotent, open_world = false)]
     async fn get_function_details(
         &self,
@@ -110,14 +111,15 @@ impl Extension for CodeExecution {
         Ok(text + &unknown)
     }
 
-    /// Run TypeScript that calls functions: `await developer.shell({command})`, loops, Promise.all. Only
-    /// console.log and the last value come back. No imports, files or network.
+    /// Run TypeScript that calls functions: `await developer.shell({command})`, loops, Promise.all. No
+    /// imports, files or network. Returns what console.log printed and the last value. Fails if it throws,
+    /// does not compile or takes too long.
     #[tool(title = "Run TypeScript", destructive = false, open_world = false)]
     async fn execute_typescript(
         &self,
         /// The program; top-level await works
         code: String,
-        /// The planned calls, for display: `{tool, description, depends_on: indices}`
+        /// The planned calls, for display: `{tool, description, depends_on: indices}`, default none
         tool_graph: Option<Vec<Value>>,
         context: &CallContext,
     ) -> ToolResult<String> {

@@ -12,6 +12,7 @@
 //! - [`binary`] and [`example`]: the programs of this crate and the examples of others, built when a test asks for them;
 //! - [`Terminal`]: a program at a terminal, and what a person would see there;
 //! - [`is_alive`]: whether a process is still there;
+//! - [`description_problems`]: what the descriptions of a tool lack;
 //! - [`RecordingCaller`]: a caller and notifier that remembers what it was told, and answers what it is asked.
 
 #![forbid(unsafe_code)]
@@ -21,6 +22,7 @@
 )]
 
 mod binaries;
+mod descriptions;
 pub mod faulty_server;
 pub mod foreign_agent;
 mod gguf;
@@ -33,6 +35,7 @@ mod terminal;
 pub mod tiny_model;
 
 pub use binaries::{binary, example, is_alive};
+pub use descriptions::description_problems;
 pub use gguf::GgufWriter;
 pub use kitchen_sink::KitchenSink;
 pub use loopback::{HttpAnswer, HttpAsked, Loopback};

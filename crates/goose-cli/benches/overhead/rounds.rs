@@ -88,7 +88,7 @@ fn compare(programs: &[Program], figures: &[Figures], report: &mut Report) {
     report.at_most("first request, of the floor", median(&ours.first) / median(&floor.first), 1.1);
     report.at_most("turn, of the floor", median(&ours.turn) / median(&floor.turn), 1.25);
     report.at_most("peak memory, MB", ours.memory, 18.0);
-    report.at_most("first request body, KB", kilobytes(ours.body), 9.0);
+    report.at_most("first request body, KB", kilobytes(ours.body), 10.25);
 }
 
 pub(crate) fn milliseconds(time: Duration) -> f64 {

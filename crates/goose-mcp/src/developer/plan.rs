@@ -37,7 +37,8 @@ impl Plans {
 }
 
 impl Developer {
-    /// Keep your plan for work of several steps: write it first, update it as you go. The person sees it.
+    /// Keep your plan for work of several steps: write it first, update it as you go. The person sees it. Returns how
+    /// many are done. Fails if it is empty or longer than 32 KiB.
     #[tool(group = "read", read_only, open_world = false)]
     pub(super) async fn plan(
         &self,

@@ -105,7 +105,8 @@ impl Extension for Memory {
         Ok(blocking(status).await?)
     }
 
-    /// Remember a fact under a category, for later conversations.
+    /// Remember a fact under a category, for later conversations. Returns where it is kept. Fails if the category is full
+    /// or badly named.
     #[tool(title = "Remember", group = "edit", destructive = false, idempotent, open_world = false)]
     async fn remember_memory(
         &self,
@@ -113,7 +114,7 @@ impl Extension for Memory {
         category: String,
         /// The fact
         data: String,
-        /// Words to find it by
+        /// Words to find it by, default none
         #[arg(default, max_items = MAX_TAGS)]
         tags: Vec<String>,
         /// About the person, not the project
@@ -128,7 +129,7 @@ impl Extension for Memory {
         .await
     }
 
-    /// Show the memories of a category, oldest first.
+    /// Show the memories of a category. Returns them oldest first. Fails if they cannot be read.
     #[tool(title = "Retrieve memories", group = "read", read_only, open_world = false, output = Page)]
     async fn retrieve_memories(
         &self,
@@ -136,10 +137,10 @@ impl Extension for Memory {
         category: String,
         /// The person's, not the project's
         is_global: bool,
-        /// Entries at most
+        /// Entries at most, default 100
         #[arg(default = DEFAULT_RETRIEVED, min = 1, max = MAX_RETRIEVED)]
         limit: usize,
-        /// Entries to skip
+        /// Entries to skip, default 0
         #[arg(default)]
         offset: usize,
         context: &CallContext,
@@ -148,21 +149,21 @@ impl Extension for Memory {
         blocking(move || store::retrieve(&folder, &Selection::parse(&category)?, offset, limit)).await
     }
 
-    /// Find memories by words and tags, best first.
+    /// Find memories by words and tags. Returns the best first. Fails if there are no words and no tags.
     #[tool(title = "Search memories", group = "read", read_only, open_world = false, output = Page)]
     async fn search_memories(
         &self,
         /// Any of these words; may be empty with tags
         #[arg(max_length = MAX_QUERY_CHARS)]
         query: String,
-        /// Only this category
+        /// Only this category, default all
         category: Option<String>,
-        /// At least one of these tags
+        /// At least one of these tags, default any
         #[arg(default, max_items = MAX_TAGS)]
         tags: Vec<String>,
-        /// Only the person's, or only the project's
+        /// Only the person's, or only the project's, default both
         is_global: Option<bool>,
-        /// Entries at most
+        /// Entries at most, default 10
         #[arg(default = DEFAULT_HITS, min = 1, max = MAX_HITS)]
         limit: usize,
         context: &CallContext,
@@ -177,7 +178,7 @@ impl Extension for Memory {
         .await
     }
 
-    /// Remove a category with all its memories.
+    /// Remove a category with all its memories. Returns what is gone. Fails if there is none.
     #[tool(title = "Remove a category", group = "edit", destructive, open_world = false)]
     async fn remove_memory_category(
         &self,
@@ -191,7 +192,7 @@ impl Extension for Memory {
         blocking(move || store::remove_categories(&folder, &Selection::parse(&category)?)).await
     }
 
-    /// Remove one memory.
+    /// Remove one memory. Returns how many are left. Fails if none has exactly this text.
     #[tool(title = "Remove a memory", group = "edit", destructive, open_world = false)]
     async fn remove_specific_memory(
         &self,

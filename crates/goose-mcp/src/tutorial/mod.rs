@@ -81,12 +81,12 @@ impl Extension for Tutorial {
         }
     }
 
-    /// Loads a tutorial: a text in Markdown that tells you how to guide the person through it. Available are
-    /// build-mcp-extension, first-game and rust-extension.
+    /// Load a tutorial: build-mcp-extension, first-game or rust-extension. Returns Markdown that tells you how to guide the
+    /// person through it. Fails if there is none of that name, and lists those that there are.
     #[tool(title = "Load a tutorial", group = "read", read_only, idempotent, open_world = false)]
     fn load_tutorial(
         &self,
-        /// The name of the tutorial
+        /// One of these names
         name: &str,
     ) -> ToolResult<String> {
         match find(name) {

@@ -125,7 +125,7 @@ impl ServedAgent {
         let about: Vec<&str> =
             about.into_iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
         let about = format!(
-            "Gives a task to the agent {}/{} and returns its answer. {}",
+            "Give a task to the agent {}/{}. Returns its answer. Fails if it cannot finish. {}",
             manifest.name,
             mode.slug,
             about.join(" ")
@@ -136,7 +136,7 @@ impl ServedAgent {
         (Self { manifest, mode, host }, tool)
     }
 
-    /// Gives a task to an agent and returns its answer.
+    // The description names the agent, see `new`.
     #[tool]
     async fn run(
         &self,

@@ -30,7 +30,7 @@ impl AgentTool {
             _ => format!(" Modes: {}.", modes.join(", ")),
         };
         let about = format!(
-            "Give a task to the agent {}, which returns its answer. {}{modes}",
+            "Give a task to the agent {}. Returns its answer. Fails if it cannot finish, or has no such mode. {}{modes}",
             agent.name, agent.description
         );
         // Turns and tokens of a delegate are limited instead.
@@ -39,14 +39,14 @@ impl AgentTool {
         extension.with_tool(&Arc::new(Self { agent, delegation }), tool)
     }
 
-    /// Give a task to an agent, which returns its answer.
+    // The description names the agent, see `extension`.
     #[tool]
     async fn task(
         &self,
         /// The task, complete; the user's last request and what was said before go with it, for information
         #[arg(min_length = 1, max_length = MAX_TASK)]
         task: &str,
-        /// The agent's mode; by default its first one
+        /// The agent's mode, default its first one
         mode: Option<String>,
         context: &CallContext,
     ) -> ToolResult<String> {

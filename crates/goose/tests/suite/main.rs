@@ -12,6 +12,7 @@ mod chatrecall;
 mod code_execution;
 mod config_keyring;
 mod crashes;
+mod descriptions;
 mod exchange;
 mod exchange_calls;
 mod exchange_cancel;

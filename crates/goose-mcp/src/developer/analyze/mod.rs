@@ -30,19 +30,20 @@ const MAX_BYTES: usize = 32 * 1024;
 const MAX_FORCED_BYTES: usize = 256 * 1024;
 
 impl Developer {
-    /// Map code: a file's outline, a folder's overview, or with `focus` who calls a symbol and what it calls.
+    /// Map code. Returns a file's outline, a folder's overview, or with `focus` who calls a symbol and what it calls. Fails
+    /// if language or symbol is unknown.
     #[tool(group = "read", read_only, open_world = false)]
     pub(super) async fn analyze(
         &self,
         /// File or folder
         path: &str,
-        /// A symbol's name
+        /// A symbol's name, default none
         focus: Option<&str>,
         /// Folder levels, default 3
         max_depth: Option<usize>,
         /// Call levels, default 2
         follow_depth: Option<usize>,
-        /// Show more, up to 256 KiB
+        /// Up to 256 KiB instead of 32
         force: Option<bool>,
         context: &CallContext,
     ) -> ToolResult<String> {

@@ -33,19 +33,19 @@ pub(in super::super) struct Edit {
 }
 
 impl Developer {
-    /// Replace text in a file: `before` must be there exactly once.
+    /// Replace text in a file. Returns the changed lines. Fails if `before` is not there exactly once.
     #[tool(group = "edit", destructive, open_world = false)]
     pub(in super::super) async fn edit(
         &self,
-        /// File
+        /// File to edit
         path: &str,
-        /// Text to replace
+        /// Text to replace, unless `edits`
         before: Option<String>,
-        /// New text
+        /// New text, unless `edits`
         after: Option<String>,
-        /// All places
+        /// All places, default false
         replace_all: Option<bool>,
-        /// Several at once, all or none
+        /// Several instead of `before`, all or none
         #[arg(max_items = MAX_EDITS)]
         edits: Option<Vec<Edit>>,
         context: &CallContext,

@@ -32,16 +32,16 @@ const PICTURES: [(&[u8], &str); 4] = [
 ];
 
 impl Developer {
-    /// Show a file with line numbers, or an image.
+    /// Read a file. Returns numbered lines, or an image. Fails if it is missing or not text.
     #[tool(group = "read", read_only, open_world = false)]
     pub(in super::super) async fn read(
         &self,
-        /// File
+        /// File to read
         path: &str,
-        /// First line
+        /// First line, default 1
         #[arg(min = 1)]
         offset: Option<usize>,
-        /// Lines at most
+        /// Lines at most, default 1000
         #[arg(min = 1)]
         limit: Option<usize>,
         context: &CallContext,

@@ -13,15 +13,15 @@ use super::{
 };
 
 impl Developer {
-    /// Create a file, or overwrite one that you have read. Folders are made.
+    /// Create a file with its folders, or overwrite one. Returns the line count. Fails if it exists and you have not read it.
     #[tool(group = "edit", destructive, idempotent, open_world = false)]
     pub(in super::super) async fn write(
         &self,
-        /// File
+        /// File to write
         path: &str,
         /// All of its text
         content: String,
-        /// `false` spares a file that is there
+        /// `false` fails if it exists, default true
         overwrite: Option<bool>,
         context: &CallContext,
     ) -> ToolResult<String> {

@@ -42,7 +42,7 @@ const MAX_REGEX_BYTES: usize = 10 * 1024 * 1024;
 const MAX_HEAP_BYTES: usize = 16 * 1024 * 1024;
 
 impl Developer {
-    /// Search files by regex as ripgrep does (respects .gitignore).
+    /// Search files by regex as ripgrep does (respects .gitignore). Returns matching lines. Fails if the regex is invalid.
     #[tool(group = "read", read_only, open_world = false)]
     pub(in crate::developer) async fn search(
         &self,
@@ -50,13 +50,13 @@ impl Developer {
         pattern: &str,
         /// File or folder, default `.`
         path: Option<&str>,
-        /// E.g. `*.rs` or `!tests/**`
+        /// E.g. `*.rs` or `!tests/**`, default all
         glob: Option<&str>,
-        /// Match either case
+        /// Match either case, default false
         ignore_case: Option<bool>,
-        /// Lines around each match
+        /// Lines around each match, default 0
         context_lines: Option<usize>,
-        /// Max matches, default 100
+        /// Matches at most, default 100
         limit: Option<usize>,
         context: &CallContext,
     ) -> ToolResult<ToolOutput> {

@@ -17,11 +17,11 @@ const MAX_DEPTH: usize = 16;
 const MAX_LINES: usize = 600;
 
 impl Developer {
-    /// List a folder as a tree, without what git ignores.
+    /// List a folder. Returns a tree without what git ignores. Fails if it is not a folder.
     #[tool(group = "read", read_only, open_world = false)]
     pub(in crate::developer) async fn tree(
         &self,
-        /// Folder
+        /// Folder to list
         path: &str,
         /// Levels, default 2
         depth: Option<usize>,

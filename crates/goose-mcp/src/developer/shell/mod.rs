@@ -95,14 +95,14 @@ impl Shell {
 }
 
 impl Developer {
-    /// Run a shell command in the working folder, where each call starts anew (`cd` does not last). No stdin, no
-    /// terminal. Long output is cut in the middle. Servers: `cmd >log 2>&1 &`.
+    /// Run a shell command. Each starts in the working folder (`cd` does not last), without stdin or terminal. Servers:
+    /// `cmd >log 2>&1 &`. Returns its output, cut in the middle if long. Fails if the exit code is not 0, and at the timeout.
     #[tool(group = "command", destructive, open_world)]
     pub(super) async fn shell(
         &self,
         /// Script for `sh -c`
         command: &str,
-        /// Default 300
+        /// Seconds, default 300
         #[arg(min = 1, max = MAX_SECONDS)]
         timeout_secs: Option<u64>,
         context: &CallContext,

@@ -79,7 +79,7 @@ impl Extension for Apps {
         Ok(vec![ResourceContents::text(app.html, uri).with_mime_type(MIME_TYPE)])
     }
 
-    /// List the apps with their names, purposes and sizes.
+    /// List the apps. Returns a line for each, with name, purpose and size. Fails if their folder cannot be read.
     #[tool(title = "List apps", group = "read", read_only, open_world = false)]
     async fn list_apps(&self) -> ToolResult<String> {
         let store = self.store().clone();
@@ -90,7 +90,8 @@ impl Extension for Apps {
         Ok(apps.iter().map(|app| line(app) + "\n").collect())
     }
 
-    /// Create an app from a description of what it shows and does.
+    /// Create an app from a description of what it shows and does. Returns its name and how the user opens it. Fails if no
+    /// usable page was written; describe it again then, simpler.
     #[tool(
         title = "Create an app",
         group = "edit",
@@ -110,7 +111,8 @@ impl Extension for Apps {
         Ok(written("Created", &app))
     }
 
-    /// Change an app as the feedback says. The version before is kept.
+    /// Change an app as the feedback says. The version before is kept. Returns its name and how the user opens it. Fails if
+    /// there is no such app, or no usable page was written.
     #[tool(
         title = "Change an app",
         group = "edit",
@@ -122,7 +124,7 @@ impl Extension for Apps {
         &self,
         /// The app's name
         name: String,
-        /// What to change
+        /// What to change, in full
         #[arg(max_length = MAX_REQUEST_CHARS)]
         feedback: String,
         context: &CallContext,
@@ -132,7 +134,7 @@ impl Extension for Apps {
         Ok(written("Changed", &app))
     }
 
-    /// Delete an app and its versions, for good.
+    /// Delete an app and its versions, for good. Returns its name. Fails if there is no such app.
     #[tool(title = "Delete an app", group = "edit", destructive, open_world = false)]
     async fn delete_app(
         &self,

@@ -118,21 +118,22 @@ impl ChatRecall {
     instructions = INSTRUCTIONS
 )]
 impl Extension for ChatRecall {
-    /// Search earlier sessions by words, best first; or show the gist of one session by its id.
+    /// Search earlier sessions by words, or show one by its id. Returns the best sessions first, with dates and snippets, or
+    /// the gist of the one. Fails unless `query` or `session_id` is given.
     #[tool(title = "Recall earlier sessions", group = "read", read_only, open_world = false)]
     async fn chatrecall(
         &self,
-        /// Distinctive words to search for
+        /// Distinctive words to search for, unless `session_id` is given
         #[arg(max_length = MAX_QUERY_CHARS)]
         query: Option<String>,
         /// Show the gist of this session instead
         session_id: Option<String>,
-        /// Sessions at most
+        /// Sessions at most, default 10
         #[arg(default = DEFAULT_SESSIONS, min = 1, max = MAX_SESSIONS)]
         limit: u32,
-        /// Only from this day or moment on (UTC), such as 2026-11-15
+        /// Only from this day or moment on (UTC), such as 2026-11-15, default any
         after_date: Option<String>,
-        /// Only up to this day or moment (UTC)
+        /// Only up to this day or moment (UTC), default any
         before_date: Option<String>,
     ) -> ToolResult<String> {
         let present = |text: Option<String>| text.filter(|text| !text.trim().is_empty());

@@ -90,43 +90,48 @@ fn load() -> ToolDef<Summon> {
 #[schemars(crate = "goose_extension::macros::schemars")]
 #[serde(deny_unknown_fields)]
 struct DelegateArguments {
-    /// The complete task: goal, files, limits, the result to return
+    /// The complete task: goal, files, limits, the result to return; default the source's
     #[schemars(length(max = MAX_INSTRUCTIONS))]
     instructions: Option<String>,
-    /// An agent (`AGENT/MODE`), skill or recipe
+    /// An agent (`AGENT/MODE`), skill or recipe; default a generalist
     source: Option<String>,
-    /// Values for the source
+    /// Values for the source, default none
     parameters: Option<JsonObject>,
-    /// Only these extensions
+    /// Only these extensions, default the agent's
     #[schemars(length(max = MAX_EXTENSIONS))]
     extensions: Option<Vec<String>>,
+    /// Provider's name, default yours
     provider: Option<String>,
+    /// Model's name, default yours
     model: Option<String>,
+    /// 0 to 2, default the model's
     #[schemars(range(min = 0.0, max = 2.0))]
     temperature: Option<f32>,
+    /// Turns at most, default 25
     #[schemars(range(min = 1, max = MAX_TURNS))]
     max_turns: Option<u32>,
-    /// In the background; the result follows by itself
+    /// In the background, default false; its result follows
     #[serde(default, rename = "async")]
     is_async: bool,
 }
 
 impl Summon {
-    /// Load a skill, recipe or agent by name. Without a source: list them. With a task's id: wait for its result.
+    /// Load a skill, recipe or agent by name, or wait for a background task. Returns its text or result; without a source,
+    /// a list. Fails if the name is unknown.
     #[tool(read_only, open_world = false)]
     async fn load(
         &self,
-        /// Its name, or the id of a background task
+        /// Its name, or the task's id; default: list all
         source: Option<String>,
-        /// Cancel it instead
+        /// Cancel the task instead, default false
         #[arg(default)]
         cancel: bool,
     ) -> ToolResult<String> {
         self.load_source(source, cancel).await
     }
 
-    /// Give a self-contained part of the work to another agent and get its answer. Several calls in one turn run side by side.
-    /// Worth it for independent or long parts; do small things yourself.
+    /// Give an independent or long part of the work to another agent; do small things yourself. Several calls in one turn run
+    /// side by side. Returns its answer. Fails if it cannot finish.
     #[tool]
     async fn delegate(
         &self,

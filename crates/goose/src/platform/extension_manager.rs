@@ -64,19 +64,22 @@ struct Consent {
 }
 
 impl ExtensionSwitches {
-    /// List the extensions that there are: enabled here, configured, built in.
+    /// List the extensions that exist: enabled here, configured, built in. Returns a line for each, with its
+    /// state and purpose. Fails if the agent has ended.
     #[tool(read_only, open_world = false)]
     async fn search_available_extensions(&self) -> ToolResult<String> {
         let extensions = self.extensions()?;
         Ok(self.list(&extensions))
     }
 
-    /// Enable or disable an extension for this session.
+    /// Enable or disable an extension for this session. Returns how many tools it has. Fails if there is no
+    /// such extension, or the user does not agree.
     #[tool]
     async fn manage_extensions(
         &self,
+        /// What to do: `enable` or `disable`
         action: Action,
-        /// A name from the list
+        /// A name from `search_available_extensions`
         extension_name: String,
         context: &CallContext,
     ) -> ToolResult<String> {
@@ -87,12 +90,13 @@ impl ExtensionSwitches {
         }
     }
 
-    /// List the resources of the servers that this mode can use: files, records and other data that a server offers to be
-    /// read. Returns a line with server, URI and description for each. A server that fails is named with the reason.
+    /// List the resources of the servers that this mode can use: files, records and other data to read.
+    /// Returns a line with server, URI and description for each, and servers that failed with the reason.
+    /// Fails if no server has the name.
     #[tool(read_only)]
     async fn list_resources(
         &self,
-        /// Name of one server; all without it
+        /// Name of one server, default all
         extension_name: Option<String>,
     ) -> ToolResult<String> {
         let extensions = self.extensions()?;
@@ -125,7 +129,7 @@ impl ExtensionSwitches {
         &self,
         /// URI from `list_resources`, or one that follows a template of the server
         uri: String,
-        /// Name of the server; without it, the first that has the resource
+        /// Name of the server, default the first that has the resource
         extension_name: Option<String>,
         context: &CallContext,
     ) -> ToolResult<String> {

@@ -340,10 +340,14 @@ fn validate(files: &[PathBuf], is_known: &dyn Fn(&str) -> bool) -> anyhow::Resul
                     out.line(format_args!("    {warning}"))?;
                 }
             }
-            Err(reason) => {
+            Err(error) => {
                 are_valid = false;
                 let bad = out.paint(BAD, "bad");
-                out.line(format_args!("{bad} {}: {}", escape::line(&path), escape::text(&reason)))?;
+                out.line(format_args!(
+                    "{bad} {}: {}",
+                    escape::line(&path),
+                    escape::text(&error.to_string())
+                ))?;
             }
         }
     }

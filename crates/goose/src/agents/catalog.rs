@@ -316,14 +316,29 @@ fn agent_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Error for a file with agents that cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum AgentFileError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] ConfigError),
+    /// The file does not exist.
+    #[error("there is no file {}", .0.display())]
+    Missing(PathBuf),
+    /// The file does not describe an agent, for this reason.
+    #[error("{0}")]
+    Invalid(String),
+}
+
 /// Reads the agents of one file, to validate it.
 ///
 /// # Errors
 ///
-/// Returns the reason if the file cannot be read or is invalid.
-pub fn read_agents(path: &Path) -> Result<Vec<AgentManifest>, String> {
-    match read_capped(path, MAX_AGENT_BYTES).map_err(|error| error.to_string())? {
-        Some(text) => agent_file::read(path, &text),
-        None => Err(format!("there is no file {}", path.display())),
+/// Fails if the file cannot be read or is invalid.
+pub fn read_agents(path: &Path) -> Result<Vec<AgentManifest>, AgentFileError> {
+    match read_capped(path, MAX_AGENT_BYTES)? {
+        Some(text) => agent_file::read(path, &text).map_err(AgentFileError::Invalid),
+        None => Err(AgentFileError::Missing(path.to_owned())),
     }
 }

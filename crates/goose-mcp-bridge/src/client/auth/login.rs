@@ -1,6 +1,6 @@
 //! Login with a browser: the login page, the callback, and the exchange of the code for a token.
 
-use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{io, net::Ipv4Addr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use axum::{
@@ -214,12 +214,12 @@ impl SystemBrowser {
     /// # Errors
     ///
     /// Fails if the opener cannot be run or reports a failure.
-    pub async fn show(&self, url: &Url) -> Result<(), String> {
+    pub async fn show(&self, url: &Url) -> io::Result<()> {
         let mut spec = ProcessSpec::new(STARTER);
         spec.arg(url.as_str()).stdin(Stream::Null).stdout(Stream::Null).stderr(Stream::Null);
         match goose_process::start_detached(&spec, START_TIME).await {
-            Ok(Some(status)) if !status.success() => Err(format!("`{STARTER}`: {status}")),
-            Err(error) => Err(format!("`{STARTER}`: {error}")),
+            Ok(Some(status)) if !status.success() => Err(io::Error::other(format!("`{STARTER}`: {status}"))),
+            Err(error) => Err(io::Error::new(error.kind(), format!("`{STARTER}`: {error}"))),
             // An opener that still runs is the browser itself.
             _ => Ok(()),
         }
@@ -232,7 +232,7 @@ impl Browser for SystemBrowser {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(browser_error(server, "its address is neither http nor https"));
         }
-        self.show(url).await.map_err(|reason| browser_error(server, &reason))
+        self.show(url).await.map_err(|error| browser_error(server, &error.to_string()))
     }
 }
 
@@ -275,7 +275,7 @@ struct CallbackServer {
 }
 
 impl Callback {
-    pub(super) async fn listen(port: u16) -> std::io::Result<Self> {
+    pub(super) async fn listen(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         Ok(Self { port: listener.local_addr()?.port(), listener })
     }

@@ -62,7 +62,7 @@ eval-local-set SET *ARGS:
 
 # Accept new compiler messages of the macros' UI tests, after reading them
 accept-ui:
-    TRYBUILD=overwrite cargo test -p goose-extension --test suite ui
+    TRYBUILD=overwrite cargo test -p goose-macros --test ui
 
 # Accept new help texts, screens and other snapshots, after reading how they differ
 accept-snapshots *ARGS:

@@ -213,7 +213,7 @@ mod tests {
         ProviderError::Network { message: "connection refused".to_owned() }
     }
 
-    /// Row 23: pauses grow, and chance may make them anything below that.
+    /// Pauses grow, and chance may make them anything below that.
     #[test]
     fn pauses_double_up_to_a_cap() {
         let policy = RetryPolicy { retries: 8, ..RetryPolicy::default() };
@@ -226,7 +226,7 @@ mod tests {
         assert!(policy.delay(u32::MAX, &network()).is_none());
     }
 
-    /// Row 24: what the service asks for is honoured, never undercut, and capped; and it does not undo our own pauses.
+    /// What the service asks for is honoured, never undercut, and capped; and it does not undo our own pauses.
     #[test]
     fn retry_after_is_honoured_and_capped() {
         let policy = RetryPolicy::default();
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(policy.delay_at(1, &limited(None), 1.0), Some(Duration::from_secs(2)));
     }
 
-    /// Row 25: errors that waiting cannot fix are not retried.
+    /// Errors that waiting cannot fix are not retried.
     #[test]
     fn hopeless_errors_are_not_retried() {
         let message = String::new;

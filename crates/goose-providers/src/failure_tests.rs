@@ -34,7 +34,7 @@ fn class(error: &ProviderError) -> &'static str {
     }
 }
 
-/// Row 25: each status, in the words of many services.
+/// Each status, in the words of many services.
 #[test]
 fn every_service_is_understood() {
     let table = [
@@ -101,7 +101,7 @@ fn every_service_is_understood() {
     }
 }
 
-/// Row 24: Google calls every limit a quota; one of a minute is waited for, one of a day is not.
+/// Google calls every limit a quota; one of a minute is waited for, one of a day is not.
 #[test]
 fn a_quota_of_a_minute_is_a_rate_limit() {
     let message =
@@ -144,7 +144,7 @@ fn words_are_cut_and_cleaned() {
     assert!(error.chars().count() < MAX_MESSAGE_CHARS + 50 && error.ends_with('…'));
 }
 
-/// Row 48: a secret is hidden wherever the user has set it, and a word that is none is left alone.
+/// A secret is hidden wherever the user has set it, and a word that is none is left alone.
 #[test]
 fn secrets_are_hidden_and_words_are_not() {
     let url = url::Url::parse("http://localhost:1/").unwrap();
@@ -162,7 +162,7 @@ fn a_redirect_is_refused_with_its_target() {
     assert!(!error.is_transient());
 }
 
-/// Row 24: seconds, a date, absurd, past; and the other ways to say it.
+/// Seconds, a date, absurd, past; and the other ways to say it.
 #[test]
 fn all_forms_of_retry_after_are_read() {
     let wait = |headers: &[(&'static str, &str)], body: &str| refused(429, headers, body).retry_after();
@@ -190,7 +190,7 @@ fn all_forms_of_retry_after_are_read() {
     assert_eq!(wait(&[], said), Some(Duration::from_millis(20)));
 }
 
-/// Row 28: errors in the middle of a stream have no status, but a kind.
+/// Errors in the middle of a stream have no status, but a kind.
 #[test]
 fn errors_in_a_stream_are_understood() {
     let of = |value: Value| from_value(&endpoint(), &value);

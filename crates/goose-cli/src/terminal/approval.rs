@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(answer("a", false), Answer::Unclear, "no rule is safe");
     }
 
-    /// Row 49: the person sees exactly what would run.
+    /// The person sees exactly what would run.
     #[test]
     fn what_would_run_is_shown_whole_and_escaped() {
         let arguments =

@@ -189,7 +189,7 @@ mod tests {
         assert!(!repeats_title(&"cargo test".into(), &JsonObject::new()));
     }
 
-    /// Row 49.
+    /// Nothing that a model writes moves the cursor or hides text.
     #[test]
     fn what_could_mislead_is_escaped() {
         let command = "ls \u{1b}[8m; rm -rf x \u{202e}\u{200b}";

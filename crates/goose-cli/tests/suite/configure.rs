@@ -151,7 +151,7 @@ fn another_service_gets_another_model_and_an_unknown_one_changes_nothing() -> an
     Ok(())
 }
 
-/// Row 37: a corrupt file is kept, and the error has its line.
+/// A corrupt file is kept, and the error has its line.
 #[test]
 fn a_broken_file_is_never_overwritten() -> anyhow::Result<()> {
     let broken = "GOOSE_MODEL: x\nextensions:\n  notes: {enabled: true\n  more: {}\n";
@@ -170,7 +170,7 @@ fn a_broken_file_is_never_overwritten() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 37: a crash during save leaves the old file or the new one.
+/// A crash during save leaves the old file or the new one.
 #[test]
 fn a_goose_that_is_killed_while_it_writes_leaves_a_whole_file() -> anyhow::Result<()> {
     let padding: String = (0..2000).map(|n| format!("# a line of words, number {n}\n")).collect();
@@ -210,7 +210,7 @@ fn without_a_terminal_nobody_is_asked() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 10: what a project's file would start needs consent, and new consent when it changes.
+/// What a project's file would start needs consent, and new consent when it changes.
 #[test]
 fn a_projects_file_counts_only_after_consent() -> anyhow::Result<()> {
     let home = home("GOOSE_MODEL: users\n")?;
@@ -245,7 +245,7 @@ fn a_projects_file_counts_only_after_consent() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Rows 10 and 47: what is agreed to is shown whole.
+/// What is agreed to is shown whole.
 #[test]
 fn consent_shows_everything_that_would_be_given_and_run() -> anyhow::Result<()> {
     let home = home("")?;

@@ -22,7 +22,7 @@ use crate::{
 /// Time limit for an expected event on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Rows 25 and 26: what is tried again is said, with the reason; an answer that begins again is told from the first.
+/// What is tried again is said, with the reason; an answer that begins again is told from the first.
 #[test]
 fn what_is_tried_again_is_said() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -64,7 +64,7 @@ fn what_is_tried_again_is_a_notification() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 39: Ctrl-C twice in a reply leaves, though the reply cannot end (here because another program keeps the store
+/// Ctrl-C twice in a reply leaves, though the reply cannot end (here because another program keeps the store
 /// locked, and every step is stored), and the session goes on later.
 #[test]
 fn ctrl_c_twice_in_a_reply_leaves() -> anyhow::Result<()> {

@@ -23,7 +23,7 @@ use crate::{
 /// Time limit for an expected event on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Limit of the additional memory after a large output (row 16).
+/// Limit of the additional memory after a large output.
 #[cfg(target_os = "linux")]
 const MAX_GROWTH_KB: u64 = 20 * 1024;
 
@@ -31,7 +31,7 @@ fn run(home: &Home, server: &ModelServer, arguments: &[&str]) -> anyhow::Result<
     goose(home, server, arguments).output()?.try_into()
 }
 
-/// Row 1: a server that is killed in mid-call is an error for the model, its neighbour works, and it is there again.
+/// A server that is killed in mid-call is an error for the model, its neighbour works, and it is there again.
 #[test]
 fn a_server_that_dies_in_a_call_does_not_end_the_run() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -53,7 +53,7 @@ fn a_server_that_dies_in_a_call_does_not_end_the_run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 16: goose as a whole, not only its shell, stays small when a command writes 100 MB.
+/// Goose as a whole, not only its shell, stays small when a command writes 100 MB.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_large_output_costs_little_memory() -> anyhow::Result<()> {
@@ -94,7 +94,7 @@ fn peak(process: u32) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Row 20: a tree that does not hear TERM, one of it in a session of its own, is gone in less than three seconds; the call
+/// A tree that does not hear TERM, one of it in a session of its own, is gone in less than three seconds; the call
 /// is recorded as cancelled.
 #[test]
 fn a_cancelled_tree_is_gone_and_recorded() -> anyhow::Result<()> {
@@ -120,7 +120,7 @@ fn a_cancelled_tree_is_gone_and_recorded() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 22: a disk that is full, at any time of a run: it is said, nothing loops, nothing is damaged, and with room again it
+/// A disk that is full, at any time of a run: it is said, nothing loops, nothing is damaged, and with room again it
 /// goes on.
 #[test]
 fn a_full_disk_ends_the_run_with_its_reason() -> anyhow::Result<()> {
@@ -155,7 +155,7 @@ fn a_full_disk_ends_the_run_with_its_reason() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 23: nobody listens there. The reason is shown while goose waits to try again, and Ctrl-C works meanwhile.
+/// Nobody listens there. The reason is shown while goose waits to try again, and Ctrl-C works meanwhile.
 #[test]
 fn a_service_that_cannot_be_reached_is_said_and_can_be_cancelled() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -175,7 +175,7 @@ fn a_service_that_cannot_be_reached_is_said_and_can_be_cancelled() -> anyhow::Re
     Ok(())
 }
 
-/// Row 24: what the service asks for is waited for; what nobody would wait for is said at once.
+/// What the service asks for is waited for; what nobody would wait for is said at once.
 #[test]
 fn the_service_says_when_to_come_back() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -194,7 +194,7 @@ fn the_service_says_when_to_come_back() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Rows 25 and 32: what waiting does not fix is said once, with what to do, and not tried again.
+/// What waiting does not fix is said once, with what to do, and not tried again.
 #[test]
 fn what_waiting_does_not_mend_is_said_once() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -215,7 +215,7 @@ fn what_waiting_does_not_mend_is_said_once() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Rows 30 and 31: every way to end without an answer has its words and its exit code.
+/// Every way to end without an answer has its words and its exit code.
 #[test]
 fn every_end_without_an_answer_is_said() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -242,7 +242,7 @@ fn every_end_without_an_answer_is_said() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 34: a store that is none, or a newer goose's, is named and left as it is.
+/// A store that is none, or a newer goose's, is named and left as it is.
 #[test]
 fn a_store_that_cannot_be_used_is_named_and_left_alone() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -262,7 +262,7 @@ fn a_store_that_cannot_be_used_is_named_and_left_alone() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 35: eight goose at once, in one store that is not there yet.
+/// Eight goose at once, in one store that is not there yet.
 #[test]
 fn eight_at_once_share_a_store() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -289,7 +289,7 @@ fn eight_at_once_share_a_store() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 37: a configuration that cannot be read is kept as it is, and the error has its line.
+/// A configuration that cannot be read is kept as it is, and the error has its line.
 #[test]
 fn a_corrupt_configuration_is_kept_and_said() -> anyhow::Result<()> {
     let corrupt = "# mine\nGOOSE_MODE: auto\nextensions: [unclosed\n";

@@ -1,9 +1,9 @@
-//! Row 33: `goose run` is killed, with no chance to do anything about it, at every point of a run of several turns. What
+//! `goose run` is killed, with no chance to do anything about it, at every point of a run of several turns. What
 //! it had shown is kept, the session goes on, and nothing is done twice.
 //!
-//! - [`Point::Line`]: when it has shown so many lines;
+//! - [`Point::Line`]: when it has shown a given number of lines;
 //! - [`Point::Request`]: when it asks the model for the nth time, before there is an answer;
-//! - [`Point::Write`]: in the middle of the write that makes a file larger than so many blocks, by the system's own limit
+//! - [`Point::Write`]: in the middle of the write that makes a file larger than a given number of blocks, by the system's own limit
 //!   on the size of files; the log of the database is the only file that grows so large.
 
 use std::{
@@ -48,7 +48,7 @@ const AT_ONCE: usize = 4;
 /// The number of writes that are tried.
 const WRITES: u64 = 24;
 
-/// At least so many lengths of the session must be seen after these, or they are not spread over the run.
+/// At least this number of lengths of the session must be seen after these, or they are not spread over the run.
 const MIN_LENGTHS: usize = 5;
 
 /// The unit of the limit on the size of files.

@@ -259,7 +259,7 @@ fn a_person_is_asked_once_and_sees_a_bar() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Like row 22: what no longer fits is an error that says what to do, and what has come is kept. A limit on the size of
+/// What no longer fits is an error that says what to do, and what has come is kept. A limit on the size of
 /// files stands for the full disk.
 #[test]
 fn a_disk_that_is_full_in_the_middle_costs_nothing_that_has_come() -> anyhow::Result<()> {

@@ -34,7 +34,7 @@ fn offers_bench(server: &ModelServer) -> bool {
         .is_some_and(|asked| asked.tool_names().iter().any(|name| name.starts_with("bench__")))
 }
 
-/// Rows 10 and 47: asked, refused and not applied; asked again, agreed to and applied; not asked again until it changes.
+/// Asked, refused and not applied; asked again, agreed to and applied; not asked again until it changes.
 #[test]
 fn a_project_counts_from_when_it_is_trusted() -> anyhow::Result<()> {
     let home = Home::new()?;

@@ -41,7 +41,7 @@ fn stays(terminal: &Terminal, line: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Rows 49 and 50: what is typed goes to the question that is on the screen, and to no other.
+/// What is typed goes to the question that is on the screen, and to no other.
 #[test]
 fn an_extension_cannot_ask_while_an_approval_is_open() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -98,7 +98,7 @@ fn what_is_typed_at_a_question_stays_on_the_screen() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 39: Ctrl-C cancels the reply, whatever is asked. The question is withdrawn and swallows nothing.
+/// Ctrl-C cancels the reply, whatever is asked. The question is withdrawn and swallows nothing.
 #[test]
 fn ctrl_c_at_a_question_cancels_the_reply() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -144,7 +144,7 @@ fn ctrl_c_at_a_question_cancels_the_reply() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 39: Ctrl-C at a command ends the command, and what works shows that it does.
+/// Ctrl-C at a command ends the command, and what works shows that it does.
 #[test]
 fn ctrl_c_cancels_a_command_and_the_conversation_goes_on() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -197,7 +197,7 @@ fn ctrl_c_on_a_draft_only_drops_the_draft() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 39: a signal counts from the first moment on, also while another program keeps the store locked.
+/// A signal counts from the first moment on, also while another program keeps the store locked.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_ends_goose_before_the_conversation_begins() -> anyhow::Result<()> {
@@ -226,7 +226,7 @@ fn listens(process: u32) -> anyhow::Result<bool> {
     Ok(u64::from_str_radix(caught.trim(), 16)? & 0b10 != 0)
 }
 
-/// Rows 10 and 47: what is trusted is shown whole, and extensions are named where the person looks last.
+/// What is trusted is shown whole, and extensions are named where the person looks last.
 #[test]
 fn a_project_cannot_hide_what_it_starts() -> anyhow::Result<()> {
     let home = Home::new()?;

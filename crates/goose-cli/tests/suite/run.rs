@@ -319,7 +319,7 @@ fn nobody_at_a_terminal_means_no() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 39: one SIGINT cancels; SIGTERM ends in good order; the state is saved, and the history valid.
+/// One SIGINT cancels; SIGTERM ends in good order; the state is saved, and the history valid.
 #[test]
 fn a_signal_cancels_the_reply_and_the_state_is_saved() -> anyhow::Result<()> {
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {

@@ -125,7 +125,7 @@ fn what_may_run_is_asked_and_the_answer_counts() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 39: Ctrl-C once cancels the reply, and the conversation goes on; twice at the prompt leaves.
+/// Ctrl-C once cancels the reply, and the conversation goes on; twice at the prompt leaves.
 #[test]
 fn ctrl_c_cancels_once_and_leaves_twice() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -148,7 +148,7 @@ fn ctrl_c_cancels_once_and_leaves_twice() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 39: SIGTERM at the prompt ends it, and the terminal is as it was.
+/// SIGTERM at the prompt ends it, and the terminal is as it was.
 #[test]
 fn being_ended_at_the_prompt_is_an_orderly_end() -> anyhow::Result<()> {
     let home = Home::new()?;

@@ -205,7 +205,7 @@ async fn a_command_that_failed_has_its_exit_code_as_a_field() {
     assert_eq!((output.as_text().as_str(), output.structured), ("fine", None));
 }
 
-/// Row 22, the protected file: refused although renaming could get around it, and unchanged.
+/// Refused although renaming could get around it, and unchanged.
 #[tokio::test]
 async fn a_protected_file_stays() {
     let desk = Desk::new();

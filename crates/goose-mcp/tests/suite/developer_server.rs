@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::example::PROGRAM;
 
-/// Maximum growth of the process's memory by a call. (row 16)
+/// Maximum growth of the process's memory by a call.
 const MAX_GROWTH_KB: u64 = 20 * 1024;
 
 /// `examples/mcp.rs developer`, ready to be asked.
@@ -74,7 +74,7 @@ impl Server {
     }
 }
 
-/// Row 16: endless output, 100 MB of it, and one line of 150 MB.
+/// Endless output, 100 MB of it, and one line of 150 MB.
 #[test]
 fn large_outputs_cost_little_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +104,7 @@ fn large_outputs_cost_little_memory() {
     server.end();
 }
 
-/// Row 22: a disk with no room for it, played by a limit on the size of files. The file stays, and so does the server.
+/// A disk with no room for it, played by a limit on the size of files. The file stays, and so does the server.
 #[test]
 fn a_write_that_does_not_fit_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -102,7 +102,7 @@ async fn a_long_output_keeps_its_ends_and_is_whole_in_a_file() {
     assert!(!fs::exists(file).unwrap(), "the file goes with its owner");
 }
 
-/// Row 22: where the whole output cannot be kept, the command's result is still there and says so.
+/// Where the whole output cannot be kept, the command's result is still there and says so.
 #[tokio::test]
 async fn a_scratch_folder_that_cannot_be_used_is_said() {
     let desk = Desk::new();
@@ -111,7 +111,7 @@ async fn a_scratch_folder_that_cannot_be_used_is_said() {
     assert!(text.contains("it could not be kept in ") && text.ends_with("100000"), "{}", text.len());
 }
 
-/// Row 18: there is no stdin and no terminal.
+/// There is no stdin and no terminal.
 #[tokio::test]
 async fn no_input_and_no_terminal() {
     let desk = Desk::new();
@@ -120,7 +120,7 @@ async fn no_input_and_no_terminal() {
     assert_eq!(desk.ok("shell", json!({ "command": script })).await, "nothing\nno terminal");
 }
 
-/// Row 18 again: what waits for ever runs out of time, with what it had written.
+/// What waits for ever runs out of time, with what it had written.
 #[tokio::test]
 async fn a_command_that_never_ends_runs_out_of_time() {
     let desk = Desk::new();
@@ -136,7 +136,7 @@ async fn a_command_that_never_ends_runs_out_of_time() {
     assert!(pids.iter().all(|&pid| !is_alive(pid)));
 }
 
-/// Row 19: a job in the background does not hold up the call, lives on, and may go on writing.
+/// A job in the background does not hold up the call, lives on, and may go on writing.
 #[tokio::test]
 async fn a_background_job_does_not_hang_the_call() {
     let desk = Desk::new();
@@ -167,7 +167,7 @@ async fn a_background_job_with_its_own_output_is_not_mentioned() {
     desk.ok("shell", json!({ "command": format!("kill -9 {pid}") })).await;
 }
 
-/// Row 20: the whole tree gets TERM, and KILL where that does not help; gone in less than three seconds.
+/// The whole tree gets TERM, and KILL where that does not help; gone in less than three seconds.
 #[tokio::test]
 async fn a_cancelled_command_ends_with_its_tree() {
     let desk = Desk::new();
@@ -189,7 +189,7 @@ async fn a_cancelled_command_ends_with_its_tree() {
     assert_eq!(desk.text("heard").lines().count(), 2, "they were asked first");
 }
 
-/// Row 21, the command's part: nothing runs in a folder that is gone.
+/// Nothing runs in a folder that is gone.
 #[tokio::test]
 async fn a_working_folder_that_is_gone_is_said() {
     let desk = Desk::new();

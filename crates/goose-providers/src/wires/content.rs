@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// Row 15: whatever a tool gives back, what is sent is valid and bounded.
+    /// Whatever a tool gives back, what is sent is valid and bounded.
     #[test]
     fn strange_content_becomes_text() {
         let block = |block: ContentBlock| text(part(&block, VisionSupport::Supported));

@@ -108,7 +108,7 @@ async fn text_and_calls_in_pieces_come_through_and_go_back() {
     }
 }
 
-/// Row 29: arguments that are too large are counted, not kept, and the model is told.
+/// Arguments that are too large are counted, not kept, and the model is told.
 #[tokio::test]
 async fn arguments_in_large_pieces_are_capped() {
     let [stop, usage] = end("tool_use");

@@ -109,7 +109,7 @@ fn the_users_own_wins_over_a_service_of_the_same_name() {
     assert_eq!(registry.known().iter().filter(|info| info.name == "groq").count(), 1);
 }
 
-/// Row 37: a bad file is named with its fault, and the others work.
+/// A bad file is named with its fault, and the others work.
 #[test]
 fn a_bad_file_does_not_spoil_the_others() {
     let folder = tempfile::tempdir().unwrap();

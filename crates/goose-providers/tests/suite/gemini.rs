@@ -107,7 +107,7 @@ async fn calls_are_told_apart_and_go_back_with_their_signatures() {
     assert_eq!(*sent_image, json!({"mime_type": "image/png", "data": "iVBORw0="}));
 }
 
-/// Row 25: what kind of refusal it is decides what happens next.
+/// What kind of refusal it is decides what happens next.
 #[tokio::test]
 async fn refusals_are_told_apart() {
     let error = |code: u16, words: &str| json!({"error": {"code": code, "message": words}}).to_string();
@@ -141,7 +141,7 @@ async fn refusals_are_told_apart() {
     assert!(matches!(blocked, ProviderError::Refused { .. }), "{blocked:?}");
 }
 
-/// Rows 26 and 27: an answer that was cut is no answer.
+/// An answer that was cut is no answer.
 #[tokio::test]
 async fn a_cut_answer_is_an_error() {
     let half = || events(&[parts(json!([{"text": "Hel"}]))]);
@@ -169,7 +169,7 @@ async fn nobody_there_is_said() {
     );
 }
 
-/// Row 29, and more than is read.
+/// Malformed arguments, and more of them than is read.
 #[tokio::test]
 async fn too_much_is_cut_off() {
     let text = "x".repeat(64 * 1024);
@@ -227,7 +227,7 @@ async fn one_large_event_within_the_caps_comes_through() {
     assert_eq!(ask_hello(&*gemini).await.unwrap().message.text(), "Hi");
 }
 
-/// Row 28: a service that says nothing is not waited for for ever.
+/// A service that says nothing is not waited for for ever.
 #[tokio::test]
 async fn silence_is_noticed() {
     let (silent, url) = Hanging::start("").await;
@@ -293,7 +293,7 @@ async fn gemini_and_claude_are_asked_at_googles_cloud() {
     assert_eq!((&claude.body["model"], &claude.body["stream"]), (&Value::Null, &json!(true)));
 }
 
-/// Row 30: each way to stop is known.
+/// Each way to stop is known.
 #[tokio::test]
 async fn every_stop_has_a_meaning() {
     for (reason, expected) in [

@@ -123,7 +123,7 @@ async fn the_user_decides_how_much_room_there_is() {
     assert!(limit(&[("GOOSE_INPUT_LIMIT", "much")], ModelOverrides::default()).is_err());
 }
 
-/// Rows 25 to 28: refusals, failures in the middle, cut and endless answers.
+/// Refusals, failures in the middle, cut and endless answers.
 #[tokio::test]
 async fn what_goes_wrong_is_told_apart() {
     let failed = async |answer: Answer| {

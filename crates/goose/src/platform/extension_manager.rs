@@ -77,7 +77,7 @@ impl ExtensionSwitches {
     #[tool]
     async fn manage_extensions(
         &self,
-        /// What to do: `enable` or `disable`
+        /// Change to make: `enable` or `disable`
         action: Action,
         /// A name from `search_available_extensions`
         extension_name: String,

@@ -158,7 +158,7 @@ async fn the_model_corrects_what_is_refused_once() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 22: what cannot be written is said, and the version before stays.
+/// What cannot be written is said, and the version before stays.
 #[tokio::test]
 async fn an_app_that_cannot_be_written_is_an_error() -> anyhow::Result<()> {
     let world =

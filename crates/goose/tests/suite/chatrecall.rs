@@ -214,7 +214,7 @@ async fn a_store_that_others_write_to_can_still_be_searched() -> anyhow::Result<
     Ok(())
 }
 
-/// Row 34: a store that cannot be read is an error for the model, who goes on without it.
+/// A store that cannot be read is an error for the model, who goes on without it.
 #[tokio::test]
 async fn a_damaged_store_is_an_error_that_says_to_go_on() -> anyhow::Result<()> {
     let test = TestStore::new()?;

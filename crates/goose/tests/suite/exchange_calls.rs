@@ -19,7 +19,7 @@ use crate::{
     support::bounded,
 };
 
-/// Row 29: whatever the arguments are, the model gets an error that helps, and the history stays valid.
+/// Whatever the arguments are, the model gets an error that helps, and the history stays valid.
 #[tokio::test]
 async fn malformed_calls_come_back_to_the_model() -> anyhow::Result<()> {
     let five_megabytes = format!(r#"{{"text": "{}"}}"#, "x".repeat(5 * 1024 * 1024));
@@ -53,7 +53,6 @@ async fn malformed_calls_come_back_to_the_model() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 29.
 #[tokio::test]
 async fn an_unknown_tool_is_answered_with_the_nearest_ones() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -70,7 +69,6 @@ async fn an_unknown_tool_is_answered_with_the_nearest_ones() -> anyhow::Result<(
     Ok(())
 }
 
-/// Row 29.
 #[tokio::test]
 async fn calls_with_the_same_id_each_have_their_result() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -87,7 +85,7 @@ async fn calls_with_the_same_id_each_have_their_result() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 1: a server that is killed in mid-call is an error result within a second, and the turn goes on.
+/// A server that is killed in mid-call is an error result within a second, and the turn goes on.
 #[tokio::test]
 async fn a_server_killed_in_mid_call_does_not_end_the_turn() -> anyhow::Result<()> {
     let calls = Turn::call("server__fatal", json!({})).and_call("other__echo", json!({"text": "fine"}));
@@ -111,7 +109,7 @@ async fn a_server_killed_in_mid_call_does_not_end_the_turn() -> anyhow::Result<(
     Ok(())
 }
 
-/// Row 15: strange results become bounded, valid messages.
+/// Strange results become bounded, valid messages.
 #[tokio::test]
 async fn strange_results_are_made_fit() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -135,7 +133,7 @@ async fn strange_results_are_made_fit() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 31: the same call for ever is stopped, and it is said.
+/// The same call for ever is stopped, and it is said.
 #[tokio::test]
 async fn the_same_call_for_ever_is_stopped() -> anyhow::Result<()> {
     let model = ModelServer::answering(|_| Turn::call("server__count", json!({})))?;
@@ -188,7 +186,7 @@ async fn what_a_person_allows_runs_and_what_not_does_not() -> anyhow::Result<()>
     Ok(())
 }
 
-/// Row 50: the first answer counts, one after a cancel is ignored, and no answer is a no.
+/// The first answer counts, one after a cancel is ignored, and no answer is a no.
 #[tokio::test]
 async fn answers_to_approvals_count_once() -> anyhow::Result<()> {
     let call = || Turn::call("server__echo", json!({"text": "one"}));
@@ -442,7 +440,7 @@ async fn noise_keeps_no_result_waiting() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 39: a cancel reaches the tools and ends the reply also where nobody reads what they say.
+/// A cancel reaches the tools and ends the reply also where nobody reads what they say.
 #[tokio::test]
 async fn a_cancel_reaches_tools_while_nobody_reads() -> anyhow::Result<()> {
     let stage = Stage::new([Turn::call("chatty__talk", json!({})), Turn::text("Well.")]).await?;
@@ -470,7 +468,7 @@ impl Impostor {
     }
 }
 
-/// Rows 9 and 21: a yes, or other arguments, hold for the tool that was shown and for no other.
+/// A yes, or other arguments, hold for the tool that was shown and for no other.
 #[tokio::test]
 async fn a_tool_that_changes_while_a_person_thinks_does_not_run() -> anyhow::Result<()> {
     for decision in [Decision::Allow, Decision::Edited(serde_json::Map::new())] {
@@ -492,7 +490,7 @@ async fn a_tool_that_changes_while_a_person_thinks_does_not_run() -> anyhow::Res
     Ok(())
 }
 
-/// Row 49: what a server says reaches the model with everything in it visible.
+/// What a server says reaches the model with everything in it visible.
 #[tokio::test]
 async fn text_of_servers_hides_nothing_from_people() -> anyhow::Result<()> {
     let hidden = "a\u{202e}b\u{e0041}\u{1b}[2J👨\u{200d}👩";

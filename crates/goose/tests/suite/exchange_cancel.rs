@@ -27,7 +27,7 @@ async fn cancelled(reply: Reply) -> anyhow::Result<Vec<Event>> {
     Ok(events)
 }
 
-/// Row 39: cancelled in the middle of a text. What was read stays, and the next message goes on from it.
+/// Cancelled in the middle of a text. What was read stays, and the next message goes on from it.
 #[tokio::test]
 async fn a_cancel_while_the_model_speaks_keeps_what_was_read() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -45,7 +45,7 @@ async fn a_cancel_while_the_model_speaks_keeps_what_was_read() -> anyhow::Result
     Ok(())
 }
 
-/// Row 39: cancelled while tools run. Each call has a result, stored and told.
+/// Cancelled while tools run. Each call has a result, stored and told.
 #[tokio::test]
 async fn a_cancel_while_tools_run_gives_every_call_a_result() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -149,7 +149,7 @@ async fn a_cancel_before_anything_happened_is_one() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 38: a reader that does not read holds nothing up, and finds everything later, in few pieces.
+/// A reader that does not read holds nothing up, and finds everything later, in few pieces.
 #[tokio::test]
 async fn a_slow_reader_stalls_nothing_and_misses_nothing() -> anyhow::Result<()> {
     let text = (0..1000).fold(Turn::empty(), |turn, n| turn.and_text(format!("{n} ")));
@@ -173,7 +173,7 @@ async fn a_slow_reader_stalls_nothing_and_misses_nothing() -> anyhow::Result<()>
     Ok(())
 }
 
-/// Row 39: whoever leaves need not read on; everything is stored all the same.
+/// Whoever leaves need not read on; everything is stored all the same.
 #[tokio::test]
 async fn an_exchange_closes_while_nobody_reads() -> anyhow::Result<()> {
     let text = (0..1000).fold(Turn::empty(), |turn, n| turn.and_text(format!("{n} ")));
@@ -189,7 +189,7 @@ async fn an_exchange_closes_while_nobody_reads() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 33: wherever the log ends, the session opens again with a valid history, is marked, and goes on.
+/// Wherever the log ends, the session opens again with a valid history, is marked, and goes on.
 #[tokio::test]
 async fn wherever_the_log_ends_the_session_goes_on() -> anyhow::Result<()> {
     let calls = Turn::text("I look.")

@@ -17,7 +17,7 @@ use crate::{
     support::World,
 };
 
-/// Row 30: an empty reply, or one of thoughts alone, is asked for again, and in the end it is said.
+/// An empty reply, or one of thoughts alone, is asked for again, and in the end it is said.
 #[tokio::test]
 async fn nothing_is_asked_for_again_and_then_said() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -44,7 +44,7 @@ fn reasons(wire: Wire) -> (&'static str, &'static str) {
     }
 }
 
-/// Row 30: stopped by length or by a filter.
+/// Stopped by length or by a filter.
 #[tokio::test]
 async fn length_and_filter_are_ends_of_their_own() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -61,7 +61,7 @@ async fn length_and_filter_are_ends_of_their_own() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 30: a call that was cut by the length is not run; the model is told why.
+/// A call that was cut by the length is not run; the model is told why.
 #[tokio::test]
 async fn a_call_cut_by_the_length_comes_back() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -114,7 +114,7 @@ fn short(events: &[Event]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Row 32: the first prompt is too long: nothing can be left out, and it is said.
+/// The first prompt is too long: nothing can be left out, and it is said.
 #[tokio::test]
 async fn overflow_at_the_first_prompt_is_an_honest_error() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -128,7 +128,7 @@ async fn overflow_at_the_first_prompt_is_an_honest_error() -> anyhow::Result<()>
     Ok(())
 }
 
-/// Row 32: in mid-loop older messages make room between steps, and the work goes on; the originals are kept.
+/// In mid-loop older messages make room between steps, and the work goes on; the originals are kept.
 #[tokio::test]
 async fn overflow_in_mid_loop_makes_room_and_goes_on() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -164,7 +164,7 @@ async fn overflow_in_mid_loop_makes_room_and_goes_on() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 32: where room was made twice and it is still too long, it is said.
+/// Where room was made twice and it is still too long, it is said.
 #[tokio::test]
 async fn overflow_after_compaction_stops_after_two_tries() -> anyhow::Result<()> {
     let mut calls = 0;
@@ -193,7 +193,7 @@ async fn overflow_after_compaction_stops_after_two_tries() -> anyhow::Result<()>
     Ok(())
 }
 
-/// Row 32: the limit is smaller than goose believes, and all that is long is recent: the results are cut.
+/// The limit is smaller than goose believes, and all that is long is recent: the results are cut.
 #[tokio::test]
 async fn an_overflow_far_below_the_believed_limit_is_mended() -> anyhow::Result<()> {
     let mut calls = 0;

@@ -19,7 +19,7 @@ use crate::{
     support::{World, bounded},
 };
 
-/// Row 26: the text of a stream that breaks off is there once, for the person and in the history.
+/// The text of a stream that breaks off is there once, for the person and in the history.
 #[tokio::test]
 async fn a_stream_cut_in_the_text_is_retried_with_nothing_twice() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -51,7 +51,7 @@ async fn another_answer_after_a_cut_is_shown_anew() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 27: wherever a stream with a call breaks off, the tool runs once.
+/// Wherever a stream with a call breaks off, the tool runs once.
 #[tokio::test]
 async fn a_stream_cut_after_a_call_runs_the_tool_once() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -75,7 +75,7 @@ async fn a_stream_cut_after_a_call_runs_the_tool_once() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 28: a failure on an open socket is noticed at once, and the model asked again.
+/// A failure on an open socket is noticed at once, and the model asked again.
 #[tokio::test]
 async fn a_failure_event_on_an_open_socket_is_retried_at_once() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -90,7 +90,7 @@ async fn a_failure_event_on_an_open_socket_is_retried_at_once() -> anyhow::Resul
     Ok(())
 }
 
-/// Row 25: what may pass is retried and told, what will not is an end with its reason.
+/// What may pass is retried and told, what will not is an end with its reason.
 #[tokio::test]
 async fn errors_are_retried_by_their_class() -> anyhow::Result<()> {
     for wire in WIRES {
@@ -131,7 +131,7 @@ async fn tries_come_to_an_end() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Row 23: nobody listens there; the reason is shown, and cancelling works while goose waits.
+/// Nobody listens there; the reason is shown, and cancelling works while goose waits.
 #[tokio::test]
 async fn cancel_works_while_waiting_to_try_again() -> anyhow::Result<()> {
     let slow = RetryPolicy { base: Duration::from_secs(3600), ..RetryPolicy::default() };

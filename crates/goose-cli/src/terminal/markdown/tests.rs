@@ -97,7 +97,7 @@ fn code_is_shown_line_by_line() {
     assert_eq!(markdown.push("ond\n```\nafter\n"), "second\nafter\n");
 }
 
-/// Row 49: nothing that a model writes moves the cursor, hides or reorders text, however it is written.
+/// Nothing that a model writes moves the cursor, hides or reorders text, however it is written.
 #[test]
 fn what_could_mislead_is_escaped_everywhere() {
     let bad = "\u{1b}[2J\u{202e}\u{200b}";

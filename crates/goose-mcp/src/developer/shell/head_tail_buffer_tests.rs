@@ -38,7 +38,7 @@ fn lines_are_not_cut_where_an_end_is_near() {
     assert!(kept.everything().is_none());
 }
 
-/// Row 17: every cut point of every length of character, in one line that is longer than what is kept.
+/// Every cut point of every length of character, in one line that is longer than what is kept.
 #[test]
 fn no_cut_goes_through_a_character() {
     for letter in ["a", "é", "€", "🦀"] {
@@ -75,7 +75,7 @@ fn broken_ends_are_found_at_every_cut() {
 }
 
 proptest! {
-    /// Row 17: any bytes, in chunks of any size: the ends are right, the sums are right, the memory is bounded.
+    /// Any bytes, in chunks of any size: the ends are right, the sums are right, the memory is bounded.
     #[test]
     fn any_output_in_any_chunks(
         piece in prop::collection::vec(any::<u8>(), 1..400),

@@ -1,4 +1,4 @@
-//! Row 29: what models pass to tools when they do it wrong. Nothing of it is an error of the answer: the model is told.
+//! What models pass to tools when they do it wrong. Nothing of it is an error of the answer: the model is told.
 
 use std::collections::HashSet;
 

@@ -18,7 +18,7 @@ fn assert_network(tongue: Tongue, error: &ProviderError) {
     assert!(matches!(error, ProviderError::Network { .. }) && error.is_transient(), "{tongue:?}: {error:?}");
 }
 
-/// Row 26: what came is passed on, and then it is said that the rest is missing.
+/// What came is passed on, and then it is said that the rest is missing.
 #[tokio::test]
 async fn a_cut_in_text_is_an_error() {
     for tongue in ALL {
@@ -33,7 +33,7 @@ async fn a_cut_in_text_is_an_error() {
     }
 }
 
-/// Row 27: a call that came whole does not make the answer whole.
+/// A call that came whole does not make the answer whole.
 #[tokio::test]
 async fn a_cut_after_a_call_is_an_error() {
     for tongue in ALL {
@@ -95,7 +95,7 @@ async fn an_answer_that_has_stopped_is_complete_however_its_connection_ends() {
     futures::future::join_all(endings.map(listen)).await;
 }
 
-/// Row 28: an error is passed on at once, though the connection stays open.
+/// An error is passed on at once, though the connection stays open.
 #[tokio::test]
 async fn a_failure_on_an_open_socket_is_told_at_once() {
     for tongue in ALL {
@@ -116,7 +116,7 @@ async fn a_failure_on_an_open_socket_is_told_at_once() {
     }
 }
 
-/// Row 28: the end of an answer is its last event, not the end of the connection.
+/// The end of an answer is its last event, not the end of the connection.
 #[tokio::test]
 async fn an_answer_ends_though_the_socket_stays_open() {
     for tongue in ALL {
@@ -126,7 +126,7 @@ async fn an_answer_ends_though_the_socket_stays_open() {
     }
 }
 
-/// Row 28: who says nothing for too long, is given up.
+/// Who says nothing for too long, is given up.
 #[tokio::test]
 async fn a_silent_stream_is_given_up() {
     let patience = Duration::from_millis(300);
@@ -166,7 +166,7 @@ async fn a_stream_that_trickles_is_given_up() {
     futures::future::join_all(tongues.map(listen)).await;
 }
 
-/// Row 28: signs of life keep an answer alive for longer than the patience, though they say nothing.
+/// Signs of life keep an answer alive for longer than the patience, though they say nothing.
 #[tokio::test]
 async fn keep_alives_keep_alive() {
     let patience = Duration::from_secs(3);

@@ -59,7 +59,7 @@ async fn line_ends_do_not_matter() {
     }
 }
 
-/// Row 15, from the other side: bytes that are no text do not end an answer.
+/// Bytes that are no text do not end an answer.
 #[tokio::test]
 async fn invalid_text_is_replaced() {
     for tongue in ALL {

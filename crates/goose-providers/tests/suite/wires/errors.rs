@@ -29,7 +29,7 @@ async fn plain_speaker() -> SocketAddr {
     address
 }
 
-/// Row 23: nothing listens, the name is unknown, it is not TLS: the reason is said, with the address and without secrets.
+/// Nothing listens, the name is unknown, it is not TLS: the reason is said, with the address and without secrets.
 #[tokio::test]
 async fn who_cannot_be_reached_is_named_with_the_reason() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -68,7 +68,7 @@ async fn localhost_is_known_without_looking_it_up() {
     }
 }
 
-/// Rows 24 and 25, over the wire: status, words and the moment to come back.
+/// Status, words and the moment to come back.
 #[tokio::test]
 async fn each_status_has_its_meaning() {
     for tongue in ALL {

@@ -91,7 +91,7 @@ async fn marks_for_claude_are_put_on_texts() {
     }
 }
 
-/// Row 15: NUL, empty texts, huge and damaged images, sounds, links: the request is valid, bounded, and says what is
+/// NUL, empty texts, huge and damaged images, sounds, links: the request is valid, bounded, and says what is
 /// missing.
 #[tokio::test]
 async fn strange_results_make_valid_requests() {

@@ -161,7 +161,7 @@ async fn thoughts_go_round() {
     }
 }
 
-/// Row 30: each way to stop has its name, also where nothing, or only thinking, came.
+/// Each way to stop has its name, also where nothing, or only thinking, came.
 #[tokio::test]
 async fn every_stop_is_defined() {
     for tongue in ALL {

@@ -1,8 +1,9 @@
-//! Programs for tests to start: real processes, found beside the running test and built when they are missing; and
-//! [`is_alive`].
+//! Programs for tests to start: real processes, found beside the running test and built when they are missing, or written by
+//! the test; and [`is_alive`].
 
 use std::{
     collections::HashSet,
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -32,6 +33,34 @@ pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
 pub fn example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
     let profile_dir = profile_dir()?;
     up_to_date(package, "--example", name, profile_dir.join("examples").join(name))
+}
+
+/// Writes a program and makes it executable.
+///
+/// A process of its own writes it: a program that another thread of the test starts meanwhile would inherit the open file
+/// for a moment, and Linux does not run a file that is open for writing ("Text file busy").
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub fn write_program(path: &Path, text: &str) -> anyhow::Result<()> {
+    make_program("printf %s \"$1\" >\"$2\"", text.as_ref(), path)
+}
+
+/// Copies a program, in the same way as [`write_program`].
+///
+/// # Errors
+///
+/// The file cannot be copied.
+pub fn copy_program(from: &Path, to: &Path) -> anyhow::Result<()> {
+    make_program("cp -- \"$1\" \"$2\"", from.as_ref(), to)
+}
+
+fn make_program(script: &str, from: &OsStr, to: &Path) -> anyhow::Result<()> {
+    let script = format!("{script} && chmod 755 \"$2\"");
+    let status = Command::new("sh").args(["-c", &script, "sh"]).arg(from).arg(to).status()?;
+    ensure!(status.success(), "{} cannot be written", to.display());
+    Ok(())
 }
 
 fn up_to_date(package: &str, kind: &str, name: &str, program: PathBuf) -> anyhow::Result<PathBuf> {

@@ -10,6 +10,7 @@
 //! - [`Loopback`]: a web server that answers as a test wants;
 //! - [`Tape`]: recorded MCP traffic, and its replay without the server;
 //! - [`binary`] and [`example`]: the programs of this crate and the examples of others, built when a test asks for them;
+//! - [`write_program`] and [`copy_program`]: programs in a test's own folder;
 //! - [`Terminal`]: a program at a terminal, and what a person would see there;
 //! - [`is_alive`]: whether a process is still there;
 //! - [`description_problems`]: what the descriptions of a tool lack;
@@ -34,7 +35,7 @@ mod recording_caller;
 mod terminal;
 pub mod tiny_model;
 
-pub use binaries::{binary, example, is_alive};
+pub use binaries::{binary, copy_program, example, is_alive, write_program};
 pub use descriptions::description_problems;
 pub use gguf::GgufWriter;
 pub use kitchen_sink::KitchenSink;

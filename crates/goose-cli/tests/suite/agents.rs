@@ -1,9 +1,9 @@
 //! `goose agents`, `--agent` and `/agent`.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::fs;
 
 use anyhow::{Context as _, ensure};
-use goose_test_support::{ModelServer, Turn};
+use goose_test_support::{ModelServer, Turn, write_program};
 use serde_json::{Value, json};
 
 use crate::{
@@ -261,8 +261,7 @@ fn apps_are_created_changed_shown_and_deleted() -> anyhow::Result<()> {
     ensure!(alone.stderr.contains("Open this file in one: "), "{alone:?}");
     fs::create_dir(&programs)?;
     let (starter, seen) = (programs.join("xdg-open"), programs.join("seen"));
-    fs::write(&starter, format!("#!/bin/sh\nprintf %s \"$1\" > '{}'\n", seen.display()))?;
-    fs::set_permissions(&starter, fs::Permissions::from_mode(0o755))?;
+    write_program(&starter, &format!("#!/bin/sh\nprintf %s \"$1\" > '{}'\n", seen.display()))?;
     let opened = open()?;
     assert_eq!(opened.code, Some(0), "{opened:?}");
     let url = fs::read_to_string(&seen)?;

@@ -1,9 +1,9 @@
 //! Answers to approval questions: "always", and with other arguments.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::fs;
 
 use anyhow::{Context as _, ensure};
-use goose_test_support::{ModelServer, Turn};
+use goose_test_support::{ModelServer, Turn, write_program};
 
 use crate::{
     support::Home,
@@ -113,8 +113,7 @@ fn an_edit_that_makes_no_sense_is_asked_about_again() -> anyhow::Result<()> {
 fn a_call_is_edited_in_the_persons_own_editor() -> anyhow::Result<()> {
     let home = Home::new()?;
     let editor = home.path().join("editor");
-    fs::write(&editor, "#!/bin/sh\nsed -i.before s/theirs/edited/ \"$1\"\n")?;
-    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755))?;
+    write_program(&editor, "#!/bin/sh\nsed -i.before s/theirs/edited/ \"$1\"\n")?;
     let server = ModelServer::scripted([shell("touch theirs"), Turn::text("As you like.")])?;
     let more = [("EDITOR", editor.display().to_string())];
     let terminal = at_terminal_with(&home, &server, "approve", &["session"], &more)?;

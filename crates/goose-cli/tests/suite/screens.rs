@@ -1,8 +1,8 @@
 //! The screens of commands that answer at once, recorded. A change of wording shows here; look at it before it is accepted.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{fs, path::Path};
 
-use goose_test_support::{ModelServer, Terminal};
+use goose_test_support::{ModelServer, Terminal, write_program};
 
 use crate::{
     redacted::screen,
@@ -26,8 +26,7 @@ fn at_terminal(home: &Home, arguments: &[&str], more: &[(&str, String)]) -> anyh
     let programs = home.path().join("bin");
     fs::create_dir_all(&programs)?;
     for program in ["git", "notes"].map(|name| programs.join(name)) {
-        fs::write(&program, "")?;
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+        write_program(&program, "")?;
     }
     let environment = [
         ("PATH", format!("{}:{}", programs.display(), std::env::var("PATH")?)),

@@ -4,13 +4,13 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use anyhow::{Context as _, ensure};
 use goose_permission::{Mode, Verdict};
+use goose_test_support::write_program;
 
 use crate::support::{TestHome, is_ask, reasons};
 
@@ -50,8 +50,7 @@ struct Attack {
 impl Attack {
     fn new() -> anyhow::Result<Self> {
         let attack = Self { home: TestHome::new()? };
-        fs::write(attack.program(), format!("#!/bin/sh\ntouch {}\ncat\n", attack.mark().display()))?;
-        fs::set_permissions(attack.program(), fs::Permissions::from_mode(0o755))?;
+        write_program(&attack.program(), &format!("#!/bin/sh\ntouch {}\ncat\n", attack.mark().display()))?;
         attack.run(
             "git init -q -b main . && git config user.name a && git config user.email a@example.com \
              && echo a > f \

@@ -3,13 +3,13 @@
 #![cfg(unix)]
 
 use std::{
-    fs,
     path::Path,
     process::{Command, Stdio},
 };
 
 use anyhow::ensure;
 use goose_permission::{Mode, Verdict};
+use goose_test_support::write_program;
 
 use crate::support::TestHome;
 
@@ -253,11 +253,8 @@ const HIDDEN: &[&str] = &[
 
 /// Creates the script `bad`, which creates a marker file.
 fn bad(folder: &Path) -> anyhow::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
     let mark = folder.join("mark");
-    fs::write(folder.join("bad"), format!("#!/bin/sh\n: >'{}'\n", mark.display()))?;
-    fs::set_permissions(folder.join("bad"), fs::Permissions::from_mode(0o755))?;
-    Ok(())
+    write_program(&folder.join("bad"), &format!("#!/bin/sh\n: >'{}'\n", mark.display()))
 }
 
 /// Returns true if a real shell runs `bad`.

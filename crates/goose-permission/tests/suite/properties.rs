@@ -4,13 +4,14 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
 };
 
+use anyhow::Context as _;
 use goose_permission::{Mode, Verdict};
+use goose_test_support::write_program;
 use proptest::prelude::*;
 
 use crate::support::{TestHome, is_deny};
@@ -152,12 +153,11 @@ const PIECES: &[&str] = &[
 ];
 
 /// Creates two programs: one that does nothing, and one that creates a marker file.
-fn programs(folder: &Path) -> std::io::Result<()> {
+fn programs(folder: &Path) -> anyhow::Result<()> {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin)?;
     for (name, text) in [("ok", "#!/bin/sh\n"), ("bad", "#!/bin/sh\n: >\"$MARK\"\n")] {
-        fs::write(bin.join(name), text)?;
-        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755))?;
+        write_program(&bin.join(name), text)?;
     }
     for name in ["sh", "bash", "xargs", "env"] {
         if let Some(place) = place(name) {
@@ -174,13 +174,13 @@ fn place(name: &str) -> Option<PathBuf> {
 }
 
 /// Returns true if `bad` was run.
-fn runs_bad(shell: &str, script: &str) -> std::io::Result<bool> {
+fn runs_bad(shell: &str, script: &str) -> anyhow::Result<bool> {
     let folder = tempfile::tempdir()?;
     programs(folder.path())?;
     let (work, mark) = (folder.path().join("work"), folder.path().join("mark"));
     fs::create_dir(&work)?;
     // Endless loops are killed.
-    Command::new(place("timeout").ok_or(std::io::ErrorKind::NotFound)?)
+    Command::new(place("timeout").context("timeout is missing")?)
         .args(["-s", "KILL", "2", shell, "-c", script])
         .env_clear()
         .env("PATH", folder.path().join("bin"))

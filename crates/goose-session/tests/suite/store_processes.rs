@@ -13,7 +13,7 @@ use anyhow::{Context as _, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
 use goose_extension::Message;
 use goose_session::{ListOptions, SessionStore, Step};
-use goose_test_support::example;
+use goose_test_support::{copy_program, example};
 
 use super::{store_faults::integrity, support::search_all};
 
@@ -200,7 +200,7 @@ async fn read_only_store_is_reported() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     mode(folder.path(), 0o755)?;
     let program = folder.path().join("store_writer");
-    std::fs::copy(writer()?, &program)?;
+    copy_program(&writer()?, &program)?;
     let sessions = folder.path().join("sessions");
     let file = sessions.join("goose.db");
     ensure!(

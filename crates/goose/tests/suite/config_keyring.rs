@@ -4,7 +4,6 @@
 use std::{
     collections::BTreeMap,
     fs,
-    os::unix::fs::PermissionsExt as _,
     pin::pin,
     time::{Duration, Instant},
 };
@@ -15,7 +14,10 @@ use goose::{
     config::{Keyring, KeyringSecrets, Paths, Profile, Secret, Secrets as _, Settings, SettingsSource},
     session::Session,
 };
-use goose_test_support::model_server::{ModelServer, Wire};
+use goose_test_support::{
+    model_server::{ModelServer, Wire},
+    write_program,
+};
 use tempfile::TempDir;
 
 use crate::exchange_support::provider;
@@ -30,8 +32,7 @@ impl Machine {
         let folder = tempfile::tempdir()?;
         let tool = folder.path().join("secret-tool");
         let head = format!("#!/bin/sh\ncd {}\necho \"$@\" >> asked\n", folder.path().display());
-        fs::write(&tool, format!("{head}{script}\n"))?;
-        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755))?;
+        write_program(&tool, &format!("{head}{script}\n"))?;
         Ok(Self { folder })
     }
 

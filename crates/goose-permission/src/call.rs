@@ -40,9 +40,6 @@ const PATH_ARGUMENTS: [&str; 8] =
 /// Maximum number of paths in one call.
 const MAX_PATHS: usize = 64;
 
-/// Length of a command above which parsing may block noticeably.
-const LONG_COMMAND_BYTES: usize = 1024;
-
 /// Effect of a call, as far as it is known.
 pub(super) enum Action<'a> {
     /// Runs a command line; `None` if it is not known.
@@ -86,9 +83,10 @@ impl<'a> CallToJudge<'a> {
         }
     }
 
-    /// Returns true if judging the call may take long enough to block other tasks.
+    /// Returns true if judging the call may take long enough to block other tasks: a command may be long, and
+    /// names folders and repositories that are searched.
     pub fn takes_long(&self) -> bool {
-        matches!(self.action(), Action::Shell(Some(command)) if command.len() > LONG_COMMAND_BYTES)
+        !matches!(self.action(), Action::Other)
     }
 
     /// Returns the kind of access if this is one of goose's own file tools.

@@ -16,8 +16,9 @@ use super::paths::{self, PathError};
 /// Largest configuration file that is read.
 const MAX_CONFIG_BYTES: u64 = 256 * 1024;
 
-/// Largest index that is searched for submodules.
-const MAX_INDEX_BYTES: u64 = 64 * 1024 * 1024;
+/// Maximum number of bytes that are read for one command, from all repositories. An index has about 100 bytes
+/// for each file.
+const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Maximum number of repositories that are checked for one command: those in parent folders, and submodules.
 const MAX_REPOSITORIES: usize = 64;
@@ -142,25 +143,24 @@ pub(super) fn risk(folder: &Path) -> Option<RepositoryRisk> {
         Ok(folder) => folder,
         Err(error) => return Some(RepositoryRisk::Folder(error)),
     };
-    let mut search = Search::default();
     // git uses the first valid repository. With all of them checked, it does not matter which one that is.
-    search.pending.extend(folder.ancestors().map(Path::to_owned));
-    search.run().err()
+    let pending = folder.ancestors().map(Path::to_owned).collect();
+    Search { pending, looked_at: 0, bytes_left: MAX_BYTES }.run().err()
 }
 
 /// Repositories that git may open.
-#[derive(Default)]
 struct Search {
     /// Folders that may be repositories or their working trees.
     pending: Vec<PathBuf>,
     looked_at: usize,
+    bytes_left: u64,
 }
 
 impl Search {
     fn run(&mut self) -> Result<(), RepositoryRisk> {
         while let Some(folder) = self.pending.pop() {
             let dot_git = folder.join(".git");
-            if let Some(repository) = linked(&dot_git)? {
+            if let Some(repository) = self.linked(&dot_git)? {
                 self.repository(&repository, &folder)?;
             }
             let is_bare = folder.join("HEAD").symlink_metadata().is_ok()
@@ -179,7 +179,7 @@ impl Search {
         if self.looked_at > MAX_REPOSITORIES {
             return Err(RepositoryRisk::TooMany);
         }
-        let common = match read(&repository.join("commondir"), MAX_CONFIG_BYTES)? {
+        let common = match self.read(&repository.join("commondir"), MAX_CONFIG_BYTES)? {
             Some(text) => Some(repository.join(line(&text, &repository.join("commondir"))?)),
             None => None,
         };
@@ -187,7 +187,7 @@ impl Search {
         for repository in repositories.into_iter().flatten() {
             for name in ["config", "config.worktree"] {
                 let file = repository.join(name);
-                if let Some(text) = read(&file, MAX_CONFIG_BYTES)? {
+                if let Some(text) = self.read(&file, MAX_CONFIG_BYTES)? {
                     Config { file: &file, repository, work }.check(&text)?;
                 }
             }
@@ -203,7 +203,7 @@ impl Search {
         if fs::read_dir(repository).is_ok_and(|entries| entries.flatten().any(is_shared)) {
             return Err(RepositoryRisk::SplitIndex(repository.to_owned()));
         }
-        let Some(index) = read(&file, MAX_INDEX_BYTES)? else { return Ok(()) };
+        let Some(index) = self.read(&file, MAX_BYTES)? else { return Ok(()) };
         // Fast path: most repositories have no submodules.
         if !index.windows(4).any(|bytes| bytes == SUBMODULE_MODE) {
             return Ok(());
@@ -212,37 +212,38 @@ impl Search {
         self.pending.extend(submodules.into_iter().map(|path| work.join(path)));
         Ok(())
     }
-}
 
-/// Returns the repository of a `.git`: the folder itself, or the one that the file names.
-fn linked(dot_git: &Path) -> Result<Option<PathBuf>, RepositoryRisk> {
-    let Ok(metadata) = fs::metadata(dot_git) else { return Ok(None) };
-    if metadata.is_dir() {
-        return Ok(Some(dot_git.to_owned()));
+    /// Returns the repository of a `.git`: the folder itself, or the one that the file names.
+    fn linked(&mut self, dot_git: &Path) -> Result<Option<PathBuf>, RepositoryRisk> {
+        let Ok(metadata) = fs::metadata(dot_git) else { return Ok(None) };
+        if metadata.is_dir() {
+            return Ok(Some(dot_git.to_owned()));
+        }
+        let text = self.read(dot_git, MAX_CONFIG_BYTES)?.unwrap_or_default();
+        let text = line(&text, dot_git)?;
+        let Some(path) = text.strip_prefix("gitdir:") else { return Ok(None) };
+        Ok(Some(dot_git.parent().unwrap_or(dot_git).join(path.trim_start())))
     }
-    let text = read(dot_git, MAX_CONFIG_BYTES)?.unwrap_or_default();
-    let text = line(&text, dot_git)?;
-    let Some(path) = text.strip_prefix("gitdir:") else { return Ok(None) };
-    Ok(Some(dot_git.parent().unwrap_or(dot_git).join(path.trim_start())))
-}
 
-/// Returns the content of a file; `None` if the file does not exist.
-fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, RepositoryRisk> {
-    let unreadable = |error: io::Error| RepositoryRisk::Unreadable { file: path.to_owned(), error };
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(None),
-        Err(error) => return Err(unreadable(error)),
-    };
-    // Reading from a pipe would block forever.
-    if !metadata.is_file() || metadata.len() > limit {
-        return Err(RepositoryRisk::NotRegular(path.to_owned()));
+    /// Returns the content of a file; `None` if the file does not exist.
+    fn read(&mut self, path: &Path, limit: u64) -> Result<Option<Vec<u8>>, RepositoryRisk> {
+        let unreadable = |error: io::Error| RepositoryRisk::Unreadable { file: path.to_owned(), error };
+        let metadata = match fs::metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(None),
+            Err(error) => return Err(unreadable(error)),
+        };
+        // Reading from a pipe would block forever.
+        if !metadata.is_file() || metadata.len() > limit.min(self.bytes_left) {
+            return Err(RepositoryRisk::NotRegular(path.to_owned()));
+        }
+        self.bytes_left -= metadata.len();
+        let mut bytes = Vec::new();
+        let file = fs::File::open(path).map_err(unreadable)?;
+        file.take(metadata.len()).read_to_end(&mut bytes).map_err(unreadable)?;
+        Ok(Some(bytes))
     }
-    let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(unreadable)?;
-    file.take(limit).read_to_end(&mut bytes).map_err(unreadable)?;
-    Ok(Some(bytes))
 }
 
 /// Returns the only line of a file.

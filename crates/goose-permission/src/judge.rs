@@ -4,7 +4,7 @@
 
 use std::{
     cell::{OnceCell, RefCell},
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -60,6 +60,8 @@ pub(super) struct Judge<'a> {
     pub(super) real_folders: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
     /// Remaining directory entries for the search for secrets.
     pub(super) entries_left: usize,
+    /// Commands whose lists of files were checked.
+    pub(super) lists_checked: HashSet<(Option<usize>, bool)>,
     /// Remaining partly unknown words to compare with the list of protected files.
     pub(super) hints_left: usize,
 }
@@ -80,6 +82,7 @@ impl<'a> Judge<'a> {
             repository: OnceCell::new(),
             real_folders: RefCell::default(),
             entries_left: MAX_ENTRIES,
+            lists_checked: HashSet::new(),
             hints_left: MAX_HINTS,
         }
     }
@@ -195,9 +198,7 @@ impl<'a> Judge<'a> {
         let permitted = if access == Access::Write { HardLinks::Refused } else { self.readable_links };
         match fs::symlink_metadata(path) {
             Ok(metadata) if !permitted.permit(&metadata) => {
-                let given = shown(given);
-                self.opinions
-                    .ask(format!("`{given}` has other names (hard links), and may be a protected file"));
+                self.ask_link(given);
                 HardLinks::of_file(&metadata)
             }
             _ => permitted,

@@ -1,6 +1,11 @@
 //! Judges the use of protected files: finds the words of a command that are, or may be, one of them.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::Metadata,
+    path::{Path, PathBuf},
+};
+
+use goose_extension::HardLinks;
 
 use super::{
     glob::Glob,
@@ -23,6 +28,20 @@ impl Judge<'_> {
         }
     }
 
+    /// Checks a file that has other names (hard links): any of them may be protected. Secrets are readable by
+    /// their owner only, and files of package managers, which have several names, by all users.
+    pub(super) fn protect_link(&mut self, uses: Uses, text: &str, metadata: Option<&Metadata>) {
+        let is_private = metadata.is_some_and(|metadata| !HardLinks::AllowedIfPublic.permit(metadata));
+        if is_private && uses.content.contains(&Access::Read) {
+            self.ask_link(text);
+        }
+    }
+
+    pub(super) fn ask_link(&mut self, text: &str) {
+        let text = shown(text);
+        self.opinions.ask(format!("`{text}` has other names (hard links), and may be a protected file"));
+    }
+
     /// Checks the content of a folder that a command walks or changes.
     pub(super) fn protect_below_path(&mut self, uses: Uses, form: &Form, text: &str, resolved: &Path) {
         if let Some(names) = uses.below {
@@ -35,13 +54,13 @@ impl Judge<'_> {
     }
 
     /// Checks words of a command that are partly unknown, or relative to an unknown folder.
-    pub(super) fn protect_unknown_words(&mut self, form: &Form, uses: Uses, places: Option<&[PathBuf]>) {
+    pub(super) fn protect_unknown_words(&mut self, words: &[Word], uses: Uses, places: Option<&[PathBuf]>) {
         if uses.content.is_empty() {
             return;
         }
-        for word in form.words.iter().skip(1) {
+        for word in words {
             match word.text.as_deref() {
-                Some(text) if places.is_none() => self.protect_name(uses, text),
+                Some(text) if places.is_none() => self.protect_name(uses.content, text),
                 None if word.is_pattern() => {
                     for place in places.unwrap_or_default() {
                         self.protect_expanded(uses, Bases { working: place, home: self.bases.home }, word);
@@ -54,9 +73,9 @@ impl Judge<'_> {
     }
 
     /// Checks a relative path in an unknown folder.
-    fn protect_name(&mut self, uses: Uses, text: &str) {
+    pub(super) fn protect_name(&mut self, accesses: &[Access], text: &str) {
         let path = Path::new(text);
-        for access in uses.content {
+        for access in accesses {
             if let Some(rule) = self.permissions.protected().find(*access, path, path) {
                 self.protects(rule, *access, path, text);
             }
@@ -65,16 +84,26 @@ impl Judge<'_> {
 
     /// Checks the files that currently match a word with wildcards.
     pub(super) fn protect_expanded(&mut self, uses: Uses, bases: Bases<'_>, word: &Word) {
-        let text = known_parts(word).join("*");
-        let files = expand(bases, &text, &mut self.entries_left);
-        let Some(files) = files else { return self.has_too_many(&text) };
-        for file in files {
-            let resolved = match file.is_symlink() {
-                true => paths::resolve(&file).unwrap_or_else(|_| file.clone()),
-                false => file.clone(),
+        for file in self.matching_files(bases, &known_parts(word).join("*")) {
+            let metadata = file.symlink_metadata().ok();
+            let is_link = metadata.as_ref().is_some_and(Metadata::is_symlink);
+            let is_direct = !is_link && !file.iter().any(|name| name == "..");
+            let resolved = match is_direct {
+                true => file.clone(),
+                false => paths::resolve(&file).unwrap_or_else(|_| file.clone()),
             };
-            self.protect_path(uses, &file.to_string_lossy(), &file, &resolved);
+            let text = file.to_string_lossy();
+            self.protect_path(uses, &text, &file, &resolved);
+            self.protect_link(uses, &text, metadata.as_ref());
         }
+    }
+
+    /// Returns the files that currently match a path with wildcards. Asks if there are too many.
+    pub(super) fn matching_files(&mut self, bases: Bases<'_>, text: &str) -> Vec<PathBuf> {
+        expand(bases, text, &mut self.entries_left).unwrap_or_else(|| {
+            self.has_too_many(text);
+            Vec::new()
+        })
     }
 
     /// Checks a word outside of commands, which may be passed to one.
@@ -82,7 +111,7 @@ impl Judge<'_> {
         let accesses = if reads { &ALL_USES[..1] } else { &ALL_USES[..] };
         for access in accesses {
             if let Some(rule) = self.permissions.protected().find(*access, written, resolved) {
-                self.protects(rule, *access, resolved, &word.pieces().join("…"));
+                self.protects(rule, *access, resolved, &word.shown());
             }
         }
     }
@@ -113,11 +142,12 @@ impl Judge<'_> {
             SearchResult::Secret(path, rule) => {
                 self.protects(rule, Access::Read, &path, &path.to_string_lossy())
             }
+            SearchResult::HardLink(path) => self.ask_link(&path.to_string_lossy()),
             SearchResult::TooMany => self.has_too_many(what),
         }
     }
 
-    fn has_too_many(&mut self, what: &str) {
+    pub(super) fn has_too_many(&mut self, what: &str) {
         if self.default_policy != DefaultPolicy::Everything {
             self.opinions.ask(format!("`{}` has too many files to check for secrets", shown(what)));
         }
@@ -133,7 +163,7 @@ impl Judge<'_> {
         };
         self.hints_left = left;
         if let Some(rule) = self.permissions.protected().hinted(access, word, self.bases.home) {
-            let what = shown(&word.pieces().join("…"));
+            let what = shown(&word.shown());
             self.opinions.ask(format!("`{what}` may be a protected file (`{rule}`)"));
         }
     }
@@ -177,14 +207,15 @@ impl Uses {
     /// Only reads its files.
     pub(super) const READING: Self = Self { content: &[Access::Read], below: None, changes_folders: false };
 
-    pub(super) fn new(form: &Form) -> Self {
-        let content: &[Access] =
-            match shell::takes_files(&form.words) && !shell::shows_names_only(&form.words) {
-                false => &[],
-                // A command that only reads writes nothing.
-                true if form.reads_only => &ALL_USES[..1],
-                true => &ALL_USES,
-            };
+    pub(super) fn new(form: &Form, operands: &[Word]) -> Self {
+        let reads_names = |word: &Word| word.text.as_deref().is_some_and(|text| text.starts_with("--fi"));
+        let shows_names = shell::shows_names_only(&form.words) && !operands.iter().any(reads_names);
+        let content: &[Access] = match shell::takes_files(&form.words) && !shows_names {
+            false => &[],
+            // A command that only reads writes nothing.
+            true if form.reads_only => &ALL_USES[..1],
+            true => &ALL_USES,
+        };
         let changes_folders = !form.reads_only && shell::handles_folders(&form.words);
         Self { content, below: shell::shows_below(&form.words), changes_folders }
     }

@@ -14,7 +14,8 @@ use super::{
     paths,
     rule::{Effect, Rule},
     shell::{
-        self, Access, Coverage, FileUse, Folders, Form, MAX_SEGMENTS, Script, Segment, SegmentKind, Word,
+        self, Access, Coverage, FileUse, Folders, Form, LooseWord, MAX_SEGMENTS, Script, Segment,
+        SegmentKind, Values, Word,
     },
     suggest,
 };
@@ -55,7 +56,7 @@ enum Checks {
     All,
 }
 
-pub(super) fn is_harmless(file: &FileUse) -> bool {
+fn is_harmless(file: &FileUse) -> bool {
     file.path.as_deref().is_some_and(|path| HARMLESS_FILES.contains(&path))
 }
 
@@ -63,24 +64,24 @@ impl Judge<'_> {
     pub(super) fn shell(&mut self, command: &str) {
         let checks = self.checks();
         let script = shell::read(command);
+        let values = Values::new(&script, self.bases.home);
         let mut watch = self.watch();
         let mut entries_left = MAX_WRITTEN;
         for segment in &script.segments {
-            self.segment(segment, &script, checks, &mut watch);
+            self.segment(segment, (&script, &values), checks, &mut watch);
             for form in &segment.forms {
                 self.record_writes(form, &segment.folders, &mut entries_left);
             }
         }
         for file in &script.files {
-            self.redirection(file, checks, &mut watch);
+            self.redirection(file, &values, checks, &mut watch);
         }
         let mut outer = script.segments.iter().filter_map(|segment| segment.forms.first());
         let only_reads = outer.all(|form| form.reads_only)
             && script.files.iter().all(|file| file.access == Access::Read || is_harmless(file));
-        for (word, folders) in &script.loose {
+        for LooseWord { word, folders, .. } in &script.loose {
             self.restrict_loose(word, folders, only_reads, &mut watch);
         }
-        self.protect_computed(command, &script);
         if let Some(reason) = script.unread {
             self.opinions.ask(reason);
         }
@@ -122,10 +123,16 @@ impl Judge<'_> {
         is_about_files || rule.is_about(self.call)
     }
 
-    fn segment(&mut self, segment: &Segment, script: &Script, checks: Checks, watch: &mut RestrictedPaths) {
+    fn segment(
+        &mut self,
+        segment: &Segment,
+        (script, values): (&Script, &Values<'_>),
+        checks: Checks,
+        watch: &mut RestrictedPaths,
+    ) {
         for form in &segment.forms {
             self.restrict_command(form);
-            self.restrict_words(form, &segment.folders, watch);
+            self.restrict_words(form, &segment.folders, values, watch);
         }
         // A command with more segments needs approval as a whole.
         if checks != Checks::All || script.segments.len() > MAX_SEGMENTS {
@@ -150,8 +157,9 @@ impl Judge<'_> {
             let words = &form.words;
             let reads =
                 self.default_policy == DefaultPolicy::Reading && self.reads_only(form, &segment.folders);
-            risk = if reads { self.repository_risk(words) } else { None };
-            self.is_allowed(words, &segment.folders)
+            // A rule about a git command that only reads does not allow what a repository makes it run.
+            risk = if reads || form.reads_only { self.repository_risk(words) } else { None };
+            (self.is_allowed(words, &segment.folders) && risk.is_none())
                 || (reads && risk.is_none())
                 || self.stays_inside(words, &segment.folders)
         });
@@ -259,17 +267,27 @@ impl Judge<'_> {
     /// Returns true if a file in the working folder or above selects the version of a language that is run.
     /// Files in the home folder are trusted.
     fn chooses_versions(&self, words: &[Word]) -> bool {
-        let is_npm = words.first().and_then(Word::program) == Some("npm");
+        let program = words.first().and_then(Word::program).unwrap_or_default();
         let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
-        let names_version = |package: &Path| match package.symlink_metadata() {
-            Ok(metadata) if is_npm || !metadata.is_file() || metadata.len() > MAX_PACKAGE_BYTES => true,
-            Ok(_) => fs::read_to_string(package).map_or(true, |text| text.contains("volta")),
+        let names_version = |file: PathBuf, names: &[&str]| match file.symlink_metadata() {
+            Ok(metadata) if !metadata.is_file() || metadata.len() > MAX_PACKAGE_BYTES => true,
+            Ok(_) => {
+                fs::read_to_string(file).map_or(true, |text| names.iter().any(|name| text.contains(name)))
+            }
             Err(_) => false,
         };
         let chooses = |folder: &Path| {
+            let others = match program {
+                "npm" => {
+                    names_version(folder.join("package.json"), &["packageManager"])
+                        || is_there(folder.join(".npmrc"))
+                }
+                "go" => ["go.mod", "go.work"].iter().any(|it| names_version(folder.join(it), &["toolchain"])),
+                _ => false,
+            };
             VERSION_FILES.iter().any(|name| is_there(folder.join(name)))
-                || names_version(&folder.join("package.json"))
-                || (is_npm && is_there(folder.join(".npmrc")))
+                || names_version(folder.join("package.json"), &["volta"])
+                || others
         };
         let home = self.bases.home.and_then(|home| paths::resolve(home).ok());
         let is_project = |folder: &&Path| home.as_deref() != Some(*folder);
@@ -327,24 +345,30 @@ impl Judge<'_> {
         Some(places)
     }
 
-    fn redirection(&mut self, file: &FileUse, checks: Checks, watch: &mut RestrictedPaths) {
-        let Some(path) = &file.path else {
-            let is_restricted = |rule: &Rule| rule.restricts() && rule.is_about_access(Access::Read);
-            self.protect_unknown(file.access, &file.word);
-            let matters = match checks {
-                Checks::ProtectedFiles => false,
-                _ if file.access == Access::Write || self.default_policy != DefaultPolicy::Reading => true,
-                _ => self.rules.iter().any(is_restricted),
-            };
-            return if matters {
-                self.opinions.ask(format!("the file `{}` is not known", file.source))
+    fn redirection(
+        &mut self,
+        file: &FileUse,
+        values: &Values<'_>,
+        checks: Checks,
+        watch: &mut RestrictedPaths,
+    ) {
+        let Some(paths) = self.redirected_paths(file, values) else {
+            return if checks == Checks::All {
+                self.opinions.ask(format!("the file `{}` is not known", file.source));
             };
         };
-        if is_harmless(file) {
-            return;
+        for path in paths {
+            if !watch.spend() {
+                return self.opinions.ask("it has too many words to check");
+            }
+            self.redirected(file, &path, checks);
         }
-        if !watch.spend() {
-            return self.opinions.ask("it has too many words to check");
+    }
+
+    /// Judges a path that a redirection uses.
+    fn redirected(&mut self, file: &FileUse, path: &str, checks: Checks) {
+        if HARMLESS_FILES.contains(&path) {
+            return;
         }
         if path.starts_with("/dev/") && checks == Checks::All {
             return self.opinions.ask(format!("`{path}` is not a regular file"));
@@ -355,7 +379,11 @@ impl Judge<'_> {
         if self.is_here(&file.folders) || path.starts_with(['/', '~']) {
             return self.path(file.access, path, Means::Shell);
         }
-        for place in self.places(&file.folders).unwrap_or_default() {
+        let places = self.places(&file.folders);
+        if places.is_none() {
+            self.protect_name(&[file.access], path);
+        }
+        for place in places.unwrap_or_default() {
             self.path(file.access, &place.join(path).to_string_lossy(), Means::Shell);
         }
         if checks == Checks::All {

@@ -59,7 +59,7 @@
 //! | `rule.rs`, `glob.rs`, `matching.rs`, `paths.rs` | rules and how they match |
 //! | `rules_file.rs`, `append.rs` | `permission.yaml` |
 //! | `protected.rs`, `protected_paths.rs` | the built-in list of protected files |
-//! | `judge_protected.rs`, `judge_computed.rs`, `secrets_below.rs` | calls that use protected files |
+//! | `judge_protected.rs`, `judge_values.rs`, `secrets_below.rs` | calls that use protected files |
 //! | `shell/` | parser and analysis of command lines |
 //! | `git_repository.rs` | repositories that make git run programs when it only reads |
 //! | `suggest.rs` | the rule that "always" stores |
@@ -75,9 +75,9 @@ mod explain;
 mod git_repository;
 mod glob;
 mod judge;
-mod judge_computed;
 mod judge_protected;
 mod judge_shell;
+mod judge_values;
 mod judge_writes;
 mod matching;
 mod path_arguments;

@@ -11,10 +11,11 @@ use goose_extension::HardLinks;
 use super::{
     judge::Judge,
     judge_protected::Uses,
+    judge_values::Operands,
     matching::Certainty,
     paths::{self, Bases, Places},
     rule::Rule,
-    shell::{self, Access, Folders, Form, Reach, Word},
+    shell::{self, Access, Folders, Form, Reach, Values, Word},
 };
 
 /// Maximum number of paths that are resolved for one command line. Longer ones need approval.
@@ -55,6 +56,8 @@ struct RestrictedPath {
 /// A possible path, resolved in each folder that it may be relative to.
 struct Candidate {
     text: String,
+    /// False for the folder that a command uses by default.
+    is_named: bool,
     found: Vec<ResolvedPath>,
 }
 
@@ -62,10 +65,16 @@ struct ResolvedPath {
     written: PathBuf,
     resolved: PathBuf,
     depth: Depth,
-    /// True if the file has other names (hard links), any of which may be restricted.
-    has_other_names: bool,
+    metadata: Option<Metadata>,
     /// True if the path is different in another process, or cannot be resolved.
     is_unclear: bool,
+}
+
+impl ResolvedPath {
+    /// Returns true if the file has other names (hard links), any of which may be restricted.
+    fn has_other_names(&self) -> bool {
+        self.metadata.as_ref().is_some_and(|metadata| !HardLinks::Refused.permit(metadata))
+    }
 }
 
 /// Part of a folder that a command uses.
@@ -95,7 +104,13 @@ impl Judge<'_> {
 
     /// Checks words that are, or may be, restricted paths. Their use is not known, so this asks; a command
     /// that only reads is denied if reading is denied.
-    pub(super) fn restrict_words(&mut self, form: &Form, folders: &Folders, watch: &mut RestrictedPaths) {
+    pub(super) fn restrict_words(
+        &mut self,
+        form: &Form,
+        folders: &Folders,
+        values: &Values<'_>,
+        watch: &mut RestrictedPaths,
+    ) {
         let reads = form.reads_only;
         // A command that only reads writes nothing.
         let is_used = |watched: &RestrictedPath| !reads || watched.access == Access::Read;
@@ -103,18 +118,21 @@ impl Judge<'_> {
         if is_move {
             return;
         }
-        let uses = Uses::new(form);
         let places = self.working_places(form, folders, watch);
+        let operands = Operands::new(form, folders, values);
+        let uses = Uses::new(form, &operands.words);
         let mut seen = HashSet::new();
-        for candidate in self.candidates(form, folders, places.as_deref(), &mut watch.left) {
+        for candidate in self.candidates(form, &operands.words, folders, places.as_deref(), &mut watch.left) {
             for watched in watch.rules.iter().filter(|watched| is_used(watched)) {
                 let certainty = watched.certainty(&candidate);
                 let certainty = if reads { certainty } else { certainty.min(Certainty::Maybe) };
                 self.restriction(&watched.rule, certainty, &candidate.text);
             }
-            for ResolvedPath { written, resolved, depth, .. } in &candidate.found {
+            for ResolvedPath { written, resolved, depth, metadata, .. } in &candidate.found {
                 self.protect_path(uses, &candidate.text, written, resolved);
-                if *depth != Depth::Around && seen.insert(resolved.clone()) {
+                self.protect_link(uses, &candidate.text, metadata.as_ref());
+                let is_shown = candidate.is_named || !shell::compares_files(&form.words);
+                if *depth != Depth::Around && is_shown && seen.insert(resolved.clone()) {
                     self.protect_below_path(uses, form, &candidate.text, resolved);
                 }
             }
@@ -122,16 +140,18 @@ impl Judge<'_> {
         if watch.left == 0 {
             self.opinions.ask("it has too many words to check");
         }
-        self.protect_unknown_words(form, uses, places.as_deref());
+        self.protect_unknown_words(&operands.words, uses, places.as_deref());
+        self.protect_indirect(form, &operands, places.as_deref(), values);
+        self.judge_unknown(form, &operands, values);
         if !shell::takes_files(&form.words) {
             return;
         }
-        for word in form.words.iter().skip(1) {
+        for word in &operands.words {
             let lists_files = word.text.as_deref().is_some_and(lists_files);
             for watched in watch.rules.iter().filter(|watched| is_used(watched)) {
                 let is_unknown = word.reach() == Reach::Anywhere || lists_files;
                 if is_unknown || watched.is_named_in(word) {
-                    self.restriction(&watched.rule, Certainty::Maybe, &word.pieces().join("…"));
+                    self.restriction(&watched.rule, Certainty::Maybe, &word.shown());
                 }
             }
         }
@@ -151,9 +171,10 @@ impl Judge<'_> {
         watch: &mut RestrictedPaths,
     ) {
         let is_used = |watched: &&RestrictedPath| !reads || watched.access == Access::Read;
-        let form = Form::new(vec![Word::clone(word), Word::clone(word)], shell::Coverage::Nothing);
+        let words = [word.clone()];
+        let form = Form::new(words.to_vec(), shell::Coverage::Nothing);
         let places = self.places(folders);
-        let candidates = self.candidates(&form, folders, places.as_deref(), &mut watch.left);
+        let candidates = self.candidates(&form, &words, folders, places.as_deref(), &mut watch.left);
         if watch.left == 0 {
             self.opinions.ask("it has too many words to check");
         }
@@ -170,7 +191,7 @@ impl Judge<'_> {
         for watched in watch.rules.iter().filter(is_used) {
             let is_meant = |candidate: &Candidate| watched.certainty(candidate) != Certainty::No;
             if watched.is_named_in(word) || candidates.iter().any(is_meant) {
-                self.restriction(&watched.rule, Certainty::Maybe, &word.pieces().join("…"));
+                self.restriction(&watched.rule, Certainty::Maybe, &word.shown());
             }
         }
     }
@@ -220,14 +241,15 @@ impl Judge<'_> {
     fn candidates(
         &self,
         form: &Form,
+        words: &[Word],
         folders: &Folders,
         places: Option<&[PathBuf]>,
         left: &mut usize,
     ) -> Vec<Candidate> {
         let depth = if shell::looks_below(&form.words) { Depth::AllBelow } else { Depth::Itself };
-        let unnamed = shell::unnamed_folder(&form.words).map(|folder| (folder, depth));
-        let around = (!folders.is_here()).then_some((".", Depth::Around));
-        let written = form.words.iter().skip(1).flat_map(|word| match word.reach() {
+        let unnamed = shell::unnamed_folder(&form.words).map(|folder| (folder, depth, false));
+        let around = (!folders.is_here()).then_some((".", Depth::Around, false));
+        let written = words.iter().flat_map(|word| match word.reach() {
             Reach::Exactly(text) => path_parts(text).into_iter().map(|part| (part, depth)).collect(),
             Reach::Below(folder) => vec![(folder, Depth::AllBelow)],
             Reach::Anywhere => Vec::new(),
@@ -235,7 +257,8 @@ impl Judge<'_> {
         let mut candidates = Vec::new();
         // The target of a symbolic link is relative to the folder of the link.
         let beside = self.places_of_links(form, places);
-        for (text, depth) in written.chain(unnamed).chain(around) {
+        let written = written.map(|(text, depth)| (text, depth, true));
+        for (text, depth, is_named) in written.chain(unnamed).chain(around) {
             let is_absolute = text.starts_with(['/', '~']);
             let here = std::slice::from_ref(&beside[0]);
             let places = match places {
@@ -252,7 +275,7 @@ impl Judge<'_> {
                 found.extend(self.resolved_path(place, text, depth));
             }
             if !found.is_empty() {
-                candidates.push(Candidate { text: text.to_owned(), found });
+                candidates.push(Candidate { text: text.to_owned(), is_named, found });
             }
         }
         candidates
@@ -274,8 +297,7 @@ impl Judge<'_> {
         let (resolved, metadata) = found.unwrap_or_else(|| (written.clone(), None));
         let may_be_folder = is_unclear || metadata.as_ref().is_some_and(Metadata::is_dir);
         let depth = if depth == Depth::AllBelow && !may_be_folder { Depth::Itself } else { depth };
-        let has_other_names = metadata.is_some_and(|metadata| !HardLinks::Refused.permit(&metadata));
-        Some(ResolvedPath { written, resolved, depth, has_other_names, is_unclear })
+        Some(ResolvedPath { written, resolved, depth, metadata, is_unclear })
     }
 
     /// Returns the working folder, then the folders that words may be relative to.
@@ -304,7 +326,7 @@ impl RestrictedPath {
             match found.depth {
                 Depth::Around if certainty != Certainty::Yes => Certainty::No,
                 Depth::AllBelow if places.may_be_below(written, resolved) => certainty.max(Certainty::Maybe),
-                _ if found.has_other_names || found.is_unclear => certainty.max(Certainty::Maybe),
+                _ if found.has_other_names() || found.is_unclear => certainty.max(Certainty::Maybe),
                 _ => certainty,
             }
         };

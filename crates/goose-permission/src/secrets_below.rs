@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use goose_extension::HardLinks;
+
 use super::{
     glob::Glob,
     paths,
@@ -27,6 +29,8 @@ pub(super) enum SearchResult<'p> {
     Nothing,
     /// A secret, and the rule that protects it.
     Secret(PathBuf, &'p Rule),
+    /// A file with other names, which may be a secret.
+    HardLink(PathBuf),
     /// There are more files than the limit.
     TooMany,
 }
@@ -68,6 +72,13 @@ pub(super) fn below<'p>(
             }
             let is_link = kind.is_symlink();
             let is_named = is_link || is_named_folder || protected.has_name(&name);
+            if within == SecretScope::PersonalAndProject
+                && kind.is_file()
+                && entry.metadata().is_ok_and(|file| !HardLinks::AllowedIfPublic.permit(&file))
+                && is_wanted(&entry.path())
+            {
+                return SearchResult::HardLink(entry.path());
+            }
             if !is_named && rule.is_none() && !kind.is_dir() {
                 continue;
             }
@@ -86,6 +97,35 @@ pub(super) fn below<'p>(
     SearchResult::Nothing
 }
 
+/// Returns a file or folder below a folder whose name has a blank, a quote or a backslash, `Some(None)` if there
+/// is none; `None` if there are too many files.
+pub(super) fn with_blank(folder: &Path, names: Names, left: &mut usize) -> Option<Option<PathBuf>> {
+    let mut pending = VecDeque::from([folder.to_owned()]);
+    while let Some(folder) = pending.pop_front() {
+        *left = left.checked_sub(FOLDER_COST)?;
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            *left = left.checked_sub(1)?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if names == Names::NotHidden && name.starts_with('.') {
+                continue;
+            }
+            if is_split(&name) {
+                return Some(Some(entry.path()));
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                pending.push_back(entry.path());
+            }
+        }
+    }
+    Some(None)
+}
+
+/// Returns true if a name becomes several words, or another one, where a list of names is split.
+pub(super) fn is_split(name: &str) -> bool {
+    name.contains(|c: char| c.is_whitespace() || "'\"\\".contains(c))
+}
+
 /// Expands a shell pattern in a folder; `None` if there are too many files. `*` does not match a leading dot.
 pub(super) fn expand(folder: &Path, pattern: &str, left: &mut usize) -> Option<Vec<PathBuf>> {
     let mut found = vec![folder.to_owned()];
@@ -98,6 +138,10 @@ pub(super) fn expand(folder: &Path, pattern: &str, left: &mut usize) -> Option<V
                 continue;
             }
             *left = left.checked_sub(FOLDER_COST)?;
+            // Some shells match the parent folder, too.
+            if glob.starts_with('.') && glob.matches("..") {
+                next.push(folder.join(".."));
+            }
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 *left = left.checked_sub(1)?;
                 let name = entry.file_name();

@@ -63,5 +63,26 @@ pub(crate) fn texts() -> Vec<(&'static str, String)> {
         "ends of here-documents",
         format!("{}\n{}", "cat <<E ".repeat(BYTES / 16), "E\n".repeat(BYTES / 4)),
     ));
+    texts.extend(computed());
     texts
+}
+
+/// Returns texts with values that become long or many when they are put together.
+fn computed() -> Vec<(&'static str, String)> {
+    let value = "a".repeat(BYTES / 2);
+    let values: String = (0..30).map(|index| format!("v{index}={}; ", "a".repeat(3000))).collect();
+    let words: String = (0..30).map(|index| format!("$v{index}$v{}x ", (index + 1) % 30)).collect();
+    let chain: String = (0..2000).map(|index| format!("x{}=$x{index}$x{index}; ", index + 1)).collect();
+    let items = "a ".repeat(BYTES / 8);
+    vec![
+        ("a long value in a long word", format!("x={value}; cat {}", "$x".repeat(BYTES / 4))),
+        ("a long value in many words", format!("x={value}; cat {}", "$x ".repeat(BYTES / 6))),
+        ("many values in many words", format!("{values}{}", format!("cat {words}; ").repeat(60))),
+        ("values that double", format!("x0=aaaa; {chain}cat $x2000")),
+        ("values of loops", format!("for x in {items}; do for y in {items}; do cat $x/$y; done; done")),
+        ("lines of a here-document", format!("xargs cat <<'E'\n{}\nE", "a/b\n".repeat(BYTES / 4))),
+        ("ranges", format!("cat {}", "{1..60}/".repeat(BYTES / 8))),
+        ("nested braces", format!("cat {}a{}", "{b,".repeat(BYTES / 4), "}".repeat(BYTES / 4))),
+        ("lists", format!("{} cat $(ls)", "cat $(find . -name a | sort | head -n 3); ".repeat(BYTES / 50))),
+    ]
 }

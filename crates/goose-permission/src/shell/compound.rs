@@ -43,7 +43,7 @@ impl Reader<'_, '_> {
             self.set(&name);
             while self.has_next_word() {
                 let word = self.word();
-                self.loose_word(word);
+                self.loose_word(Some(name.clone()), word);
             }
         } else {
             self.doubt_at(from, "is not understood as a loop");
@@ -93,7 +93,7 @@ impl Reader<'_, '_> {
         }
         self.script.segments[segments..].iter_mut().for_each(|one| one.folders = Folders::Unknown);
         self.script.files[files..].iter_mut().for_each(|one| one.folders = Folders::Unknown);
-        self.script.loose[loose..].iter_mut().for_each(|one| one.1 = Folders::Unknown);
+        self.script.loose[loose..].iter_mut().for_each(|one| one.folders = Folders::Unknown);
         Flow::stays(Folders::Unknown)
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     reader::{DIFFERS, Reader, is_name_start},
-    word::{Word, WordBuilder},
+    word::{Unknown, Word, WordBuilder},
 };
 
 /// Quotes around an expansion.
@@ -17,14 +17,17 @@ impl Reader<'_, '_> {
     pub(super) fn backquoted(&mut self, word: &mut WordBuilder) {
         let start = self.at;
         self.doubt_at(start, "has backquotes; write `$(…)`");
-        word.push_unknown(true);
+        let stream = self.new_stream();
+        word.push_unknown(Unknown::Stream { stream, is_split: true }, true);
         self.at += 1;
         let (mut inner, mut from) = (String::new(), self.at);
         while let Some(byte) = self.byte(0) {
             match byte {
                 b'`' => {
                     inner.push_str(&self.text[from..self.at]);
+                    let output = std::mem::replace(&mut self.output, stream);
                     self.nested(&inner);
+                    self.output = output;
                     self.at += 1;
                     return;
                 }
@@ -47,27 +50,27 @@ impl Reader<'_, '_> {
         match self.byte(1) {
             Some(byte) if is_name_start(byte) => {
                 self.at += 1;
-                self.name();
-                word.push_unknown(splits);
+                let (name, operator, operand) = (self.name().to_owned(), "", String::new());
+                word.push_unknown(Unknown::Variable { name, operator, operand }, splits);
             }
             // Values without blanks and wildcards.
             Some(b'#' | b'?' | b'$' | b'!' | b'-') => {
                 self.at += 2;
-                word.push_unknown(false);
+                word.push_unknown(Unknown::Wildcard, false);
             }
             Some(b'@') => {
                 self.at += 2;
-                word.push_unknown(true);
+                word.push_unknown(Unknown::Anything, true);
             }
             Some(b'*' | b'0'..=b'9') => {
                 self.at += 2;
-                word.push_unknown(splits);
+                word.push_unknown(Unknown::Anything, splits);
             }
             Some(b'{') => self.braced(word, splits),
             Some(b'(') if self.byte(2) == Some(b'(') => self.calculated(word, splits),
             Some(b'(') => {
-                self.substituted("$(");
-                word.push_unknown(splits);
+                let stream = self.substituted("$(");
+                word.push_unknown(Unknown::Stream { stream, is_split: splits }, splits);
             }
             Some(b'\'' | b'"') if quotes == Quotes::Double => {
                 word.push("$");
@@ -75,12 +78,12 @@ impl Reader<'_, '_> {
             }
             Some(b'\'' | b'"' | b'[' | b'`' | b'\\') => {
                 self.doubt_at(start, DIFFERS);
-                word.push_unknown(true);
+                word.push_unknown(Unknown::Anything, true);
                 self.at += 1;
             }
             Some(byte) if !byte.is_ascii() => {
                 self.doubt_at(start, DIFFERS);
-                word.push_unknown(true);
+                word.push_unknown(Unknown::Anything, true);
                 self.at += 1;
             }
             _ => {
@@ -90,11 +93,13 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Parses a command within a word: `$(…)`, `<(…)`.
-    pub(super) fn substituted(&mut self, open: &str) {
+    /// Parses a command within a word: `$(…)`, `<(…)`. Returns the stream of its output.
+    pub(super) fn substituted(&mut self, open: &str) -> usize {
         let start = self.at;
         self.at += open.len();
         let (folders, moves) = (self.folders.clone(), self.moves);
+        let stream = self.new_stream();
+        let output = std::mem::replace(&mut self.output, stream);
         if self.enter() {
             self.substitutions += 1;
             if !self.heredocs.is_empty() {
@@ -110,6 +115,7 @@ impl Reader<'_, '_> {
         }
         self.leave();
         (self.folders, self.moves) = (folders, moves);
+        std::mem::replace(&mut self.output, output)
     }
 
     /// Parses `$((…))`. Shells evaluate the values of variables in it again, so only numbers are accepted.
@@ -122,14 +128,14 @@ impl Reader<'_, '_> {
                 b')' if open > 0 => open -= 1,
                 b')' if index > 0 && body.get(index + 1) == Some(&b')') => {
                     self.at += 3 + index + 2;
-                    return word.push_unknown(false);
+                    return word.push_unknown(Unknown::Wildcard, false);
                 }
                 b'0'..=b'9' | b' ' | b'+' | b'-' | b'*' | b'/' | b'%' => {}
                 _ => break,
             }
         }
         self.doubt_at(self.at, "calculates with values that are only known at run time");
-        word.push_unknown(splits);
+        word.push_unknown(Unknown::Anything, splits);
         self.at += 1;
     }
 
@@ -141,46 +147,46 @@ impl Reader<'_, '_> {
         if counts {
             self.at += 1;
         }
-        let is_known = match self.byte(0) {
-            Some(byte) if is_name_start(byte) => {
-                self.name();
-                true
-            }
+        let name = match self.byte(0) {
+            Some(byte) if is_name_start(byte) => Some(self.name().to_owned()),
             Some(b'@' | b'*') => {
                 self.at += 1;
-                true
+                Some(String::new())
             }
             Some(byte) if byte.is_ascii_digit() => {
                 while self.byte(0).is_some_and(|byte| byte.is_ascii_digit()) {
                     self.at += 1;
                 }
-                true
+                Some(String::new())
             }
-            _ => false,
+            _ => None,
         };
-        if is_known && !counts {
-            self.alternative();
-        }
-        if is_known && self.byte(0) == Some(b'}') {
+        let (operator, operand) =
+            if name.is_some() && !counts { self.alternative() } else { Default::default() };
+        if let Some(name) = name.filter(|_| self.byte(0) == Some(b'}')) {
             let splits = (splits && !counts) || self.text.as_bytes()[start + 2] == b'@';
             self.at += 1;
-            return word.push_unknown(splits);
+            let value = match counts {
+                true => Unknown::Wildcard,
+                false => Unknown::Variable { name, operator, operand },
+            };
+            return word.push_unknown(value, splits);
         }
         self.doubt_at(start, "is not understood");
-        word.push_unknown(true);
+        word.push_unknown(Unknown::Anything, true);
         // Continue after the opening brace.
         self.at = start + 2;
     }
 
-    /// Parses `:-word`, `%pattern` and similar operators up to the brace.
-    fn alternative(&mut self) {
+    /// Parses `:-word`, `%pattern` and similar operators up to the brace. Returns the operator and its word.
+    fn alternative(&mut self) -> (&'static str, String) {
         const WORDS: [&str; 4] = [":-", ":+", "-", "+"];
         const PATTERNS: [&str; 4] = ["%%", "%", "##", "#"];
         let find = |reader: &Self, all: &[&'static str]| all.iter().find(|one| reader.starts(one)).copied();
         let (operator, more) = match (find(self, &WORDS), find(self, &PATTERNS)) {
             (Some(operator), _) => (operator, ""),
             (_, Some(operator)) => (operator, "*?"),
-            _ => return,
+            _ => return Default::default(),
         };
         self.at += operator.len();
         let is_plain = |byte: u8| {
@@ -190,10 +196,11 @@ impl Reader<'_, '_> {
         while self.byte(0).is_some_and(is_plain) {
             self.at += 1;
         }
+        let operand = self.text[from..self.at].to_owned();
         // The default value may be a path: `${x:-/etc/passwd}`.
         if more.is_empty() && self.at > from {
-            let alternative = Word::literal(&self.text[from..self.at]);
-            self.loose_word(alternative);
+            self.loose_word(None, Word::literal(operand.clone()));
         }
+        (operator, operand)
     }
 }

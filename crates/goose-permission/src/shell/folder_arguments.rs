@@ -29,14 +29,53 @@ pub(crate) fn looks_below(words: &[Word]) -> bool {
 
 /// Returns true if a command shows names, sizes and other metadata of files but not their content.
 pub(crate) fn shows_names_only(words: &[Word]) -> bool {
-    const PROGRAMS: [&str; 8] = ["du", "file", "find", "ls", "readlink", "realpath", "stat", "tree"];
-    let reads_names =
-        |text: &str| text.starts_with("--fi") || text.starts_with("--fr") || text.starts_with("-files0");
-    words.first().and_then(Word::program).is_some_and(|program| PROGRAMS.contains(&program))
+    const PROGRAMS: [&str; 9] = ["du", "file", "find", "ls", "readlink", "realpath", "stat", "tree", "wc"];
+    const OF_GIT: [&str; 8] = [
+        "check-ignore",
+        "count-objects",
+        "describe",
+        "for-each-ref",
+        "ls-files",
+        "ls-tree",
+        "merge-base",
+        "rev-parse",
+    ];
+    let is_one = match words.first().and_then(Word::program) {
+        Some("git") => {
+            words.get(1).and_then(|word| word.text.as_deref()).is_some_and(|it| OF_GIT.contains(&it))
+        }
+        program => program.is_some_and(|program| PROGRAMS.contains(&program)),
+    };
+    is_one
         && is_read_only(words)
-        && words
-            .iter()
-            .all(|word| word.text.as_deref().is_none_or(|text| !reads_names(text) && !text.starts_with("-f")))
+        && !words.iter().any(|word| word.text.as_deref().is_some_and(|text| text.starts_with("--fi")))
+}
+
+/// Returns true if a word is the value of a test of `find`, or of an option of git that takes no file.
+pub(crate) fn is_no_file(words: &[Word], index: usize) -> bool {
+    const TESTS: [&str; 9] =
+        ["-ilname", "-iname", "-ipath", "-iregex", "-lname", "-name", "-path", "-regex", "-wholename"];
+    const TEXTS: [&str; 8] = [
+        "--after=",
+        "--author=",
+        "--before=",
+        "--committer=",
+        "--format=",
+        "--grep=",
+        "--since=",
+        "--until=",
+    ];
+    let before = index.checked_sub(1).and_then(|index| words[index].text.as_deref()).unwrap_or_default();
+    match words.first().and_then(Word::program) {
+        Some("find") => TESTS.contains(&before),
+        Some("git") => words[index].option_name().is_some_and(|name| TEXTS.contains(&name)),
+        _ => false,
+    }
+}
+
+/// Returns true for a program with an option to read the names of its files from a file, which it then shows.
+pub(crate) fn may_read_names(words: &[Word]) -> bool {
+    words.first().and_then(Word::program).is_some_and(|program| matches!(program, "du" | "file" | "wc"))
 }
 
 /// Returns the names in a folder that a command walks to show the content of files; `None` if it shows none.
@@ -48,8 +87,10 @@ pub(crate) fn shows_below(words: &[Word]) -> Option<Names> {
     // Files that `xargs` adds are not options.
     let known: Vec<Word> = words.iter().filter(|word| word.text.is_some()).cloned().collect();
     let shows_all = match program {
-        "diff" => has_letter(&known, "r") || has_long(&known, &["--rec"]),
-        "git" => has_long(&known, &["--no-index", "--unt"]),
+        // It compares the files of two folders, with `-r` also those below.
+        "diff" => true,
+        // Options may be abbreviated. Outside of the repository, `git diff` is not about commits.
+        "git" => has_long(&known, &["--no-i", "--u"]) || compares_files(words),
         "rg" if has_letter(&known, "u.") || has_long(&known, &["--hid", "--unr", "--no-ig"]) => true,
         // Files that match a glob are read even if they are hidden.
         "rg" if !globs_of_rg(words).is_empty() => true,
@@ -57,6 +98,15 @@ pub(crate) fn shows_below(words: &[Word]) -> Option<Names> {
         _ => looks_below(&known),
     };
     shows_all.then_some(Names::All)
+}
+
+/// Returns true for a `git diff` of two operands, or of a path outside of the working folder, which may compare
+/// files that are not part of the repository.
+pub(crate) fn compares_files(words: &[Word]) -> bool {
+    let is_outside = |text: &str| text.starts_with(['/', '~']) || text.split('/').any(|name| name == "..");
+    let mut operands = words.iter().skip(1).filter(|word| !word.may_be_option());
+    operands.next().and_then(|word| word.text.as_deref()) == Some("diff")
+        && (operands.clone().count() > 1 || operands.any(|word| word.text.as_deref().is_none_or(is_outside)))
 }
 
 /// Returns the names that a command shows when it lists files.
@@ -150,6 +200,41 @@ pub(crate) fn takes_files(words: &[Word]) -> bool {
         "test", "true", "unset",
     ];
     !words.first().and_then(Word::program).is_some_and(|program| OTHERS.contains(&program))
+}
+
+/// Returns true if a command that only reads may show the content of files that its words name.
+pub(crate) fn shows_content(words: &[Word]) -> bool {
+    const OTHERS: [&str; 26] = [
+        "date",
+        "df",
+        "docker",
+        "free",
+        "getconf",
+        "groups",
+        "hostname",
+        "id",
+        "journalctl",
+        "kubectl",
+        "lsblk",
+        "lscpu",
+        "lsof",
+        "man",
+        "netstat",
+        "nproc",
+        "pgrep",
+        "ps",
+        "ss",
+        "systemctl",
+        "top",
+        "tr",
+        "type",
+        "uname",
+        "uptime",
+        "which",
+    ];
+    takes_files(words)
+        && !shows_names_only(words)
+        && !words.first().and_then(Word::program).is_some_and(|program| OTHERS.contains(&program))
 }
 
 /// Returns the folders that options select: `git -C x`, `tar --directory=x`. `None` is an unknown folder.

@@ -1,6 +1,9 @@
 //! git commands that only read.
 
-use super::{read_only::avoids, word::Word};
+use super::{
+    read_only::{avoids, texts},
+    word::Word,
+};
 
 /// Options of the commands that show differences and commits which write a file, run a program, or read
 /// submodules.
@@ -20,8 +23,10 @@ const BAD_LONG: [&str; 10] = [
 /// Returns true if git changes nothing with these arguments. Options before the command can change its whole
 /// meaning.
 pub(super) fn is_read_only(rest: &[Word]) -> bool {
-    let rest = match rest.first().and_then(|word| word.text.as_deref()) {
-        Some("--no-pager") => &rest[1..],
+    let text = |index: usize| rest.get(index).and_then(|word| word.text.as_deref());
+    let rest = match (text(0), text(1)) {
+        (Some("--no-pager"), _) => &rest[1..],
+        (Some("-C"), Some(".")) => &rest[2..],
         _ => rest,
     };
     let Some((command, rest)) = rest.split_first() else { return false };
@@ -34,9 +39,14 @@ pub(super) fn is_read_only(rest: &[Word]) -> bool {
         }
         "grep" => rest.iter().all(|word| !word.may_be_option() || avoids(word, "O", &BAD_LONG)),
         "branch" => lists(rest, &["--list", "-l", "--contains", "--merged", "--no-merged"], &BRANCH_OPTIONS),
-        "tag" => lists(rest, &["--list", "-l", "--contains", "--merged"], &["-n"]),
+        "tag" => {
+            let is_order =
+                |word: &&Word| word.text.as_deref().is_some_and(|text| text.starts_with("--sort="));
+            let others: Vec<Word> = rest.iter().filter(|word| !is_order(word)).cloned().collect();
+            lists(&others, &["--list", "-l", "--contains", "--merged", "--points-at"], &["-n"])
+        }
         "remote" => is_one_of(rest, &[&[], &["-v"], &["--verbose"]]),
-        "reflog" => is_one_of(rest, &[&[], &["show"]]),
+        "reflog" => shows_log(rest),
         "stash" => is_one_of(rest, &[&["list"], &["show"], &["show", "-p"]]),
         "worktree" => is_one_of(rest, &[&["list"]]),
         "submodule" => is_one_of(rest, &[&["status"]]),
@@ -55,6 +65,20 @@ fn lists(rest: &[Word], listing: &[&str], others: &[&str]) -> bool {
     words
         .iter()
         .all(|word| listing.contains(word) || others.contains(word) || (is_listing && !word.starts_with('-')))
+}
+
+/// Returns true for `git reflog`, `git reflog show main -5`.
+fn shows_log(rest: &[Word]) -> bool {
+    let Some(mut words) = texts(rest) else { return false };
+    if words.first() == Some(&"show") {
+        words.remove(0);
+    }
+    let is_count = |word: &&str| {
+        let digits = word.trim_start_matches("-n").trim_start_matches('-');
+        digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    // Other words after `reflog` alone may be commands such as `expire`.
+    words.iter().all(|word| is_count(word) || matches!(*word, "--all" | "--oneline" | "HEAD" | "--date=iso"))
 }
 
 fn is_one_of(rest: &[Word], forms: &[&[&str]]) -> bool {

@@ -16,6 +16,8 @@ struct SimpleCommand {
     variables: Vec<String>,
     /// True if the command has a redirection.
     has_file: bool,
+    /// True if one of them is its input.
+    reads_file: bool,
 }
 
 impl Reader<'_, '_> {
@@ -130,12 +132,22 @@ impl Reader<'_, '_> {
         if is_negated && self.reserved() == Some("!") {
             self.doubt_at(self.at, "is out of place");
         }
+        let (input, output) = (self.input, self.output);
+        let mut from = self.script.segments.len();
         let mut flow = self.command();
         loop {
             self.blanks();
             if self.byte(0) != Some(b'|') || self.starts("||") {
+                self.input = input;
                 return if is_negated { flow.negated() } else { flow };
             }
+            self.input = self.new_stream();
+            for segment in &mut self.script.segments[from..] {
+                if segment.output == output {
+                    segment.output = self.input;
+                }
+            }
+            from = self.script.segments.len();
             self.at += 1;
             if self.byte(0) == Some(b'&') {
                 self.doubt_at(self.at - 1, DIFFERS);
@@ -263,13 +275,28 @@ impl Reader<'_, '_> {
             }
             end = self.at;
         }
-        let SimpleCommand { words, variables, has_file } = command;
+        let SimpleCommand { words, variables, has_file, reads_file } = command;
+        if words.is_empty() && has_file {
+            self.script.file_streams.push(self.output);
+        }
         match (words.is_empty(), variables.is_empty()) {
             (true, true) if !has_file => self.doubt_at(start, "is empty where a command is expected"),
             (true, _) => variables.iter().for_each(|name| self.set(name)),
-            (false, _) => return self.segment(words, variables, start, end),
+            (false, _) => {
+                let first = self.script.segments.len();
+                let flow = self.segment(words, variables, start, end);
+                self.mark_input(first, reads_file);
+                return flow;
+            }
         }
         Flow::stays(folders)
+    }
+
+    /// Marks the commands from this one on, which were added for the same source, as reading a file.
+    fn mark_input(&mut self, first: usize, reads_file: bool) {
+        for segment in &mut self.script.segments[first..] {
+            segment.reads_file |= reads_file;
+        }
     }
 
     /// Parses a variable, word or redirection that starts with this byte.
@@ -282,10 +309,7 @@ impl Reader<'_, '_> {
                 self.at += 1;
             }
             b'<' | b'>' if self.byte(1) == Some(b'(') => command.words.push(self.process()),
-            b'<' | b'>' => {
-                self.redirection(folders);
-                command.has_file = true;
-            }
+            b'<' | b'>' => self.redirected(command, folders),
             _ if command.words.is_empty() && self.is_assignment() => {
                 command.variables.push(self.assignment());
             }
@@ -296,13 +320,17 @@ impl Reader<'_, '_> {
                 }
                 let word = self.word();
                 if self.is_descriptor(from) {
-                    self.redirection(folders);
-                    command.has_file = true;
+                    self.redirected(command, folders);
                 } else {
                     command.words.push(word);
                 }
             }
         }
+    }
+
+    fn redirected(&mut self, command: &mut SimpleCommand, folders: &Folders) {
+        command.reads_file |= self.redirection(folders);
+        command.has_file = true;
     }
 
     /// Parses `<(…)`: a file that another command writes or reads. A shell without it reports an error and
@@ -312,7 +340,7 @@ impl Reader<'_, '_> {
         if self.byte(0).is_some_and(|byte| !is_delimiter(byte)) {
             self.doubt_at(self.at, "is in the middle of a word");
         }
-        Word::below("/dev/fd/")
+        Word::pipe()
     }
 
     /// Returns true if an assignment starts here.
@@ -337,7 +365,7 @@ impl Reader<'_, '_> {
         if self.byte(0) == Some(b'(') {
             self.doubt_at(start, DIFFERS);
         }
-        self.loose_word(value);
+        self.loose_word(Some(name.clone()), value);
         name
     }
 }

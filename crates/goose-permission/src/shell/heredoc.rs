@@ -57,8 +57,12 @@ impl Reader<'_, '_> {
             }
             let start = self.at;
             match self.end_of(&heredoc) {
-                Some(_) if heredoc.is_raw => {}
-                Some(end) => self.evaluated(start, end),
+                Some(end) => {
+                    self.script.heredocs.push(self.text[start..end].to_owned());
+                    if !heredoc.is_raw {
+                        self.evaluated(start, end);
+                    }
+                }
                 None => {
                     self.doubt(format!("the here-document up to `{}` has no end", heredoc.delimiter));
                     // If a shell does not see a here-document here, the lines are commands.
@@ -95,20 +99,7 @@ impl Reader<'_, '_> {
             return;
         }
         self.doubt_at(start, "is in a here-document that is expanded; quote its delimiter");
-        let origin = Some(self.source_position(self.at));
-        let mut reader = Reader {
-            text: body,
-            at: 0,
-            script: self.script,
-            origin,
-            nesting: self.nesting,
-            depth: self.depth,
-            substitutions: self.substitutions,
-            heredocs: Vec::new(),
-            folders: self.folders.clone(),
-            moves: 0,
-            has_open_heredoc: false,
-        };
+        let mut reader = self.within(body);
         let mut word = WordBuilder::new();
         while let Some(byte) = reader.byte(0) {
             match byte {

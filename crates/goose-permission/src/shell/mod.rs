@@ -2,18 +2,20 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `reader.rs`, `expansions.rs`, `word.rs` | parser of characters and words |
+//! | `reader.rs`, `expansions.rs`, `braces.rs`, `word.rs` | parser of characters and words |
 //! | `grammar.rs`, `compound.rs`, `redirection.rs`, `heredoc.rs` | parser of commands, into a [`Script`] |
 //! | `current_folders.rs` | folders that a command may run in |
 //! | `segment.rs`, `wrappers.rs`, `builtins.rs`, `launchers.rs` | commands that a command runs |
-//! | `read_only.rs`, `git.rs`, `sed.rs`, `awk.rs` | commands that are known to change nothing |
+//! | `read_only.rs`, `services.rs`, `git.rs`, `sed.rs`, `awk.rs` | commands that are known to change nothing |
 //! | `folder_arguments.rs`, `written_files.rs` | folders and files that a command uses |
+//! | `values.rs`, `output.rs`, `trim.rs` | values that words may have at run time |
 //! | `exec_options.rs`, `variables.rs` | options and variables that make a program run another one |
 //!
 //! The parser supports a subset of the syntax that dash and bash parse alike. Everything else is a doubt
 //! (`Script::doubts`). Decisions are made by the judge, not here.
 
 mod awk;
+mod braces;
 mod builtins;
 mod compound;
 mod current_folders;
@@ -24,11 +26,15 @@ mod git;
 mod grammar;
 mod heredoc;
 mod launchers;
+mod output;
 mod read_only;
 mod reader;
 mod redirection;
 mod sed;
 mod segment;
+mod services;
+mod trim;
+mod values;
 mod variables;
 mod word;
 mod wrappers;
@@ -40,11 +46,13 @@ mod tests;
 pub(super) use current_folders::Folders;
 pub(super) use exec_options::has_exec_option;
 pub(super) use folder_arguments::{
-    chosen as chosen_folders, handles_folders, included_names, listed_names, looks_below, shows_below,
-    shows_names_only, takes_files, unnamed as unnamed_folder,
+    chosen as chosen_folders, compares_files, handles_folders, included_names, is_no_file, listed_names,
+    looks_below, may_read_names, shows_below, shows_content, shows_names_only, takes_files,
+    unnamed as unnamed_folder,
 };
 pub(super) use launchers::is_launcher;
 pub(super) use read_only::{asks_version, is_always_read_only, only_carries, risky_variable};
+pub(super) use values::{Cause, Listed, Value, Values};
 pub(super) use variables::is_exec_variable;
 pub(super) use word::{Reach, Word};
 pub(super) use written_files::{WrittenFiles, written_files};
@@ -71,7 +79,7 @@ pub(super) fn is_supported(shell: &str) -> bool {
 /// Parses a command line.
 pub(super) fn read(source: &str) -> Script {
     let mut script = Script::default();
-    reader::Reader::read(&mut script, source, None, 0, Folders::here());
+    reader::Reader::read(&mut script, source);
     // A command is complete only after the commands in its words, so the order differs from the source.
     script.segments.sort_by_key(|segment| segment.at);
     script.files.sort_by_key(|file| file.at);
@@ -89,16 +97,34 @@ pub(super) struct Script {
     pub(super) segments: Vec<Segment>,
     /// Files that redirections read and write.
     pub(super) files: Vec<FileUse>,
-    /// Words outside of commands, with their folders: values of variables, and items of loops.
-    pub(super) loose: Vec<(Word, Folders)>,
+    /// Words outside of commands: values of variables, and items of loops.
+    pub(super) loose: Vec<LooseWord>,
+    /// Texts of here-documents.
+    pub(super) heredocs: Vec<String>,
     /// Variables that are set for all following commands, except those that no program reads.
     pub(super) set: Vec<String>,
+    /// True if a file is the input of several commands: `while …; done <x`.
+    pub(super) has_shared_input: bool,
+    /// Streams that get the content of a file: `$(<x)`.
+    pub(super) file_streams: Vec<usize>,
     /// Parts that are not understood.
     pub(super) doubts: Vec<String>,
     /// Reason why a part was not parsed at all.
     pub(super) unread: Option<&'static str>,
     /// Number of commands and words so far.
     parts: usize,
+    /// Number of streams so far.
+    streams: usize,
+}
+
+/// A word outside of commands.
+#[derive(Debug)]
+pub(super) struct LooseWord {
+    /// Variable that gets it as its value.
+    pub(super) variable: Option<String>,
+    pub(super) word: Word,
+    /// Folders that it may be relative to.
+    pub(super) folders: Folders,
 }
 
 /// One command.
@@ -113,6 +139,14 @@ pub(super) struct Segment {
     pub(super) kind: SegmentKind,
     /// Folders that the command may run in.
     pub(super) folders: Folders,
+    /// Stream that the command reads: 0 for that of the whole script.
+    pub(super) input: usize,
+    /// True if the command reads a file instead.
+    pub(super) reads_file: bool,
+    /// Stream that the command writes: 0 for that of the whole script.
+    pub(super) output: usize,
+    /// Stream of the files that `find` passes to the commands that it runs.
+    pub(super) found: Option<usize>,
     /// Reason why the code that the command runs is not known.
     pub(super) opaque_reason: Option<&'static str>,
     /// Start of the command's source.

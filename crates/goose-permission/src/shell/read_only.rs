@@ -2,7 +2,7 @@
 //!
 //! Before adding a program, read all of its options. Programs that are not listed need approval.
 
-use super::{awk, builtins, git, sed, variables, word::Word};
+use super::{awk, builtins, git, sed, services, variables, word::Word};
 
 /// Check of a program's arguments.
 enum Check {
@@ -38,17 +38,27 @@ fn read_only_check(program: &str) -> Option<Check> {
         "rg" => Without { short: "z", long: &["--pre", "--pre-glob", "--hostname-bin", "--search-zip"] },
         "fd" | "fdfind" => Without { short: "xX", long: &["--exec", "--exec-batch"] },
         "date" => Own(shows_date),
-        "file" => Without { short: "Cmz", long: &["--compile", "--magic-file", "--uncompress"] },
+        "file" => {
+            Without { short: "Cfmz", long: &["--compile", "--files-from", "--magic-file", "--uncompress"] }
+        }
         "printf" => Own(builtins::is_plain_printf),
         "read" => Own(builtins::is_plain_read),
         "set" => Own(builtins::is_plain_set),
         "break" | "continue" | "exit" | "return" | "shift" => Own(is_number_or_none),
-        "docker" => Own(lists_containers),
-        "kubectl" => Own(lists_resources),
+        "docker" => Own(services::docker),
+        "kubectl" => Own(services::kubectl),
+        "systemctl" => Own(services::systemctl),
+        "journalctl" => Own(services::journalctl),
+        "nm" | "objdump" | "readelf" | "size" => Own(reads_objects),
+        "less" => Own(shows_pages),
+        "tar" => Own(lists_archive),
+        "unzip" => {
+            Own(|rest| matches!(texts(rest).as_deref(), Some(["-l" | "-Z1", file]) if !file.starts_with('-')))
+        }
         "man" => Own(searches_titles),
         "top" => Own(shows_processes_once),
         "find" => Own(is_plain_find),
-        "hostname" | "wait" | "env" => Own(<[Word]>::is_empty),
+        "arch" | "hostname" | "wait" | "env" => Own(<[Word]>::is_empty),
         "ps" => Own(shows_no_environment),
         "awk" | "gawk" | "mawk" | "nawk" => Own(awk::prints_only),
         "lsof" => Without { short: "D", long: &[] },
@@ -100,7 +110,7 @@ pub(crate) fn is_always_read_only(program: &str) -> bool {
 
 /// Returns true if an option is known and is none of these.
 pub(super) fn avoids(word: &Word, short: &str, long: &[&str]) -> bool {
-    let Some(text) = word.text.as_deref() else { return false };
+    let Some(text) = word.text.as_deref().or_else(|| word.option_name()) else { return false };
     if text.starts_with("--") {
         let name = text.split('=').next().unwrap_or(text);
         return name == "--" || !long.iter().any(|bad| bad.starts_with(name));
@@ -115,19 +125,20 @@ fn is_version(rest: &[Word]) -> bool {
 /// Returns true for `node --version`, `pip list`. They change nothing unless a file in the folder selects
 /// another program, as with rustup or pyenv.
 pub(crate) fn asks_version(words: &[Word]) -> bool {
-    const PROGRAMS: [&str; 8] = ["cargo", "java", "node", "npm", "python", "python3", "ruby", "rustc"];
-    let program = words.first().and_then(|word| word.text.as_deref());
-    let is_short = matches!(words, [_, one] if one.text.as_deref() == Some("-v"))
-        && matches!(program, Some("node" | "npm"));
-    let rest: Option<Vec<&str>> = words.iter().skip(1).map(|word| word.text.as_deref()).collect();
-    let lists_packages = matches!(program, Some("pip" | "pip3"))
-        && match rest.as_deref() {
-            Some(["list" | "freeze"]) => true,
-            Some(["show", name]) => !name.starts_with('-'),
-            _ => false,
-        };
-    let is_one = program.is_some_and(|program| PROGRAMS.contains(&program));
-    lists_packages || (is_one && (is_short || is_version(&words[1..])))
+    const PROGRAMS: [&str; 10] =
+        ["cargo", "java", "node", "npm", "pip", "pip3", "python", "python3", "ruby", "rustc"];
+    let Some((program, rest)) = words.split_first() else { return false };
+    let (program, rest) = (program.text.as_deref().unwrap_or_default(), texts(rest).unwrap_or_default());
+    match (program, rest.as_slice()) {
+        (program, ["--version"]) => PROGRAMS.contains(&program),
+        ("node" | "npm", ["-v"]) | ("go", ["version"]) | ("java", ["-version"]) => true,
+        ("python" | "python3" | "rustc" | "cargo" | "pip" | "pip3", ["-V"]) => true,
+        ("pip" | "pip3", ["list" | "freeze", options @ ..]) => {
+            options.iter().all(|option| option.starts_with("--format="))
+        }
+        ("pip" | "pip3", ["show", name]) => !name.starts_with('-'),
+        _ => false,
+    }
 }
 
 /// Returns true for a `find` that only runs other commands, which are judged separately.
@@ -179,51 +190,53 @@ fn is_number_or_none(rest: &[Word]) -> bool {
     }
 }
 
-/// Returns true for docker commands that list containers, images and logs of the local service.
-fn lists_containers(rest: &[Word]) -> bool {
-    let Some((command, options)) = rest.split_first() else { return false };
-    matches!(command.text.as_deref(), Some("ps" | "images" | "logs" | "version"))
-        && options.iter().all(|word| word.text.is_some())
+/// Returns the words if all of them are known.
+pub(super) fn texts(rest: &[Word]) -> Option<Vec<&str>> {
+    rest.iter().map(|word| word.text.as_deref()).collect()
+}
+
+/// Returns true for programs that show the content of object files. A plugin is a program, and `@x` is a file
+/// with more options.
+fn reads_objects(rest: &[Word]) -> bool {
+    rest.iter().all(|word| match word.text.as_deref() {
+        Some(text) => avoids_if_option(word, "", &["--plugin"]) && !text.starts_with('@'),
+        None => !word.may_be_option(),
+    })
+}
+
+/// Returns true for `less -N x`, without commands and other files.
+fn shows_pages(rest: &[Word]) -> bool {
+    rest.iter().all(|word| match word.text.as_deref() {
+        Some(text) => match text.strip_prefix('-') {
+            Some(letters) => letters.chars().all(|letter| "NSRFXinsMeqg".contains(letter)),
+            None => !text.starts_with('+'),
+        },
+        None => !word.may_be_option(),
+    })
+}
+
+/// Returns true for `tar -tzf x.tar.gz`.
+fn lists_archive(rest: &[Word]) -> bool {
+    let Some([letters, file]) = texts(rest).as_deref().and_then(|texts| <[&str; 2]>::try_from(texts).ok())
+    else {
+        return false;
+    };
+    let letters = letters.strip_prefix('-').unwrap_or(letters);
+    letters.contains('t')
+        && letters.ends_with('f')
+        && letters.chars().all(|letter| "tvzjJf".contains(letter))
+        && !file.starts_with('-')
+        && !file.contains(':')
+}
+
+fn avoids_if_option(word: &Word, short: &str, long: &[&str]) -> bool {
+    !word.may_be_option() || avoids(word, short, long)
 }
 
 /// Returns true for `man -k socket`, which lists pages and starts no pager.
 fn searches_titles(rest: &[Word]) -> bool {
     let Some((option, titles)) = rest.split_first() else { return false };
     option.text.as_deref() == Some("-k") && titles.iter().all(|word| !word.may_be_option())
-}
-
-/// Returns true for kubectl commands that list resources by name and state. Full descriptions may contain
-/// secrets.
-fn lists_resources(rest: &[Word]) -> bool {
-    const KINDS: [&str; 12] = [
-        "deploy",
-        "deployment",
-        "deployments",
-        "events",
-        "ingress",
-        "namespaces",
-        "nodes",
-        "ns",
-        "pod",
-        "pods",
-        "services",
-        "svc",
-    ];
-    let words: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
-    let Some(["get", kind, options @ ..]) = words.as_deref() else { return false };
-    let mut options = options.iter();
-    while let Some(option) = options.next() {
-        let is_known = match *option {
-            "-A" | "--all-namespaces" | "-owide" | "--output=wide" => true,
-            "-n" | "--namespace" | "-l" | "--selector" => options.next().is_some(),
-            "-o" | "--output" => options.next() == Some(&"wide"),
-            option => !option.starts_with('-'),
-        };
-        if !is_known {
-            return false;
-        }
-    }
-    KINDS.contains(kind)
 }
 
 /// Returns true for `top -b -n 1`, which accepts no commands.

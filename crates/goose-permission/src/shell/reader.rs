@@ -5,11 +5,11 @@
 //! is still found. Every byte is read once, and nesting is limited.
 
 use super::{
-    MAX_COMMAND_BYTES, MAX_NESTING, MAX_PARTS, Script,
+    LooseWord, MAX_COMMAND_BYTES, MAX_NESTING, MAX_PARTS, Script,
     current_folders::{Flow, Folders},
     expansions::Quotes,
     heredoc::Heredoc,
-    word::{Word, WordBuilder},
+    word::{Unknown, Word, WordBuilder},
 };
 
 /// Maximum nesting of brackets, loops and quotes.
@@ -47,6 +47,10 @@ pub(super) struct Reader<'t, 's> {
     pub(super) heredocs: Vec<Heredoc>,
     /// Folders that the next command may run in.
     pub(super) folders: Folders,
+    /// Stream that the next command reads.
+    pub(super) input: usize,
+    /// Stream that the next command writes.
+    pub(super) output: usize,
     /// Number of changes of the shell's folder so far.
     pub(super) moves: usize,
     /// True if a here-document had no end. Further ones are not parsed then.
@@ -54,45 +58,63 @@ pub(super) struct Reader<'t, 's> {
 }
 
 impl Reader<'_, '_> {
-    /// Parses a whole script in these folders, and returns the folders afterwards.
-    pub(super) fn read(
-        script: &mut Script,
-        text: &str,
-        origin: Option<usize>,
-        nesting: usize,
-        folders: Folders,
-    ) -> Flow {
-        let mut reader = Reader {
+    /// Parses a whole script, and returns the folders afterwards.
+    pub(super) fn read(script: &mut Script, text: &str) -> Flow {
+        let reader = Reader {
             text,
             at: 0,
             script,
-            origin,
-            nesting,
+            origin: None,
+            nesting: 0,
             depth: 0,
             substitutions: 0,
             heredocs: Vec::new(),
-            folders,
+            folders: Folders::here(),
+            input: 0,
+            output: 0,
             moves: 0,
             has_open_heredoc: false,
         };
-        if nesting > MAX_NESTING {
-            return reader.leave_unread("it nests shells too deeply");
-        }
-        if text.len() > MAX_COMMAND_BYTES {
-            return reader.leave_unread("it is too long to check");
-        }
-        if text.bytes().any(|byte| !matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
-            && text.chars().any(is_strange)
-        {
-            reader.doubt("it has control characters or unusual blanks");
-        }
-        reader.whole()
+        reader.read_all()
     }
 
     /// Parses a part of this text that a shell evaluates again.
     pub(super) fn nested(&mut self, text: &str) -> Flow {
-        let origin = Some(self.source_position(self.at));
-        Reader::read(self.script, text, origin, self.nesting + 1, self.folders.clone())
+        Reader { nesting: self.nesting + 1, depth: 0, substitutions: 0, ..self.within(text) }.read_all()
+    }
+
+    /// Returns a parser for a part of this text.
+    pub(super) fn within<'t>(&mut self, text: &'t str) -> Reader<'t, '_> {
+        Reader {
+            text,
+            at: 0,
+            origin: Some(self.source_position(self.at)),
+            nesting: self.nesting,
+            depth: self.depth,
+            substitutions: self.substitutions,
+            heredocs: Vec::new(),
+            folders: self.folders.clone(),
+            input: self.input,
+            output: self.output,
+            moves: 0,
+            has_open_heredoc: false,
+            script: self.script,
+        }
+    }
+
+    fn read_all(mut self) -> Flow {
+        if self.nesting > MAX_NESTING {
+            return self.leave_unread("it nests shells too deeply");
+        }
+        if self.text.len() > MAX_COMMAND_BYTES {
+            return self.leave_unread("it is too long to check");
+        }
+        if self.text.bytes().any(|byte| !matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
+            && self.text.chars().any(is_strange)
+        {
+            self.doubt("it has control characters or unusual blanks");
+        }
+        self.whole()
     }
 
     /// Returns the position of a byte of this text in the whole source.
@@ -222,7 +244,7 @@ impl Reader<'_, '_> {
     /// Parses a word. Does not advance if there is none.
     pub(super) fn word(&mut self) -> Word {
         let start = self.at;
-        let (mut word, mut has_brace) = (WordBuilder::new(), false);
+        let mut word = WordBuilder::new();
         if self.byte(0) == Some(b'~') {
             self.at += 1;
             word.tilde(self.byte(0).is_none_or(|byte| byte == b'/' || is_delimiter(byte)));
@@ -249,14 +271,14 @@ impl Reader<'_, '_> {
                     self.at += 1;
                     word.glob();
                 }
-                b'{' => {
-                    has_brace = true;
-                    self.plain(&mut word);
+                b'{' | b'}' | b',' => {
+                    word.push_brace(&self.text[self.at..=self.at]);
+                    self.at += 1;
                 }
                 _ => self.plain(&mut word),
             }
         }
-        word.finish(&self.text[start..self.at], has_brace)
+        word.finish(&self.text[start..self.at])
     }
 
     /// Parses a literal character and the ordinary characters after it.
@@ -360,14 +382,20 @@ impl Reader<'_, '_> {
             }
             None => {
                 self.doubt_at(self.at - 1, "ends with a backslash");
-                word.push_unknown(true);
+                word.push_unknown(Unknown::Anything, true);
             }
         }
     }
 
-    /// Adds a word outside of commands: the value of a variable, or an item of a loop.
-    pub(super) fn loose_word(&mut self, word: Word) {
-        self.script.loose.push((word, self.folders.clone()));
+    /// Adds a word outside of commands: a value of this variable, if it is one.
+    pub(super) fn loose_word(&mut self, variable: Option<String>, word: Word) {
+        self.script.loose.push(LooseWord { variable, word, folders: self.folders.clone() });
+    }
+
+    /// Returns a new stream.
+    pub(super) fn new_stream(&mut self) -> usize {
+        self.script.streams += 1;
+        self.script.streams
     }
 
     /// Parses the name of a variable.

@@ -15,7 +15,7 @@ impl Reader<'_, '_> {
             match self.byte(usize::from(digit)) {
                 Some(b'<' | b'>') => {
                     self.at += usize::from(digit);
-                    self.redirection(folders);
+                    self.script.has_shared_input |= self.redirection(folders);
                 }
                 Some(b'&') if self.starts("&>") => {
                     self.doubt_at(self.at, DIFFERS);
@@ -41,20 +41,21 @@ impl Reader<'_, '_> {
         text.len() == 1 && text.as_bytes()[0].is_ascii_digit()
     }
 
-    /// Parses a redirection at its operator.
-    pub(super) fn redirection(&mut self, folders: &Folders) {
+    /// Parses a redirection at its operator. Returns true if a file is read.
+    pub(super) fn redirection(&mut self, folders: &Folders) -> bool {
         let start = self.at;
-        let Some(access) = self.redirection_operator() else { return };
+        let Some(access) = self.redirection_operator() else { return false };
         self.blanks();
         if matches!(self.byte(0), Some(b'<' | b'>')) && self.byte(1) == Some(b'(') {
             self.doubt_at(start, "is not understood");
             self.substituted("<(");
-            return;
+            return true;
         }
         let from = self.at;
         let word = self.word();
         if from == self.at {
-            return self.doubt_at(start, "does not name a file");
+            self.doubt_at(start, "does not name a file");
+            return true;
         }
         if matches!(self.byte(0), Some(b'<' | b'>'))
             && self.text[from..self.at].bytes().all(|byte| byte.is_ascii_digit())
@@ -64,7 +65,9 @@ impl Reader<'_, '_> {
         let path = word.path().map(str::to_owned);
         let source = self.text[from..self.at].to_owned();
         let at = self.source_position(from);
+        let reads = access == Access::Read && path.as_deref() != Some("/dev/null");
         self.script.files.push(FileUse { path, word, source, access, folders: folders.clone(), at });
+        reads
     }
 
     /// Parses the operator of a redirection. Returns the access to the file after it; `None` if no file
@@ -76,7 +79,8 @@ impl Reader<'_, '_> {
             self.doubt_at(start, DIFFERS);
             self.at += 3;
             self.blanks();
-            self.word();
+            let word = self.word();
+            self.loose_word(None, word);
             return None;
         }
         if self.starts("<<") {
@@ -102,6 +106,8 @@ impl Reader<'_, '_> {
     /// Parses `>&1` and `<&-`. With any other word, some shells write to a file of that name.
     fn duplication(&mut self) -> Option<Access> {
         let start = self.at;
+        // Another descriptor may be any file.
+        self.script.has_shared_input |= self.starts("<&");
         self.at += 2;
         self.blanks();
         let is_descriptor = self.byte(0).is_some_and(|byte| byte.is_ascii_digit() || byte == b'-')

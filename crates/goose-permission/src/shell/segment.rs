@@ -66,7 +66,9 @@ impl Reader<'_, '_> {
                 .filter(|form| !form.reads_only)
                 .find_map(|form| launchers::opaque_reason(&form.words)),
         };
-        let carried = forms.iter().flat_map(|form| wrappers::carried(&form.words)).collect::<Vec<_>>();
+        let stream = self.script.streams + 1;
+        let carried: Vec<_> = forms.iter().flat_map(|form| wrappers::carried(&form.words, stream)).collect();
+        let found = (!carried.is_empty()).then(|| self.new_stream());
         let flow = self.moved(&forms, &folders);
         let at = self.source_position(start);
         self.script.segments.push(Segment {
@@ -75,6 +77,10 @@ impl Reader<'_, '_> {
             // A command after `sudo` must be allowed with `sudo`.
             kind: if is_carrier { SegmentKind::Carrier } else { SegmentKind::Own },
             folders: folders.clone(),
+            input: self.input,
+            reads_file: false,
+            output: self.output,
+            found,
             opaque_reason,
             source: source.clone(),
             at,
@@ -111,7 +117,7 @@ impl Reader<'_, '_> {
             if let Some(reason) = builtins::doubt(words) {
                 self.doubt_at(start, reason);
             }
-            let next = match wrappers::unwrap(words) {
+            let next = match wrappers::unwrap(words, self.input) {
                 Unwrapped::Plain => break,
                 Unwrapped::Inner { words, variables: more, coverage: inner } => {
                     variables.extend(more);
@@ -150,14 +156,14 @@ impl Reader<'_, '_> {
         self.moves += 1;
         let is_plain = programs().all(|program| matches!(program, "cd" | "command" | "builtin"));
         let target = forms.last().and_then(|form| match form.words.as_slice() {
-            [program] if program.text.as_deref() == Some("cd") => Some("~"),
+            [program] if program.text.as_deref() == Some("cd") => Some("~".to_owned()),
             [program, target] if program.text.as_deref() == Some("cd") => {
-                target.path().filter(|path| !path.is_empty() && !path.starts_with('-'))
+                target.folder().filter(|path| !path.is_empty() && !path.starts_with('-'))
             }
             _ => None,
         });
         match target.filter(|_| is_plain) {
-            Some(target) => Flow { success: folders.join(target), failure: folders.clone() },
+            Some(target) => Flow { success: folders.join(&target), failure: folders.clone() },
             None => Flow::stays(Folders::Unknown),
         }
     }

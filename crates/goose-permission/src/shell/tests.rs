@@ -120,7 +120,7 @@ fn folders_follow_cd() {
 #[test]
 fn values_items_and_variables_are_kept() {
     let script = read("x=/a; for i in /b c; do PATH=d; y=${z:-/e} f; done");
-    let loose: Vec<&str> = script.loose.iter().filter_map(|(word, _)| word.text.as_deref()).collect();
+    let loose: Vec<&str> = script.loose.iter().filter_map(|loose| loose.word.text.as_deref()).collect();
     assert_eq!(loose, ["/a", "/b", "c", "d", "/e"]);
     assert_eq!(script.set, ["PATH"]);
     assert!(script.doubts.is_empty(), "{:?}", script.doubts);

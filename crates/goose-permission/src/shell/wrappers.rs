@@ -1,6 +1,9 @@
 //! Commands that run other commands, and the commands inside them.
 
-use super::{Coverage, word::Word};
+use super::{
+    Coverage,
+    word::{Unknown, Word},
+};
 
 /// Commands that a command runs.
 pub(super) enum Unwrapped {
@@ -31,7 +34,9 @@ const UNCLEAR: Unwrapped = Unwrapped::Opaque("runs a command in a way that is no
 const ODD_SHELL: &str = "starts a shell in a way that is not understood";
 
 /// Removes the outermost wrapper.
-pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
+///
+/// `input` is the stream that the command reads.
+pub(super) fn unwrap(words: &[Word], input: usize) -> Unwrapped {
     let Some(program) = words.first().and_then(Word::program) else { return Unwrapped::Plain };
     let rest = &words[1..];
     match program {
@@ -61,7 +66,7 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
             },
             Coverage::Nothing,
         ),
-        "xargs" => xargs(rest),
+        "xargs" => xargs(rest, input),
         "sh" | "bash" | "dash" | "ash" => shell(rest),
         "zsh" | "ksh" | "fish" | "csh" | "tcsh" => another_shell(rest),
         "eval" => evaluated(rest),
@@ -76,8 +81,9 @@ pub(super) struct Carried {
     pub(super) is_elsewhere: bool,
 }
 
-/// Returns the commands that a program runs in addition to its own work: those after `find -exec`.
-pub(super) fn carried(words: &[Word]) -> Vec<Carried> {
+/// Returns the commands that a program runs in addition to its own work: those after `find -exec`. They get
+/// the files of the stream `found`.
+pub(super) fn carried(words: &[Word], found: usize) -> Vec<Carried> {
     let is_end = |word: &Word| matches!(word.text.as_deref(), Some(";" | "+"));
     let program = words.first().and_then(Word::program);
     if !program.is_some_and(|name| matches!(name, "find" | "fd" | "fdfind")) {
@@ -91,10 +97,13 @@ pub(super) fn carried(words: &[Word]) -> Vec<Carried> {
         let glued = (!first.is_empty()).then(|| Word::literal(first));
         // At most up to the next one, so that each word is read once.
         let rest = words[index + 1..].iter().take_while(|word| !is_end(word) && !starts(word)).cloned();
-        // `find` has `{}`, `fd` has `{/}` and others.
-        let mut inner = with_input(glued.into_iter().chain(rest), &["{"]);
+        let found = Unknown::Stream { stream: found, is_split: false };
+        let mut inner = with_input(glued.into_iter().chain(rest), &["{}"], &found);
+        // `fd` has `{/}` and others, which are parts of paths.
+        let is_part = |word: &Word| program != Some("find") && word.may_hold("{");
+        inner.iter_mut().filter(|word| is_part(word)).for_each(|word| *word = anything());
         // The files that were found.
-        inner.push(Word::anything());
+        inner.push(Word::unknown_words(&["", ""], &found));
         carried.push(Carried { words: inner, is_elsewhere: text.ends_with("dir") });
     }
     carried
@@ -116,10 +125,16 @@ fn starts_command<'t>(text: &'t str, program: Option<&str>) -> Option<&'t str> {
     }
 }
 
-/// Returns the words. Those that contain a placeholder for input are unknown.
-fn with_input(words: impl IntoIterator<Item = Word>, placeholders: &[&str]) -> Vec<Word> {
-    let is_filled = |word: &Word| placeholders.iter().any(|placeholder| word.may_hold(placeholder));
-    let filled = |word: Word| if is_filled(&word) { Word::anything() } else { word };
+/// Returns the words, with text from a stream instead of placeholders.
+fn with_input(words: impl IntoIterator<Item = Word>, placeholders: &[&str], input: &Unknown) -> Vec<Word> {
+    let filled = |word: Word| {
+        let held: Vec<_> = placeholders.iter().filter(|placeholder| word.may_hold(placeholder)).collect();
+        match (held.as_slice(), word.text.as_deref()) {
+            ([], _) => word,
+            ([one], Some(text)) => Word::unknown_words(&text.split(**one).collect::<Vec<_>>(), input),
+            _ => anything(),
+        }
+    };
     words.into_iter().map(filled).collect()
 }
 
@@ -193,7 +208,7 @@ fn shell_builtin(program: &str, rest: &[Word]) -> Unwrapped {
     }
 }
 
-fn xargs(rest: &[Word]) -> Unwrapped {
+fn xargs(rest: &[Word], input: usize) -> Unwrapped {
     const OPTIONS: Options = Options {
         flags: &["-0", "--null", "-r", "--no-run-if-empty", "-t", "-x"],
         valued: &["-n", "-I", "-P", "-L", "-d", "-s", "--max-args", "--max-procs", "--delimiter"],
@@ -203,12 +218,32 @@ fn xargs(rest: &[Word]) -> Unwrapped {
         Some([]) => Unwrapped::Plain,
         Some(words) => {
             let own = &rest[..rest.len() - words.len()];
-            let mut words = with_input(words.to_vec(), &placeholders(own));
-            words.push(Word::anything());
+            let input = input_of_xargs(own, input);
+            let mut words = with_input(words.to_vec(), &placeholders(own), &input);
+            words.push(Word::unknown_words(&["", ""], &input));
             Unwrapped::Inner { words, variables: Vec::new(), coverage: Coverage::Segment }
         }
         None => UNCLEAR,
     }
+}
+
+/// Returns what `xargs` passes on. Its options decide where the input is split.
+fn input_of_xargs(own: &[Word], stream: usize) -> Unknown {
+    let mut texts = own.iter().filter_map(|word| word.text.as_deref());
+    let is_delimiter = |text: &str| text.starts_with("-d") || text.starts_with("--delimiter");
+    let has_delimiter = own.iter().any(|word| word.text.as_deref().is_some_and(is_delimiter));
+    let is_line =
+        own.iter().any(|word| matches!(word.text.as_deref(), Some("\\n" | "-d\\n" | "-d\n" | "\n")));
+    if has_delimiter && !is_line {
+        return Unknown::Anything;
+    }
+    let is_whole = |text: &str| matches!(text, "-0" | "--null") || text.starts_with("-I");
+    Unknown::Stream { stream, is_split: !has_delimiter && !texts.any(is_whole) }
+}
+
+/// Returns a placeholder for any words.
+fn anything() -> Word {
+    Word::unknown_words(&["", ""], &Unknown::Anything)
 }
 
 /// Returns the texts that `xargs -I` may replace by its input, also within words: any of its own words may be

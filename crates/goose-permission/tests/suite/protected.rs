@@ -316,7 +316,7 @@ fn listing_names_and_reading_other_files_is_allowed() -> anyhow::Result<()> {
         "ps -ef",
         "ps -eo pid,etime,comm",
         "jq .data.key notes.txt",
-        "cat \"$f\"",
+        "ls \"$f\"",
     ] {
         let verdict = home.shell(Mode::SmartApprove, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
@@ -375,6 +375,7 @@ fn computed_file_names_ask() -> anyhow::Result<()> {
         "ls -d ~/.ssh/* | xargs cat",
         "find . -type f | xargs grep KEY",
         "cat $(git show HEAD:list)",
+        "cat \"$f\"",
     ] {
         let verdict = home.shell(Mode::SmartApprove, command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");

@@ -62,6 +62,9 @@ pub(super) fn ways(ways: &str, paths: &str) -> anyhow::Result<Vec<String>> {
             .replace("%d", folder)
             .replace("%n", name)
             .replace("%r", &relative)
+            .replace("%1", &name[..1])
+            .replace("%2", &name[1..])
+            .replace("%%", "%")
     };
     Ok(paths.iter().flat_map(|path| ways.iter().map(move |way| fill(way, path))).collect())
 }

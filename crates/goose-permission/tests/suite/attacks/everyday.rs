@@ -71,3 +71,42 @@ fn all_common_commands_get_the_expected_verdict() -> anyhow::Result<()> {
 fn held_out_commands_get_the_expected_verdict() -> anyhow::Result<()> {
     judged(&["everyday_held_out.txt"])?.check(100, 95)
 }
+
+/// Judges the commands of a file in a project with a secret, and returns those that ask and those that run.
+fn judged_in_project(file: &str, mode: Mode) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+    let home = ScratchHome::new("true", &[])?;
+    let (permissions, project) = (home.permissions(mode), home.path().join("mixed"));
+    let is_asked =
+        |command: &String| permissions.judge(&Call::shell(command).in_folder(&project)) != Verdict::Allow;
+    Ok(data::entries(file)?.into_iter().partition(is_asked))
+}
+
+fn reading_does_not_ask(file: &str) -> anyhow::Result<()> {
+    let (asked, run) = judged_in_project(file, Mode::SmartApprove)?;
+    println!("{file}: {} of {} ask: {asked:#?}", asked.len(), asked.len() + run.len());
+    ensure!(asked.len() + run.len() >= 136 && asked.len() <= 12, "{file}: {} ask: {asked:#?}", asked.len());
+    let (asked, _) = judged_in_project(file, Mode::Auto)?;
+    ensure!(asked.is_empty(), "{file}, auto: {asked:#?}");
+    Ok(())
+}
+
+fn changing_asks(file: &str) -> anyhow::Result<()> {
+    let (asked, run) = judged_in_project(file, Mode::SmartApprove)?;
+    // Commands do not get the variables that hold secrets.
+    let is_open = |command: &&String| !command.starts_with("env ") && !command.starts_with("echo \"$AWS_");
+    let open: Vec<&String> = run.iter().filter(is_open).collect();
+    ensure!(asked.len() + run.len() >= 98 && open.is_empty(), "{file}: {open:#?}");
+    let (asked, run) = judged_in_project(file, Mode::Auto)?;
+    println!("{file}, auto: {} of {} ask: {asked:#?}", asked.len(), asked.len() + run.len());
+    Ok(())
+}
+
+#[test]
+fn everyday_reading_does_not_ask() -> anyhow::Result<()> {
+    reading_does_not_ask("everyday_reading.txt")
+}
+
+#[test]
+fn everyday_changes_ask() -> anyhow::Result<()> {
+    changing_asks("everyday_changing.txt")
+}

@@ -29,8 +29,8 @@ pub(super) const SECRET: &str = "SECRET-TEXT";
 pub(super) const TOKEN: &str = "GOOSE_TEST_TOKEN";
 
 /// Files of the home that have two names.
-const HARD_LINKS: [(&str, &str); 2] =
-    [(".ssh/authorized_keys", "work/hard"), ("secret/s", "work/secrethard")];
+const HARD_LINKS: [(&str, &str); 3] =
+    [(".ssh/authorized_keys", "work/hard"), ("secret/s", "work/secrethard"), (".netrc", "work/hard2")];
 
 /// Time after which an attempt is killed.
 const LIMIT: Duration = Duration::from_secs(5);

@@ -401,6 +401,25 @@ fn protected_files_are_not_written_in_auto() -> anyhow::Result<()> {
 }
 
 #[test]
+fn protected_files_with_computed_names_are_not_written_in_auto() -> anyhow::Result<()> {
+    let attempts = data::ways("computed_writes.txt", "protected_paths.txt")?;
+    let (mode, effect) = (Mode::Auto, Effect::ChangeBelow(PROTECTED));
+    let table =
+        Table { mode, rules: &[], effect, command: "true", attempts, sample: 29, working: 75, known: None };
+    table.check("computed names, auto", 2000)
+}
+
+#[test]
+fn secrets_with_computed_names_are_not_shown_in_smart_approve() -> anyhow::Result<()> {
+    let mut attempts = data::ways("computed_ways.txt", "secret_paths.txt")?;
+    attempts.extend(data::entries("computed_secrets.txt")?);
+    let (mode, effect) = (Mode::SmartApprove, Effect::Secret);
+    let table =
+        Table { mode, rules: &[], effect, command: "true", attempts, sample: 23, working: 75, known: None };
+    table.check("computed names, smart_approve", 2000)
+}
+
+#[test]
 fn secrets_are_not_shown_in_smart_approve() -> anyhow::Result<()> {
     let mut attempts = data::ways("secret_ways.txt", "secret_paths.txt")?;
     attempts.extend(data::entries("secrets.txt")?);

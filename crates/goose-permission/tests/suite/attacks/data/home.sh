@@ -60,6 +60,19 @@ for file in .envrc .env .vscode/settings.json .idea/workspace.xml .cursor/mcp.js
     echo "# $file" >"$file"
 done
 
+# A secret of the project, names that are parts of others, and names with blanks.
+echo SECRET-TEXT >.env
+echo KEY= >.env.example
+mkdir empty names blanks copy
+echo other >copy/.env
+touch names/netrc x.env
+mkdir -p "blanks/a $HOME"
+touch "blanks/a .env b.rs" "blanks/a $HOME/.netrc"
+ln ../.netrc hard2
+chmod 600 hard2
+printf '%s\n' "$HOME/.netrc" >list
+printf '%s\0' "$HOME/.netrc" >list0
+
 # A repository with two commits and a remote that lacks the second.
 git init -q --template= -b main .
 mkdir .git/hooks .git/info
@@ -143,3 +156,20 @@ done
 git add README.md src
 git commit -qm first
 git remote add origin https://github.com/user/repo.git
+
+# A project in several languages, with an ignored secret.
+git init -q --template= -b main "$HOME/mixed"
+cd "$HOME/mixed"
+mkdir -p src tests docs .github/workflows
+echo '{"name": "app", "version": "1.0.0", "scripts": {"test": "node test.js"}, "dependencies": {}}' >package.json
+for file in Cargo.toml pyproject.toml go.mod src/main.rs src/lib.rs src/app.ts tests/test_app.py README.md docs/guide.md Makefile \
+    Dockerfile docker-compose.yml .github/workflows/ci.yml .env.example; do
+    echo "# $file" >"$file"
+done
+echo .env >.gitignore
+git add .
+git commit -qm first
+echo more >>README.md
+git commit -qam second
+echo changed >>src/main.rs
+echo KEY=SECRET-TEXT >.env

@@ -1,0 +1,423 @@
+//! [`Values`]: the values that the words of a script may have when it runs.
+//!
+//! Assignments, loops, braces, here-documents and commands such as `echo` and `find` are followed without
+//! regard to their order, so a word has at least the values that it really gets. Everything else is unknown.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    path::Path,
+};
+
+use super::{
+    Folders, Script, Segment, SegmentKind,
+    output::{Output, output},
+    trim,
+    word::{Unknown, Word},
+};
+use crate::protected::known_parts;
+
+/// Maximum number of values of a word, and of its unknown parts.
+const MAX_PER_WORD: usize = 512;
+const MAX_UNKNOWN: usize = 16;
+
+/// Maximum number of values that are computed for one script, and of their bytes.
+const MAX_VALUES: usize = 4000;
+const MAX_BYTES: usize = 512 * 1024;
+
+/// Longest value. Longer ones are split into shorter words, or name no file.
+const MAX_LENGTH: usize = 16 * 1024;
+
+/// A value of a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// Text, in which `*` may be a wildcard.
+    Text(String),
+    /// Name of a file that a command lists.
+    Listed(Listed),
+}
+
+/// Name of a file that a command lists, with other text around it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) before: String,
+    pub(crate) after: String,
+    /// Number of the command in the script; `None` if its files need no check.
+    pub(crate) lister: Option<usize>,
+    /// True if the name is split at its blanks.
+    pub(crate) is_split: bool,
+}
+
+/// Reason why a value is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The variable is not set in the script.
+    Environment,
+    /// The script computes it.
+    Computed,
+}
+
+type Found = Result<Vec<Value>, Cause>;
+
+/// Origin of a variable's value.
+enum Source<'s> {
+    Word(&'s Word),
+    /// A line of what this command reads.
+    Input(&'s Segment),
+}
+
+/// A variable or stream, for the cache.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Variable(String),
+    Stream(usize),
+}
+
+/// Values of the variables and streams of a script.
+pub(crate) struct Values<'s> {
+    script: &'s Script,
+    home: Option<&'s str>,
+    variables: HashMap<&'s str, Vec<Source<'s>>>,
+    /// Commands that write to a stream, by their numbers.
+    writers: HashMap<usize, Vec<usize>>,
+    /// Known values; unknown while they are computed, because a value that depends on itself is unknown.
+    cache: RefCell<HashMap<Key, Found>>,
+    values_left: Cell<usize>,
+    bytes_left: Cell<usize>,
+}
+
+impl<'s> Values<'s> {
+    pub(crate) fn new(script: &'s Script, home: Option<&'s Path>) -> Self {
+        let mut variables: HashMap<&str, Vec<Source<'_>>> = HashMap::new();
+        for loose in &script.loose {
+            if let Some(name) = &loose.variable {
+                variables.entry(name).or_default().push(Source::Word(&loose.word));
+            }
+        }
+        let mut writers: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (number, segment) in script.segments.iter().enumerate() {
+            for stream in [Some(segment.output), segment.found].into_iter().flatten() {
+                writers.entry(stream).or_default().push(number);
+            }
+            for name in read_variables(segment) {
+                variables.entry(name).or_default().push(Source::Input(segment));
+            }
+        }
+        Self {
+            script,
+            home: home.and_then(Path::to_str),
+            variables,
+            writers,
+            cache: RefCell::default(),
+            values_left: Cell::new(MAX_VALUES),
+            bytes_left: Cell::new(MAX_BYTES),
+        }
+    }
+
+    /// Returns the command that lists a file.
+    pub(crate) fn lister(&self, listed: &Listed) -> Option<&'s Segment> {
+        listed.lister.and_then(|number| self.script.segments.get(number))
+    }
+
+    /// Returns the values that a word may have.
+    ///
+    /// # Errors
+    ///
+    /// A part of the word is unknown, or there are too many values.
+    pub(crate) fn of(&self, word: &Word) -> Found {
+        if let Some(text) = &word.text {
+            return Ok(vec![Value::Text(text.clone())]);
+        }
+        if !word.alternatives().is_empty() {
+            let found: Result<Vec<_>, Cause> = word.alternatives().iter().map(|word| self.of(word)).collect();
+            return found.map(|found| found.concat());
+        }
+        match word.unknown() {
+            [Unknown::Pipe] => return Ok(Vec::new()),
+            unknown if unknown.len() > MAX_UNKNOWN => return Err(Cause::Computed),
+            _ => {}
+        }
+        let pieces = known_parts(word);
+        let (first, rest) = pieces.split_first().ok_or(Cause::Computed)?;
+        let mut found = vec![Value::Text((*first).to_owned())];
+        for (unknown, piece) in word.unknown().iter().zip(rest) {
+            found = self.join(&found, &self.part(unknown)?, piece)?;
+        }
+        let is_variable = |unknown: &Unknown| matches!(unknown, Unknown::Variable { .. });
+        let is_split = word.splits() && word.unknown().iter().any(is_variable);
+        found = with_split(found, is_split);
+        if word.splits() { self.split(found) } else { Ok(found) }
+    }
+
+    /// Appends each of these values and a piece to each value.
+    fn join(&self, starts: &[Value], ends: &[Value], piece: &str) -> Found {
+        if starts.len() * ends.len() > MAX_PER_WORD {
+            return Err(Cause::Computed);
+        }
+        let mut found = Vec::with_capacity(starts.len() * ends.len());
+        for start in starts {
+            for end in ends {
+                let value = match (start, end) {
+                    (Value::Text(start), Value::Text(end)) => Value::Text([start, end, piece].concat()),
+                    (Value::Text(start), Value::Listed(end)) => Value::Listed(Listed {
+                        before: [start, end.before.as_str()].concat(),
+                        after: [end.after.as_str(), piece].concat(),
+                        ..end.clone()
+                    }),
+                    (Value::Listed(start), Value::Text(end)) => {
+                        let after = [start.after.as_str(), end, piece].concat();
+                        Value::Listed(Listed { after, ..start.clone() })
+                    }
+                    (Value::Listed(..), Value::Listed(..)) => return Err(Cause::Computed),
+                };
+                self.spend(&value)?;
+                found.push(value);
+            }
+        }
+        Ok(found)
+    }
+
+    fn spend(&self, value: &Value) -> Result<(), Cause> {
+        let length = match value {
+            Value::Text(text) => text.len(),
+            Value::Listed(listed) => listed.before.len() + listed.after.len(),
+        };
+        let left = self.values_left.get().checked_sub(1).zip(self.bytes_left.get().checked_sub(length));
+        let (values, bytes) = left.filter(|_| length <= MAX_LENGTH).ok_or(Cause::Computed)?;
+        self.values_left.set(values);
+        self.bytes_left.set(bytes);
+        Ok(())
+    }
+
+    /// Adds the words that the shell makes of values outside of quotes: it splits them at blanks, and expands
+    /// wildcards in them.
+    fn split(&self, mut values: Vec<Value>) -> Found {
+        let mut more = Vec::new();
+        for value in &values {
+            let Value::Text(text) = value else { continue };
+            let fields = text.split_whitespace().filter(|field| field.len() < text.len());
+            more.extend(fields.chain([text.as_str()]).filter_map(with_stars));
+            more.extend(text.split_whitespace().filter(|field| field.len() < text.len()).map(str::to_owned));
+        }
+        for text in more {
+            let value = Value::Text(text);
+            self.spend(&value)?;
+            values.push(value);
+        }
+        if values.len() > MAX_PER_WORD { Err(Cause::Computed) } else { Ok(values) }
+    }
+
+    fn part(&self, unknown: &Unknown) -> Found {
+        match unknown {
+            Unknown::Wildcard => Ok(vec![Value::Text("*".to_owned())]),
+            Unknown::Variable { name, operator, operand } => self.variable(name, operator, operand),
+            Unknown::Stream { stream, is_split } => Ok(with_split(self.stream(*stream)?, *is_split)),
+            Unknown::Pipe | Unknown::Anything => Err(Cause::Computed),
+        }
+    }
+
+    fn variable(&self, name: &str, operator: &str, operand: &str) -> Found {
+        let text = |text: &str| Value::Text(text.to_owned());
+        match operator {
+            "" => self.values_of(name),
+            "+" | ":+" => Ok(vec![text(operand), text("")]),
+            "-" | ":-" => {
+                let mut found = self.values_of(name)?;
+                found.push(text(operand));
+                Ok(found)
+            }
+            // It is not known as a text.
+            _ if name == "PWD" => Err(Cause::Computed),
+            _ => {
+                let mut found = Vec::new();
+                for value in self.values_of(name)? {
+                    let Value::Text(value) = value else { return Err(Cause::Computed) };
+                    found.extend(trim::trimmed(&value, operator, operand).ok_or(Cause::Computed)?);
+                }
+                Ok(found.into_iter().map(Value::Text).collect())
+            }
+        }
+    }
+
+    /// Returns the values that a variable has in the script.
+    fn values_of(&self, name: &str) -> Found {
+        let Some(sources) = self.variables.get(name) else {
+            return match name {
+                "HOME" => self.home.map(|home| vec![Value::Text(home.to_owned())]).ok_or(Cause::Environment),
+                "PWD" => Ok(vec![Value::Text(".".to_owned())]),
+                _ => Err(Cause::Environment),
+            };
+        };
+        self.cached(Key::Variable(name.to_owned()), || {
+            let mut found = Vec::new();
+            for source in sources {
+                found.extend(match source {
+                    Source::Word(word) => self.of(word)?,
+                    Source::Input(segment) => self.lines(segment)?,
+                });
+                if found.len() > MAX_PER_WORD {
+                    return Err(Cause::Computed);
+                }
+            }
+            found.dedup();
+            Ok(found)
+        })
+    }
+
+    fn cached(&self, key: Key, compute: impl FnOnce() -> Found) -> Found {
+        if let Some(found) = self.cache.borrow().get(&key) {
+            return found.clone();
+        }
+        self.cache.borrow_mut().insert(key.clone(), Err(Cause::Computed));
+        let found = compute();
+        self.cache.borrow_mut().insert(key, found.clone());
+        found
+    }
+
+    /// Returns the lines that `read` gets, and their parts.
+    fn lines(&self, segment: &Segment) -> Found {
+        let sets_separator = |loose: &super::LooseWord| {
+            loose.variable.as_deref() == Some("IFS") && loose.word.text.as_deref() != Some("")
+        };
+        if self.script.loose.iter().any(sets_separator) {
+            return Err(Cause::Computed);
+        }
+        let mut found = self.input(segment)?;
+        let mut rests = Vec::new();
+        for value in &found {
+            // The last variable gets the rest of the line.
+            let Value::Text(mut line) = value.clone() else { continue };
+            while let Some((_, rest)) = line.split_once([' ', '\t']) {
+                rests.push(Value::Text(rest.trim().to_owned()));
+                line = rest.to_owned();
+            }
+        }
+        found.extend(rests);
+        self.split(found)
+    }
+
+    /// Returns the lines that a command reads: from a stream, and from here-documents.
+    fn input(&self, segment: &Segment) -> Found {
+        if self.script.has_shared_input || segment.reads_file {
+            return Err(Cause::Computed);
+        }
+        let mut found = match segment.input {
+            0 => Vec::new(),
+            stream => self.stream(stream)?,
+        };
+        for line in self.script.heredocs.iter().flat_map(|text| text.lines()) {
+            let value = Value::Text(line.trim().to_owned());
+            self.spend(&value)?;
+            found.push(value);
+        }
+        self.plain(found)
+    }
+
+    /// Returns the lines that commands write to a stream.
+    fn stream(&self, stream: usize) -> Found {
+        self.cached(Key::Stream(stream), || {
+            if self.script.file_streams.contains(&stream) {
+                return Err(Cause::Computed);
+            }
+            let writers = self.writers.get(&stream).map_or(&[][..], Vec::as_slice);
+            let mut found = Vec::new();
+            for number in writers {
+                let is_alone = writers.len() == 1;
+                let is_found = self.script.segments[*number].found == Some(stream);
+                found.extend(match is_found {
+                    true => vec![listed(Some(*number))],
+                    false => self.written(*number, is_alone)?,
+                });
+                if found.len() > MAX_PER_WORD {
+                    return Err(Cause::Computed);
+                }
+            }
+            self.plain(found)
+        })
+    }
+
+    /// Refuses lines with quotes and backslashes, which `xargs`, `read` and `echo` remove.
+    fn plain(&self, found: Vec<Value>) -> Found {
+        let is_odd =
+            |value: &Value| matches!(value, Value::Text(text) if text.contains(['\\', '\'', '"', '\n']));
+        if found.iter().any(is_odd) { Err(Cause::Computed) } else { self.split(found) }
+    }
+
+    /// Returns the lines that a command writes. Without a line end, they are joined with those of others.
+    fn written(&self, number: usize, is_alone: bool) -> Found {
+        let segment = &self.script.segments[number];
+        if segment.kind == SegmentKind::Carrier {
+            return Ok(Vec::new());
+        }
+        let words = segment.forms.last().map_or(&[][..], |form| form.words.as_slice());
+        match output(words) {
+            Output::Nothing => Ok(Vec::new()),
+            Output::Words { ends_line, .. } if !ends_line && !is_alone => Err(Cause::Computed),
+            Output::Words { words, .. } => {
+                let found: Result<Vec<_>, Cause> = words.iter().map(|word| self.of(word)).collect();
+                let line: Option<Vec<&str>> = words.iter().map(|word| word.text.as_deref()).collect();
+                let line = line.map(|words| Value::Text(words.join(" ")));
+                Ok(found?.into_iter().flatten().chain(line).collect())
+            }
+            Output::Part { word, operator, operand } => {
+                let mut found = Vec::new();
+                for value in self.of(word)? {
+                    match value {
+                        Value::Listed(..) => found.push(value),
+                        Value::Text(text) => {
+                            let parts = trim::trimmed(&text, operator, operand).ok_or(Cause::Computed)?;
+                            found.extend(parts.into_iter().map(Value::Text));
+                        }
+                    }
+                }
+                Ok(found)
+            }
+            Output::Listed => Ok(vec![listed(Some(number))]),
+            Output::Existing => Ok(vec![listed(None)]),
+            Output::Input => self.input(segment),
+            Output::Folder => match &segment.folders {
+                Folders::Known(folders) => {
+                    let folder = |folder: &String| if folder.is_empty() { "." } else { folder }.to_owned();
+                    Ok(folders.iter().map(|text| Value::Text(folder(text))).collect())
+                }
+                Folders::Unknown => Err(Cause::Computed),
+            },
+            Output::Name => Ok(vec![Value::Text("*".to_owned())]),
+            Output::Unknown => Err(Cause::Computed),
+        }
+    }
+}
+
+fn listed(lister: Option<usize>) -> Value {
+    Value::Listed(Listed { lister, ..Listed::default() })
+}
+
+/// Returns the values, with names that are split.
+fn with_split(mut values: Vec<Value>, is_split: bool) -> Vec<Value> {
+    for value in &mut values {
+        if let Value::Listed(listed) = value {
+            listed.is_split |= is_split;
+        }
+    }
+    values
+}
+
+/// Returns the variables that `read` sets.
+fn read_variables(segment: &Segment) -> impl Iterator<Item = &str> {
+    let form = segment.forms.last().filter(|form| form.words.first().and_then(Word::program) == Some("read"));
+    let words = form.into_iter().flat_map(|form| form.words.iter().skip(1));
+    words.filter_map(|word| word.text.as_deref()).filter(|text| !text.starts_with('-'))
+}
+
+/// Returns a text with `*` instead of its other wildcards, if it has any.
+fn with_stars(text: &str) -> Option<String> {
+    let open = text.find('[').filter(|_| text.contains(']'));
+    if open.is_none() && !text.contains('?') {
+        return None;
+    }
+    let text = match (open, text.rfind(']')) {
+        (Some(open), Some(close)) if open < close => format!("{}*{}", &text[..open], &text[close + 1..]),
+        _ => text.to_owned(),
+    };
+    Some(text.replace('?', "*"))
+}

@@ -23,6 +23,9 @@ pub(super) const MAX_ENTRIES: usize = 50_000;
 /// Cost of opening a folder, in entries.
 const FOLDER_COST: usize = 5;
 
+/// Cost of a file that matches a pattern and is looked at, in entries.
+const MATCH_COST: usize = 4;
+
 /// Result of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SearchResult<'p> {
@@ -147,6 +150,7 @@ pub(super) fn expand(folder: &Path, pattern: &str, left: &mut usize) -> Option<V
                 let name = entry.file_name();
                 let name = name.to_string_lossy();
                 if glob.matches(&name) && (!name.starts_with('.') || glob.starts_with('.')) {
+                    *left = left.checked_sub(MATCH_COST)?;
                     next.push(entry.path());
                 }
             }

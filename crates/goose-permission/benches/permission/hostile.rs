@@ -1,4 +1,7 @@
-//! Texts of 200 KB that take as long as possible: deeply nested, unfinished, or with many parts.
+//! Texts of 200 KB that take as long as possible: deeply nested, unfinished, or with many parts; and a folder
+//! with repositories and files that take as long.
+
+use std::{fs, path::Path};
 
 /// Size of each text.
 const BYTES: usize = 200 * 1024;
@@ -63,12 +66,11 @@ pub(crate) fn texts() -> Vec<(&'static str, String)> {
         "ends of here-documents",
         format!("{}\n{}", "cat <<E ".repeat(BYTES / 16), "E\n".repeat(BYTES / 4)),
     ));
-    texts.extend(computed());
     texts
 }
 
 /// Returns texts with values that become long or many when they are put together.
-fn computed() -> Vec<(&'static str, String)> {
+pub(crate) fn computed() -> Vec<(&'static str, String)> {
     let value = "a".repeat(BYTES / 2);
     let values: String = (0..30).map(|index| format!("v{index}={}; ", "a".repeat(3000))).collect();
     let words: String = (0..30).map(|index| format!("$v{index}$v{}x ", (index + 1) % 30)).collect();
@@ -85,4 +87,37 @@ fn computed() -> Vec<(&'static str, String)> {
         ("nested braces", format!("cat {}a{}", "{b,".repeat(BYTES / 4), "}".repeat(BYTES / 4))),
         ("lists", format!("{} cat $(ls)", "cat $(find . -name a | sort | head -n 3); ".repeat(BYTES / 50))),
     ]
+}
+
+/// Fills a folder with 40,000 files, and a repository with 40 submodules that have large indexes. Returns commands
+/// that read them.
+pub(crate) fn fill(folder: &Path) -> anyhow::Result<[(&'static str, &'static str); 6]> {
+    const INDEX_BYTES: u64 = 63 * 1024 * 1024;
+    let files = folder.join("files");
+    fs::create_dir_all(&files)?;
+    for number in 0..40_000 {
+        fs::write(files.join(format!("f{number}")), "")?;
+    }
+    let mut index = b"DIRC\0\0\0\x02\0\0\0\x28".to_vec();
+    for number in 0..40 {
+        let name = format!("m{number:02}");
+        let mut entry = vec![0; 62];
+        entry[24..28].copy_from_slice(&[0, 0, 0xE0, 0]);
+        entry.extend(name.as_bytes());
+        entry.resize((entry.len() + 8) & !7, 0);
+        index.extend(entry);
+        let repository = folder.join(name).join(".git");
+        fs::create_dir_all(repository.join("objects"))?;
+        fs::File::create(repository.join("index"))?.set_len(INDEX_BYTES)?;
+    }
+    fs::create_dir_all(folder.join(".git"))?;
+    fs::write(folder.join(".git/index"), index)?;
+    Ok([
+        ("git with large submodules", "git status"),
+        ("git in pipes", "git log | head; git diff; git status; git show | cat; git ls-files | xargs cat"),
+        ("a search", "grep -r x ."),
+        ("wildcards", "cat */* */*/* files/f* files/*1 files/*2"),
+        ("a list", "find . -type f | xargs grep x"),
+        ("a loop", "for f in files/*; do cat $f; head \"$f\"; done"),
+    ])
 }

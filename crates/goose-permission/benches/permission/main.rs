@@ -4,8 +4,8 @@
 //! - `everyday`: the everyday commands of the tests, in `smart_approve` without rules and in `auto` with
 //!   restricting rules. The baseline is a loop that splits the same commands into words. Prints both medians
 //!   and their ratio.
-//! - `hostile`: texts of 200 KB that take as long as possible, in the same two modes. Each takes less than
-//!   100 ms, and half of the text takes about half of the time.
+//! - `hostile`: texts of 200 KB, files and repositories that take as long as possible, in the same two modes. Each
+//!   takes less than 100 ms, half of a text takes about half of the time, and all of them less than 50 MB.
 //!
 //! Names as arguments select benchmarks; `--quick` runs fewer rounds.
 
@@ -34,7 +34,7 @@ fn main() -> anyhow::Result<()> {
         everyday(&mut report, &judges, rounds)?;
     }
     if wants("hostile") {
-        hostile(&mut report, &judges, rounds.min(5));
+        hostile(&mut report, &judges, rounds.min(5))?;
     }
     std::process::exit(i32::from(!report.bars_are_met()));
 }
@@ -140,8 +140,16 @@ fn everyday(report: &mut Report, judges: &[Judge], rounds: usize) -> anyhow::Res
     Ok(())
 }
 
-fn hostile(report: &mut Report, judges: &[Judge], rounds: usize) {
+fn hostile(report: &mut Report, judges: &[Judge], rounds: usize) -> anyhow::Result<()> {
+    let before = memory("VmRSS")?;
     for judge in judges {
+        let texts: Vec<(&str, String)> = hostile::computed();
+        let files = hostile::fill(&judge.home.path().join("work"))?;
+        let files = files.into_iter().map(|(name, command)| (name, command.to_owned()));
+        for (name, text) in texts.into_iter().chain(files) {
+            let times = (0..rounds).map(|_| judge.time(&text) / 1000.0).collect();
+            report.judge(&format!("hostile, {}: {name}", judge.name), median(times), "ms", Bar::Below(100.0));
+        }
         for (name, text) in hostile::texts() {
             let half = &text[..text.floor_char_boundary(text.len() / 2)];
             let (mut whole, mut halves) = (Vec::new(), Vec::new());
@@ -163,4 +171,14 @@ fn hostile(report: &mut Report, judges: &[Judge], rounds: usize) {
             }
         }
     }
+    report.judge("hostile: memory", memory("VmHWM")? - before, "MB", Bar::Below(50.0));
+    Ok(())
+}
+
+/// Returns a size of this process in megabytes.
+fn memory(name: &str) -> anyhow::Result<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with(name)).context("no such size")?;
+    let kilobytes: f64 = line.split_whitespace().nth(1).context("no number")?.parse()?;
+    Ok(kilobytes / 1024.0)
 }

@@ -245,14 +245,14 @@ impl ExternalHost {
 
 /// Reads a judged file up to one byte more than the limit, without following links.
 fn read_target(target: &FileTarget) -> Result<Vec<u8>, FileError> {
-    let file = goose_fs::open_file(&target.path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a regular file").into());
-    }
-    if !target.hard_links.permit(&metadata) {
-        return Err(FileError::HardLinked);
-    }
+    let (file, _) = target.hard_links.open(|| {
+        let file = goose_fs::open_file(&target.path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is not a regular file").into());
+        }
+        if target.hard_links.permit(&metadata) { Ok((file, metadata)) } else { Err(FileError::HardLinked) }
+    })?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -18,6 +18,9 @@ use crate::{
 /// Maximum size of `config.yaml`.
 pub const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
 
+/// The device that people name for an empty file. All other devices are refused.
+const EMPTY_FILE: &str = "/dev/null";
+
 /// Key that merges another mapping into this one.
 const MERGE: &str = "<<";
 
@@ -124,6 +127,9 @@ impl fmt::Debug for ConfigFile {
 ///
 /// Fails if the file cannot be read, is not a regular file, is larger than the limit, or is not UTF-8.
 pub fn read_capped(path: &Path, limit: u64) -> Result<Option<String>, ConfigError> {
+    if path == Path::new(EMPTY_FILE) {
+        return Ok(Some(String::new()));
+    }
     let bytes = match goose_fs::read_regular(path, limit) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -119,6 +119,11 @@ async fn import_database(
         let id = found.id.clone();
         match database.with_messages(found).await {
             Ok(session) => insert(store, session, imported).await?,
+            Err(DatabaseError::TooLong) => {
+                let (what, reason) = (file.display().to_string(), DatabaseError::TooLong.to_string());
+                imported.failed.push(NotImported { what, reason });
+                break;
+            }
             Err(error) => imported.failed.push(NotImported { what: id, reason: error.to_string() }),
         }
     }

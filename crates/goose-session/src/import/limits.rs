@@ -62,8 +62,8 @@ impl JsonLimits {
         }
         if !self.in_string {
             self.in_string = byte == b'"';
-            // Each value but the first follows one of these.
-            self.values += usize::from(matches!(byte, b',' | b':' | b'[' | b'{'));
+            // Each value but the first, or its name, follows one of these.
+            self.values += usize::from(matches!(byte, b',' | b'[' | b'{'));
             return;
         }
         self.string += 1;

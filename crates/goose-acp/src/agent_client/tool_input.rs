@@ -24,11 +24,13 @@ const FOLDERS: [&str; 9] = [
     "dir_path",
 ];
 
-/// Fields beside a command that do not change what it does.
+/// Fields beside a command that do not change what it does. A proposed rule takes effect only if an agent is allowed something
+/// for ever, which goose never does.
 #[rustfmt::skip]
-const NOTES: [&str; 16] = [
+const NOTES: [&str; 19] = [
     "description", "explanation", "reason", "title", "timeout", "timeout_ms", "timeoutMs", "timeout_seconds",
     "run_in_background", "is_background", "call_id", "callId", "turn_id", "turnId", "approval_id", "parsed_cmd",
+    "started_at_ms", "proposed_execpolicy_amendment", "available_decisions",
 ];
 
 /// Fields with the path of a file or folder.
@@ -45,14 +47,14 @@ const TERMS: [&str; 7] = ["pattern", "query", "glob", "include", "exclude", "ign
 
 /// Fields with content of a file, or with a detail of reading or editing it.
 #[rustfmt::skip]
-const DETAILS: [&str; 59] = [
+const DETAILS: [&str; 60] = [
     "content", "contents", "text", "file_text", "old_string", "new_string", "oldString", "newString", "old_str",
     "new_str", "oldText", "newText", "old_text", "new_text", "new_source", "insert_text", "unified_diff",
     "instruction", "ai_proposed_content", "modified_by_user", "description", "explanation", "reason", "title",
     "replace_all", "replaceAll", "expected_replacements", "allow_multiple", "insert_line", "view_range", "cell_id",
     "cell_type", "edit_mode", "offset", "limit", "line", "lines", "start_line", "end_line", "startLine", "endLine",
     "output_mode", "head_limit", "multiline", "case_sensitive", "recursive", "depth", "type", "respect_git_ignore",
-    "respect_gemini_ignore", "call_id", "callId", "turn_id", "turnId", "-A", "-B", "-C", "-n", "-i",
+    "respect_gemini_ignore", "call_id", "callId", "turn_id", "turnId", "-A", "-B", "-C", "-n", "-i", "started_at_ms",
 ];
 
 /// Fields with a list of such fields.

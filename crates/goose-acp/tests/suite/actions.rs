@@ -60,6 +60,7 @@ fn ordinary() -> Vec<Value> {
         run(json!({"command": "ls", "description": "List files", "timeout": 1000})),
         run(json!({"command": "git status", "run_in_background": false})),
         run(json!({"command": ["bash", "-lc", "ls"], "cwd": "WORK", "call_id": "1", "reason": null,
+                   "started_at_ms": 1, "proposed_execpolicy_amendment": ["ls"], "available_decisions": ["approved"],
                    "parsed_cmd": [{"type": "list_files", "cmd": "ls", "path": null}]})),
         run(json!({"command": "ls", "args": ["-l"], "cwd": "."})),
         run(json!({"command": "ls", "env": {}, "directory": "WORK/"})),

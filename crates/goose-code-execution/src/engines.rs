@@ -1,4 +1,7 @@
-//! [`Engines`]: counts the engines of a process, and those that cannot be stopped.
+//! [`Engines`]: limits the engines of a process, and counts those that cannot be stopped.
+//!
+//! All engines share one budget of memory, so only [`MAX_ENGINES`] run at the same time. Further ones wait in the order in which they
+//! came.
 //!
 //! An engine checks its limits between the steps of a program and inside regular expressions, but not inside
 //! other built-in functions. Most of these end soon, because memory is limited: `"x".repeat(2e6).split("")`
@@ -14,10 +17,15 @@ use std::sync::{
     atomic::{AtomicU8, AtomicUsize, Ordering},
 };
 
-use crate::limits::{MAX_ABANDONED, MAX_ENGINES};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::timeout,
+};
+
+use crate::limits::{MAX_ABANDONED, MAX_ENGINES, MAX_WAIT};
 
 /// Engines of this process.
-pub(crate) static ENGINES: Engines = Engines { running: AtomicUsize::new(0), abandoned: AtomicUsize::new(0) };
+pub(crate) static ENGINES: Engines = Engines::new();
 
 /// Lowest priority of a thread.
 #[cfg(target_os = "linux")]
@@ -27,11 +35,11 @@ const RUNNING: u8 = 0;
 const ABANDONED: u8 = 1;
 const ENDED: u8 = 2;
 
-/// Numbers of engines.
-#[derive(Debug, Default)]
+/// Limit and numbers of engines.
+#[derive(Debug)]
 pub(crate) struct Engines {
-    /// Number of all engines.
-    running: AtomicUsize,
+    /// A permit for each engine that can be started.
+    free: Semaphore,
     /// Number of engines that no call waits for any more.
     abandoned: AtomicUsize,
 }
@@ -39,7 +47,7 @@ pub(crate) struct Engines {
 /// Reason why no engine can be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoEngine {
-    /// Too many engines are running.
+    /// No other engine has ended in time.
     Full,
     /// Too many engines cannot be stopped.
     Stuck,
@@ -58,6 +66,7 @@ struct EngineState {
 pub(crate) struct EngineSlot {
     engines: &'static Engines,
     engine: Arc<EngineState>,
+    _permit: SemaphorePermit<'static>,
 }
 
 /// Watch over a slot, held by the call. If it is dropped while the engine runs, the engine is abandoned.
@@ -67,17 +76,24 @@ pub(crate) struct EngineWatch {
 }
 
 impl Engines {
-    /// Takes a slot for an engine.
-    pub(crate) fn take(&'static self) -> Result<(EngineSlot, EngineWatch), NoEngine> {
-        if self.abandoned.load(Ordering::SeqCst) >= MAX_ABANDONED {
+    const fn new() -> Self {
+        Self { free: Semaphore::const_new(MAX_ENGINES), abandoned: AtomicUsize::new(0) }
+    }
+
+    /// Waits for a slot for an engine. Dropping the future ends the wait.
+    pub(crate) async fn take(&'static self) -> Result<(EngineSlot, EngineWatch), NoEngine> {
+        let is_stuck = || self.abandoned.load(Ordering::SeqCst) >= MAX_ABANDONED;
+        if is_stuck() {
             return Err(NoEngine::Stuck);
         }
-        let engine = Arc::<EngineState>::default();
-        let slot = EngineSlot { engines: self, engine: Arc::clone(&engine) };
-        // If there are too many engines, dropping the slot decrements the counter.
-        match self.running.fetch_add(1, Ordering::SeqCst) < MAX_ENGINES {
-            true => Ok((slot, EngineWatch { engines: self, engine })),
-            false => Err(NoEngine::Full),
+        match timeout(MAX_WAIT, self.free.acquire()).await {
+            Ok(Ok(permit)) => {
+                let engine = Arc::<EngineState>::default();
+                let slot = EngineSlot { engines: self, engine: Arc::clone(&engine), _permit: permit };
+                Ok((slot, EngineWatch { engines: self, engine }))
+            }
+            // The semaphore is never closed.
+            Ok(Err(_)) | Err(_) => Err(if is_stuck() { NoEngine::Stuck } else { NoEngine::Full }),
         }
     }
 }
@@ -97,7 +113,6 @@ impl Drop for EngineSlot {
         if self.engine.state.swap(ENDED, Ordering::SeqCst) == ABANDONED {
             self.engines.abandoned.fetch_sub(1, Ordering::SeqCst);
         }
-        self.engines.running.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -136,22 +151,25 @@ fn this_thread() -> Option<i32> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn abandoned_engines_are_counted_until_they_end() {
-        let engines: &'static Engines = Box::leak(Box::default());
-        let stuck: Vec<EngineSlot> = (0..MAX_ABANDONED).map(|_| engines.take().ok().unwrap().0).collect();
-        assert_eq!(engines.take().err(), Some(NoEngine::Stuck));
+    #[tokio::test(start_paused = true)]
+    async fn abandoned_engines_are_counted_until_they_end() {
+        let engines: &'static Engines = Box::leak(Box::new(Engines::new()));
+        let mut stuck = Vec::new();
+        for _ in 0..MAX_ABANDONED {
+            stuck.push(engines.take().await.ok().unwrap().0);
+        }
+        assert_eq!(engines.take().await.err(), Some(NoEngine::Stuck));
         drop(stuck);
-        let (slot, watch) = engines.take().ok().unwrap();
-        drop(slot);
-        drop(watch);
-        let many: Vec<_> = (0..MAX_ENGINES).map(|_| engines.take().ok().unwrap()).collect();
-        assert_eq!(engines.take().err(), Some(NoEngine::Full));
+        let mut many = Vec::new();
+        for _ in 0..MAX_ENGINES {
+            many.push(engines.take().await.ok().unwrap());
+        }
+        assert_eq!(engines.take().await.err(), Some(NoEngine::Full));
         for (slot, watch) in many {
             drop(slot);
             drop(watch);
         }
-        let left = (engines.running.load(Ordering::SeqCst), engines.abandoned.load(Ordering::SeqCst));
-        assert_eq!(left, (0, 0));
+        let left = (engines.free.available_permits(), engines.abandoned.load(Ordering::SeqCst));
+        assert_eq!(left, (MAX_ENGINES, 0));
     }
 }

@@ -221,6 +221,45 @@ async fn concurrent_calls_are_limited() {
     assert!((2..=crate::limits::MAX_CALLS_AT_ONCE).contains(&most), "{most}");
 }
 
+/// All programs together have one budget of memory: some wait for their turn, and none is refused.
+#[tokio::test]
+async fn concurrent_programs_wait_for_their_turn() {
+    let agent = Arc::new(TestAgent::default());
+    let context = CallContext::new().with_tool_caller(agent.clone());
+    let ended = futures::future::join_all((0..20).map(|_| run_in(&context, "await demo.nap()"))).await;
+    assert!(ended.iter().all(|ended| ended.as_ref().is_ok_and(|output| !output.is_error)), "{ended:?}");
+    let most = agent.most.load(Ordering::SeqCst);
+    assert!((1..=crate::limits::MAX_ENGINES).contains(&most), "{most}");
+}
+
+#[tokio::test]
+async fn waiting_program_can_be_cancelled() {
+    let agent = Arc::new(TestAgent::default());
+    let token = CancellationToken::new();
+    let busy = CallContext::new().with_tool_caller(agent.clone()).with_cancellation(token.clone());
+    let stop = CancellationToken::new();
+    let waiting = busy.clone().with_cancellation(stop.clone());
+    let running = futures::future::join_all(
+        (0..crate::limits::MAX_ENGINES).map(|_| run_in(&busy, "await demo.forever()")),
+    );
+    let cancel = async {
+        while agent.running.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let soon = async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            stop.cancel();
+        };
+        let began = Instant::now();
+        let (ended, ()) = tokio::join!(run_in(&waiting, "await demo.forever()"), soon);
+        assert!(matches!(ended, Err(ToolError::Cancelled(_))), "{ended:?}");
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        token.cancel();
+    };
+    tokio::join!(running, cancel);
+    assert_eq!(output("'still works'").await, "still works");
+}
+
 #[tokio::test]
 async fn hostile_programs_are_stopped_by_limits() {
     let programs = [

@@ -16,7 +16,7 @@ use crate::{
     functions::Functions,
     limits::{
         ABANDON_AFTER, FINISH_CALLS, MAX_ABANDONED, MAX_BUSY, MAX_CALLS, MAX_CALLS_AT_ONCE, MAX_DURATION,
-        MAX_ENGINES, MAX_ERROR_BYTES, MAX_PRINTED_BYTES, THREAD_STACK_BYTES, WAIT_FOR_ENGINE,
+        MAX_ENGINES, MAX_ERROR_BYTES, MAX_PRINTED_BYTES, MAX_WAIT, THREAD_STACK_BYTES, WAIT_FOR_ENGINE,
     },
     output::{BoundedOutput, CallResult},
 };
@@ -65,11 +65,11 @@ pub(crate) async fn execute(code: String, functions: Functions, context: &CallCo
     .await
 }
 
-/// Takes a slot for an engine. Engines that were just cancelled get some time to end.
+/// Waits for a slot for an engine. Engines that were just cancelled get some time to end.
 async fn take_slot() -> ToolResult<(EngineSlot, EngineWatch)> {
     let deadline = Instant::now() + WAIT_FOR_ENGINE;
     loop {
-        match ENGINES.take() {
+        match ENGINES.take().await {
             Ok(slot) => return Ok(slot),
             Err(NoEngine::Stuck) if Instant::now() < deadline => {
                 tokio::time::sleep(WAIT_FOR_ENGINE / 20).await;
@@ -82,8 +82,11 @@ async fn take_slot() -> ToolResult<(EngineSlot, EngineWatch)> {
                 )));
             }
             Err(NoEngine::Full) => {
-                let words = format!("{MAX_ENGINES} programs are running already. Try again later.");
-                return Err(ToolError::ExecutionError(words));
+                return Err(ToolError::ExecutionError(format!(
+                    "Not run: {MAX_ENGINES} programs are running, and none has ended within {} minutes. \
+                     Call the tools directly, or try again later.",
+                    MAX_WAIT.as_secs() / 60
+                )));
             }
         }
     }

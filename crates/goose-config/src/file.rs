@@ -2,8 +2,7 @@
 
 use std::{
     fmt,
-    fs::File,
-    io::{ErrorKind, Read},
+    io::ErrorKind,
     marker::PhantomData,
     path::{Path, PathBuf},
 };
@@ -18,6 +17,9 @@ use crate::{
 
 /// Maximum size of `config.yaml`.
 pub const MAX_CONFIG_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The device that people name for an empty file. All other devices are refused.
+const EMPTY_FILE: &str = "/dev/null";
 
 /// Key that merges another mapping into this one.
 const MERGE: &str = "<<";
@@ -123,9 +125,12 @@ impl fmt::Debug for ConfigFile {
 ///
 /// # Errors
 ///
-/// Fails if the file cannot be read, is larger than the limit, or is not UTF-8.
+/// Fails if the file cannot be read, is not a regular file, is larger than the limit, or is not UTF-8.
 pub fn read_capped(path: &Path, limit: u64) -> Result<Option<String>, ConfigError> {
-    let bytes = match bytes(path, limit) {
+    if path == Path::new(EMPTY_FILE) {
+        return Ok(Some(String::new()));
+    }
+    let bytes = match goose_fs::read_regular(path, limit) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => {
@@ -138,13 +143,6 @@ pub fn read_capped(path: &Path, limit: u64) -> Result<Option<String>, ConfigErro
     String::from_utf8(bytes)
         .map(Some)
         .map_err(|error| not_text(path, error.as_bytes(), error.utf8_error().valid_up_to()))
-}
-
-/// Reads at most one byte more than the limit.
-fn bytes(path: &Path, limit: u64) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn not_text(path: &Path, bytes: &[u8], valid_up_to: usize) -> ConfigError {

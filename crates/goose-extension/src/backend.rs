@@ -4,7 +4,13 @@
 //! An editor's file system, checkpoints and a sandbox are further implementations.
 
 use std::{
-    collections::BTreeMap, ffi::OsString, fs::Metadata, io, path::PathBuf, process::ExitStatus, sync::Arc,
+    collections::BTreeMap,
+    ffi::OsString,
+    fs::{File, Metadata},
+    io,
+    path::PathBuf,
+    process::ExitStatus,
+    sync::Arc,
     time::Duration,
 };
 
@@ -111,6 +117,48 @@ impl HardLinks {
     #[cfg(not(unix))]
     pub fn permit(self, _: &Metadata) -> bool {
         true
+    }
+
+    /// Opens a file by a name that may lead elsewhere a moment later. `open` opens the name and checks the file with
+    /// [`permit`](Self::permit).
+    ///
+    /// A file whose second name is replaced right after it was opened has one name left, so its number of names says nothing. The
+    /// name must therefore lead to the same permitted file before it is opened, and after its first byte was read.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the errors of `open`, and with [`FileError::Changed`] if the name keeps changing.
+    #[cfg(unix)]
+    pub fn open(
+        self,
+        open: impl Fn() -> Result<(File, Metadata), FileError>,
+    ) -> Result<(File, Metadata), FileError> {
+        use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+        /// Number of attempts: programs replace files as a whole when they save them.
+        const ATTEMPTS: usize = 4;
+        if self == Self::Allowed {
+            return open();
+        }
+        let identity = |metadata: &Metadata| (metadata.dev(), metadata.ino());
+        for _ in 0..ATTEMPTS {
+            let (_, before) = open()?;
+            let (file, metadata) = open()?;
+            file.read_at(&mut [0], 0)?;
+            let (_, after) = open()?;
+            if identity(&before) == identity(&metadata) && identity(&after) == identity(&metadata) {
+                return Ok((file, metadata));
+            }
+        }
+        Err(FileError::Changed)
+    }
+
+    /// Opens a file. This system does not tell how many names a file has.
+    #[cfg(not(unix))]
+    pub fn open(
+        self,
+        open: impl Fn() -> Result<(File, Metadata), FileError>,
+    ) -> Result<(File, Metadata), FileError> {
+        open()
     }
 
     /// Allows the hard links of a single file.

@@ -91,6 +91,17 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     Folder::root()?.open_file(path)
 }
 
+/// Opens a regular file for reading. Links are followed. A pipe, a device or a folder in its place is an error, and never blocks.
+///
+/// # Errors
+///
+/// Fails if it cannot be opened or is not a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // Opened first and checked then, because the name may lead elsewhere a moment later.
+    let file = File::from(openat(CWD, path, FILE | OFlags::RDONLY, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+}
+
 /// Reads a regular file that any program may have written: up to a byte more than `limit`, so that callers can refuse a longer
 /// one. Links are followed.
 ///
@@ -98,12 +109,8 @@ pub fn open_file(path: &Path) -> io::Result<File> {
 ///
 /// Fails if it cannot be read or is not a regular file.
 pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    // Checked before it is opened: opening a pipe would wait for its other end.
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
     let mut bytes = Vec::new();
-    File::open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    open_regular(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

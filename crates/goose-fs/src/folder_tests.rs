@@ -97,3 +97,19 @@ fn a_folder_stays_the_same_whatever_takes_its_name() {
     assert_eq!(folder.read_link(Path::new("link")).unwrap(), Path::new("x"));
     folder.stat(Path::new("passwd")).unwrap_err();
 }
+
+/// Opening a pipe in the usual way would wait for its other end.
+#[test]
+fn only_regular_files_are_read() {
+    let (_folder, root) = furnished();
+    let pipe = root.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    symlink("pipe", root.join("to_pipe")).unwrap();
+    for path in [pipe, root.join("to_pipe"), root.join("real"), "/dev/zero".into()] {
+        let error = read_regular(&path, 100).unwrap_err();
+        assert_eq!(error.to_string(), "it is not a regular file", "{}", path.display());
+    }
+    assert_eq!(read_regular(&root.join("direct"), 100).unwrap(), b"content");
+    assert_eq!(read_regular(&root.join("direct"), 2).unwrap(), b"con");
+    assert_eq!(open_regular(&root.join("dangling")).unwrap_err().kind(), io::ErrorKind::NotFound);
+}

@@ -9,6 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::fs::OFlags;
+
 /// The pause between two attempts to take a lock. A change under a lock takes milliseconds.
 const PAUSE: Duration = Duration::from_millis(3);
 
@@ -83,5 +85,7 @@ impl Drop for FileLock {
 ///
 /// Fails if it cannot be opened.
 pub fn open_lock_file(path: &Path) -> io::Result<File> {
-    File::options().create(true).truncate(false).write(true).mode(0o600).open(path)
+    // A pipe in its place is an error, where it would wait for a reader otherwise.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    File::options().create(true).truncate(false).write(true).mode(0o600).custom_flags(flags).open(path)
 }

@@ -16,7 +16,7 @@
 use std::collections::BTreeSet;
 
 use goose_extension::{ContentBlock, Message, MessageContent, RichRenderable, Role, ToolOutput};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
@@ -36,18 +36,17 @@ const MAX_SHOWN_BYTES: usize = 20_000;
 /// Mark of a call that a tool has made.
 const NESTED: &str = " (nested)";
 
-/// JSON form of a session. `S` is the type of a step: an import reads each step separately.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Document<S> {
-    pub(crate) format: String,
-    pub(crate) version: u32,
-    pub(crate) session: SessionSummary,
-    pub(crate) steps: Vec<S>,
-    #[serde(default)]
-    pub(crate) skipped: Vec<SkippedStep>,
+/// JSON form of a session.
+#[derive(Serialize)]
+struct Document {
+    format: &'static str,
+    version: u32,
+    session: SessionSummary,
+    steps: Vec<StoredStep>,
+    skipped: Vec<SkippedStep>,
     /// Sessions of tasks, for readers. They are not imported.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) tasks: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tasks: Vec<Value>,
 }
 
 /// Returns a session with all its steps, as JSON.
@@ -65,9 +64,9 @@ pub async fn json(store: &SessionStore, id: &SessionId) -> Result<String, StoreE
     serde_json::to_string_pretty(&document(session, steps, tasks)).map_err(other)
 }
 
-fn document(session: SessionSummary, steps: Steps, tasks: Vec<Value>) -> Document<StoredStep> {
+fn document(session: SessionSummary, steps: Steps, tasks: Vec<Value>) -> Document {
     let Steps { steps, skipped, .. } = steps;
-    Document { format: FORMAT.to_owned(), version: VERSION, session, steps, skipped, tasks }
+    Document { format: FORMAT, version: VERSION, session, steps, skipped, tasks }
 }
 
 /// Returns the sessions of the tasks that a session has started. Removed ones are left out.

@@ -16,6 +16,7 @@
 //! | `work TITLE` | reports a tool call, and speaks before and after it |
 //! | `read PATH`, `write PATH TEXT` | asks us to, and says what came of it |
 //! | `edit PATH TEXT`, `run COMMAND`, `fetch URL` | asks for permission, and says which option was chosen |
+//! | `action JSON` | the same, for a tool call with these fields |
 //! | `vague KIND` | the same, with the kind only; `nameless`: not even with that |
 //! | `later PATH` | reports an edit with a diff of 100 KB, then asks by the id of the call only; `many PATH`: an edit of 65 files |
 //! | `change PATH TEXT` | asks for permission, writes the file by itself, and says nothing; says `refused` otherwise |
@@ -218,6 +219,7 @@ impl Agent {
                 self.permission(json!({"kind": "edit", "content": content}))?;
             }
             "run" => self.permission(json!({"kind": "execute", "rawInput": {"command": rest}}))?,
+            "action" => self.permission(serde_json::from_str(rest)?)?,
             "vague" => self.permission(json!({"kind": first}))?,
             "nameless" => {
                 let answer = self.request_permission(json!({"toolCallId": "call-2"}))?;

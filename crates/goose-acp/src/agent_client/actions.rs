@@ -1,9 +1,11 @@
 //! Tool calls of an agent, as it describes them, and the actions that our permissions judge them by.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, path::Path};
 
-use goose::agent_manager::acp_mcp_adapter::{ActionEffect, AgentAction};
+use goose::agent_manager::acp_mcp_adapter::{ActionEffect, AgentAction, Mentions};
 use serde_json::{Map, Value};
+
+use super::tool_input::{Purpose, ToolInput};
 
 /// The tool calls that are remembered, and the bytes of their descriptions together. The last one is remembered in any case.
 const MAX_CALLS: usize = 256;
@@ -12,11 +14,8 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// The fields of a description that say what a tool call does.
 const FIELDS: [&str; 5] = ["title", "kind", "locations", "rawInput", "content"];
 
-/// The names under which agents put a path into the input of their tools.
-const PATH_KEYS: [&str; 6] = ["path", "file_path", "filePath", "abs_path", "absPath", "file"];
-
-/// The same for a command line.
-const COMMAND_KEYS: [&str; 3] = ["command", "cmd", "script"];
+/// The other fields of the protocol, which say how far a call has come.
+const PROGRESS_FIELDS: [&str; 5] = ["toolCallId", "sessionUpdate", "status", "rawOutput", "_meta"];
 
 /// The description of a tool call, as far as the agent gave it.
 pub(super) type Description = Map<String, Value>;
@@ -42,12 +41,15 @@ impl ToolCalls {
         let at = self.known.iter().position(|call| call.id == id);
         let known = at.and_then(|at| self.known.remove(at));
         let mut call = known.unwrap_or_else(|| ToolCall { id: id.to_owned(), ..ToolCall::default() });
-        for field in FIELDS {
-            if let Some(value) = update.get(field).filter(|value| !value.is_null()) {
-                call.bytes += size(value);
-                let replaced = call.description.insert(field.to_owned(), value.clone());
-                call.bytes -= replaced.as_ref().map_or(0, size);
-            }
+        let fields = update.as_object().into_iter().flatten();
+        // Fields that the protocol does not have are kept: they make an action unclear.
+        let is_kept = |(field, value): &(&String, &Value)| {
+            !value.is_null() && !PROGRESS_FIELDS.contains(&field.as_str())
+        };
+        for (field, value) in fields.filter(is_kept) {
+            call.bytes += size(value);
+            let replaced = call.description.insert(field.clone(), value.clone());
+            call.bytes -= replaced.as_ref().map_or(0, size);
         }
         self.make_room(call.bytes);
         self.known.push_back(call);
@@ -76,70 +78,58 @@ pub(super) fn title(call: &Description) -> &str {
     call.get("title").and_then(Value::as_str).unwrap_or("a tool")
 }
 
-/// The action that a call is judged by.
-pub(super) fn action(call: &Description) -> AgentAction {
-    let effect = match call.get("kind").and_then(Value::as_str).unwrap_or("other") {
-        "read" | "search" => ActionEffect::Reads(paths(call)),
-        "edit" | "delete" | "move" => ActionEffect::Writes(files(call)),
-        "execute" => ActionEffect::Runs(command(call)),
-        kind => ActionEffect::Other(kind.to_owned()),
+/// The action that a call is judged by. `folder` is the folder that the agent works in.
+pub(super) fn action(call: &Description, folder: &Path) -> AgentAction {
+    let kind = call.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let purpose = match kind {
+        "read" | "search" | "edit" | "delete" | "move" => Purpose::Files,
+        "execute" => Purpose::Command,
+        "think" | "fetch" | "switch_mode" | "other" => Purpose::Other,
+        _ => Purpose::Unknown,
     };
-    AgentAction {
-        effect,
-        title: title(call).to_owned(),
-        input: call.get("rawInput").cloned().unwrap_or_default(),
-    }
+    let input = call.get("rawInput").cloned().unwrap_or_default();
+    let mut found = ToolInput::read(&input, purpose, folder);
+    let (diffs, locations) = (diffs(call), locations(call));
+    let changes_files = matches!(kind, "edit" | "delete" | "move");
+    found.is_unclear |= call.keys().any(|field| !FIELDS.contains(&field.as_str()))
+        || !diffs.is_empty() && !changes_files
+        || !locations.is_empty() && purpose == Purpose::Other;
+    locations.iter().for_each(|path| found.add_path(path));
+    let effect = match kind {
+        "read" | "search" => ActionEffect::Reads(found.paths.clone()),
+        "edit" | "delete" | "move" => ActionEffect::Writes(files(diffs.clone(), &found.paths)),
+        "execute" => ActionEffect::Runs(found.commands.first().cloned()),
+        kind => ActionEffect::Other(if kind.is_empty() { "other" } else { kind }.to_owned()),
+    };
+    let unclear = found.is_unclear.then(|| {
+        diffs.iter().for_each(|(path, _)| found.add_path(path));
+        Mentions { paths: found.paths, commands: found.commands }
+    });
+    AgentAction { effect, unclear, title: title(call).to_owned(), input }
 }
 
-/// The files that a call names: as locations, and in its input.
-fn paths(call: &Description) -> Vec<String> {
+/// The files that a call names as its locations.
+fn locations(call: &Description) -> Vec<&str> {
     let locations = call.get("locations").and_then(Value::as_array).into_iter().flatten();
-    let located = locations.filter_map(|location| location.get("path")?.as_str());
-    let input = call.get("rawInput").and_then(Value::as_object);
-    let given = PATH_KEYS.iter().filter_map(|key| input?.get(*key)?.as_str());
-    let mut paths: Vec<String> = Vec::new();
-    for path in located.chain(given).filter(|path| !path.is_empty()) {
-        if !paths.iter().any(|known| known == path) {
-            paths.push(path.to_owned());
-        }
-    }
-    paths
+    locations.filter_map(|location| location.get("path")?.as_str()).collect()
 }
 
-/// The files that a call changes, with their new content if it shows a diff.
-fn files(call: &Description) -> Vec<(String, Option<String>)> {
+/// The files of which a call shows a change, with their new content.
+fn diffs(call: &Description) -> Vec<(String, Option<String>)> {
     let content = call.get("content").and_then(Value::as_array).into_iter().flatten();
     let diffs = content.filter(|block| block.get("type").and_then(Value::as_str) == Some("diff"));
     let text = |block: &Value, field: &str| block.get(field).and_then(Value::as_str).map(str::to_owned);
-    let mut files: Vec<(String, Option<String>)> =
-        diffs.filter_map(|diff| Some((text(diff, "path")?, text(diff, "newText")))).collect();
-    for path in paths(call) {
-        if !files.iter().any(|(known, _)| *known == path) {
-            files.push((path, None));
+    diffs.filter_map(|diff| Some((text(diff, "path")?, text(diff, "newText")))).collect()
+}
+
+/// The files that a call changes.
+fn files(mut files: Vec<(String, Option<String>)>, paths: &[String]) -> Vec<(String, Option<String>)> {
+    for path in paths {
+        if !files.iter().any(|(known, _)| known == path) {
+            files.push((path.clone(), None));
         }
     }
     files
-}
-
-/// The command line of a call. Words of a list are quoted for the shell.
-fn command(call: &Description) -> Option<String> {
-    let input = call.get("rawInput")?.as_object()?;
-    COMMAND_KEYS.iter().find_map(|key| match input.get(*key)? {
-        Value::String(command) if !command.trim().is_empty() => Some(command.clone()),
-        Value::Array(words) if !words.is_empty() => {
-            let words: Option<Vec<String>> = words.iter().map(|word| word.as_str().map(quoted)).collect();
-            words.map(|words| words.join(" "))
-        }
-        _ => None,
-    })
-}
-
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 #[cfg(test)]
@@ -149,7 +139,7 @@ mod tests {
     use super::*;
 
     fn judged(update: Value) -> ActionEffect {
-        action(ToolCalls::default().update(&update).0).effect
+        action(ToolCalls::default().update(&update).0, Path::new("/work")).effect
     }
 
     #[test]
@@ -178,7 +168,7 @@ mod tests {
         for (update, effect) in [
             (json!({"kind": "edit", "title": "T"}), ActionEffect::Writes(Vec::new())),
             (json!({"kind": "execute", "rawInput": {"command": [1]}}), ActionEffect::Runs(None)),
-            (json!({"kind": "read", "rawInput": "x"}), ActionEffect::Reads(Vec::new())),
+            (json!({"kind": "read", "rawInput": 7}), ActionEffect::Reads(Vec::new())),
             (json!({"kind": "fetch", "rawInput": {"path": "/a"}}), ActionEffect::Other("fetch".to_owned())),
             (json!({"title": "T"}), ActionEffect::Other("other".to_owned())),
             (json!({"kind": 7}), ActionEffect::Other("other".to_owned())),
@@ -192,7 +182,10 @@ mod tests {
         let mut calls = ToolCalls::default();
         calls.update(&json!({"toolCallId": "1", "kind": "execute", "rawInput": {"command": "ls"}}));
         let (call, is_new) = calls.update(&json!({"toolCallId": "1", "title": "List", "kind": null}));
-        assert_eq!((action(call).effect, is_new), (ActionEffect::Runs(Some("ls".to_owned())), false));
+        assert_eq!(
+            (action(call, Path::new("/work")).effect, is_new),
+            (ActionEffect::Runs(Some("ls".to_owned())), false)
+        );
 
         // A large call is remembered whole while it is the last one, and drives the others out.
         let long = "x".repeat(MAX_BYTES);
@@ -200,7 +193,7 @@ mod tests {
         calls.update(&json!({"toolCallId": "2", "kind": "edit", "content": diff}));
         let (call, is_new) = calls.update(&json!({"toolCallId": "2", "title": "Edit"}));
         let effect = ActionEffect::Writes(vec![("/a".to_owned(), Some(long))]);
-        assert_eq!((action(call).effect, is_new), (effect, false));
+        assert_eq!((action(call, Path::new("/work")).effect, is_new), (effect, false));
         assert!(calls.update(&json!({"toolCallId": "1"})).1);
         for number in 0..=MAX_CALLS {
             calls.update(&json!({"toolCallId": format!("n{number}"), "kind": "other"}));

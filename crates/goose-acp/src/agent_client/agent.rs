@@ -1,6 +1,6 @@
 //! [`ProgramAgent`]: an agent that is a program, in one session with it.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use goose::{
@@ -39,6 +39,7 @@ const _: () = assert!(ANSWER_GRACE.as_millis() < CANCEL_GRACE.as_millis());
 struct ProgramAgent {
     name: String,
     session: String,
+    folder: PathBuf,
     current: Arc<CurrentTask>,
     rpc: Rpc,
     program: Program,
@@ -61,7 +62,8 @@ pub(crate) async fn connect(
     let error = match timeout(limit, greet(&rpc, request, &current, host)).await {
         Ok(Ok((session, tools))) => {
             let (name, current) = (name.clone(), Arc::clone(&current));
-            let agent = ProgramAgent { name, session, current, rpc, program, silence, _tools: tools };
+            let folder = request.working_dir.clone();
+            let agent = ProgramAgent { name, session, folder, current, rpc, program, silence, _tools: tools };
             return Ok(Arc::new(agent));
         }
         Ok(Err(GreetError::Failed(error))) => error,
@@ -192,7 +194,7 @@ enum Stop {
 impl ConnectedAgent for ProgramAgent {
     async fn run(&self, task: &str, host: Arc<dyn AgentHost>) -> Result<AgentEnd, AgentError> {
         let cancellation = host.cancellation();
-        let current = self.current.begin(&self.name, &self.session, host);
+        let current = self.current.begin(&self.name, &self.session, &self.folder, host);
         let _end = EndTask(&self.current);
         let prompt = json!({"sessionId": self.session, "prompt": [{"type": "text", "text": task}]});
         let mut prompt = std::pin::pin!(self.rpc.request("session/prompt", prompt));

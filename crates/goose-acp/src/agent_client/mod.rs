@@ -8,7 +8,7 @@
 //!
 //! - `agent`: the agent and its tasks; `program`: the child process and how it ended; `rpc`: requests and answers on lines;
 //! - `requests`: what the agent asks of us; `actions`: what it wants to do, as our permissions judge it;
-//!   `session_tools`: tools of the session, served to it over MCP.
+//!   `tool_input`: the files and commands in the input of its tools; `session_tools`: tools of the session, served to it over MCP.
 
 mod actions;
 mod agent;
@@ -16,5 +16,6 @@ mod program;
 mod requests;
 mod rpc;
 mod session_tools;
+mod tool_input;
 
 pub(crate) use agent::connect;

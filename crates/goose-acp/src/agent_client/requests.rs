@@ -1,8 +1,11 @@
 //! Messages of an agent while it works on a task: what it says and does, and what it asks of us.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -31,6 +34,8 @@ pub(super) struct CurrentTask(Mutex<Option<Arc<Task>>>);
 pub(super) struct Task {
     agent: String,
     session: String,
+    /// The folder that the agent works in.
+    folder: PathBuf,
     host: Arc<dyn AgentHost>,
     calls: Mutex<ToolCalls>,
     updates: AtomicUsize,
@@ -41,10 +46,17 @@ pub(super) struct Task {
 
 impl CurrentTask {
     /// Begins a task.
-    pub(super) fn begin(&self, agent: &str, session: &str, host: Arc<dyn AgentHost>) -> Arc<Task> {
+    pub(super) fn begin(
+        &self,
+        agent: &str,
+        session: &str,
+        folder: &Path,
+        host: Arc<dyn AgentHost>,
+    ) -> Arc<Task> {
         let task = Arc::new(Task {
             agent: agent.to_owned(),
             session: session.to_owned(),
+            folder: folder.to_owned(),
             host,
             calls: Mutex::default(),
             updates: AtomicUsize::new(0),
@@ -146,7 +158,7 @@ impl Task {
             if call.is_empty() {
                 return Err(invalid("toolCall does not say what the agent wants to do"));
             }
-            actions::action(call)
+            actions::action(call, &self.folder)
         };
         let permitted = self.host.permit(action).await;
         let option = |kinds: &[&str]| {

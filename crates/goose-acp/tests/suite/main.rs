@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
 
+mod actions;
 mod delegation;
 mod faults;
 mod graphs;

@@ -3,7 +3,7 @@
 //! Everything here happens before the model is asked for the first time, so nothing is done that the first request does
 //! not need: no history, no list of sessions, no grammar. A new session is created on threads of its own meanwhile.
 
-use std::{env, fs, path::Path, path::PathBuf, sync::Arc, time::Duration};
+use std::{env, fs, io::Read as _, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use goose::{
@@ -313,13 +313,16 @@ async fn last(store: &SessionStore, folder: &Path) -> anyhow::Result<goose::sess
 
 fn schema(file: &Path) -> anyhow::Result<Value> {
     let advice = || format!("The schema in {} cannot be used (--schema)", file.display());
+    let mut bytes = Vec::new();
+    // The user may name a pipe here: `--schema <(make-schema)`.
+    let opened = fs::File::open(file).with_context(advice)?;
+    opened.take(MAX_SCHEMA_BYTES + 1).read_to_end(&mut bytes).with_context(advice)?;
     ensure!(
-        fs::metadata(file).with_context(advice)?.len() <= MAX_SCHEMA_BYTES,
+        bytes.len() as u64 <= MAX_SCHEMA_BYTES,
         "The schema in {} is larger than {MAX_SCHEMA_BYTES} bytes.",
         file.display()
     );
-    let text = fs::read_to_string(file).with_context(advice)?;
-    serde_json::from_str(&text).with_context(advice)
+    serde_json::from_slice(&bytes).with_context(advice)
 }
 
 /// The file with lines that were typed.

@@ -12,12 +12,22 @@ use super::{
 };
 use crate::{
     escape,
-    output::{FAINT, NAME, WARNING},
+    output::{self, FAINT, NAME, WARNING},
     stderr,
 };
 
-/// Lines of the arguments that are shown. Editing shows all of them.
-const MAX_LINES: usize = 300;
+/// Arguments with content of files. A long one is shown by its beginning and its end, everything else completely: the dangerous line
+/// of a command may be any. Editing shows all.
+const CONTENT: [(&str, &str); 3] =
+    [("developer__write", "content"), ("developer__edit", "before"), ("developer__edit", "after")];
+
+/// Lines and bytes of the beginning that are shown.
+const HEAD_LINES: usize = 200;
+const HEAD_BYTES: usize = 24 * 1024;
+
+/// Lines and bytes of the end that are shown.
+const TAIL_LINES: usize = 100;
+const TAIL_BYTES: usize = 8 * 1024;
 
 const PROMPT: &str = "Allow it? ";
 
@@ -73,7 +83,7 @@ pub(crate) async fn ask(turn: &Turn, approval: &Approval) -> Said {
 pub(crate) async fn ask_consent(turn: &Turn, request: &ConsentRequest) -> Said {
     let extension = escape::line(&request.extension);
     stderr::line(format_args!("{WARNING}?{WARNING:#} {NAME}{extension}{NAME:#} wants to ask the model:"));
-    for line in escape::text(&request.prompt).lines().take(MAX_LINES) {
+    for line in escape::text(&request.prompt).lines() {
         stderr::line(format_args!("    {line}"));
     }
     loop {
@@ -105,12 +115,8 @@ pub(crate) fn refuse(approval: &Approval) -> Decision {
 fn question(approval: &Approval) -> Vec<String> {
     let name = tool_call::name(&approval.tool);
     let mut lines = vec![format!("{WARNING}?{WARNING:#} {NAME}{name}{NAME:#} wants to run with:")];
-    let shown = shown(&approval.arguments);
-    let all: Vec<&str> = shown.lines().collect();
-    lines.extend(all.iter().take(MAX_LINES).map(|line| format!("    {line}")));
-    if let Some(left @ 1..) = all.len().checked_sub(MAX_LINES) {
-        lines.push(format!("    {WARNING}… {left} more lines; `edit` shows all{WARNING:#}"));
-    }
+    let arguments = shortened(&approval.tool, &approval.arguments);
+    lines.extend(shown(&arguments).lines().map(|line| format!("    {line}")));
     if has_hidden(&approval.arguments) {
         lines.push(format!("  {WARNING}It contains invisible characters, shown as \\u{{…}}.{WARNING:#}"));
     }
@@ -128,6 +134,40 @@ fn choices(approval: &Approval) -> String {
         let _ = write!(choices, ", (a)lways: {}", escape::line(rule));
     }
     choices
+}
+
+/// The arguments with a short form of content of files.
+fn shortened(tool: &str, arguments: &JsonObject) -> JsonObject {
+    let mut arguments = arguments.clone();
+    for (of_tool, name) in CONTENT {
+        if tool == of_tool
+            && let Some(Value::String(text)) = arguments.get_mut(name)
+            && let Some(short) = head_and_tail(text)
+        {
+            *text = short;
+        }
+    }
+    arguments
+}
+
+/// The beginning and the end of a text, with the size of what is between; `None` if that is all of it.
+fn head_and_tail(text: &str) -> Option<String> {
+    let head_lines = text.match_indices('\n').nth(HEAD_LINES - 1).map_or(text.len(), |(at, _)| at + 1);
+    let tail_lines = text.rmatch_indices('\n').nth(TAIL_LINES).map_or(0, |(at, _)| at + 1);
+    let head = head_lines.min(text.floor_char_boundary(HEAD_BYTES));
+    let tail = tail_lines.max(text.ceil_char_boundary(text.len().saturating_sub(TAIL_BYTES)));
+    let between = text.get(head..tail).filter(|between| !between.is_empty())?;
+    let lines = match between.lines().count() {
+        1 => "1 line".to_owned(),
+        count => format!("{count} lines"),
+    };
+    let size = output::byte_size(between.len() as u64);
+    let break_before = if text[..head].ends_with('\n') { "" } else { "\n" };
+    Some(format!(
+        "{}{break_before}… {lines}, {size} between; `edit` shows all …\n{}",
+        &text[..head],
+        &text[tail..]
+    ))
 }
 
 /// Exactly the arguments of the tool: text as it is, everything else as JSON.
@@ -248,6 +288,28 @@ mod tests {
             assert_eq!(answer(text, true), expected, "{text:?}");
         }
         assert_eq!(answer("a", false), Answer::Unclear, "no rule is safe");
+    }
+
+    #[test]
+    fn long_commands_are_shown_whole_and_long_content_by_both_ends() {
+        let long: String = (1..=1500).map(|line| format!("line {line}\n")).collect();
+        let asked = |tool: &str, name: &str, text: &str| {
+            let arguments = json!({ name: text }).as_object().cloned().unwrap();
+            shown(&shortened(tool, &arguments))
+        };
+        for (tool, name) in [("developer__shell", "command"), ("other__tool", "content")] {
+            let text = asked(tool, name, &long);
+            assert_eq!(text.lines().filter(|line| line.starts_with("  line ")).count(), 1500, "{tool}");
+        }
+        let text = asked("developer__write", "content", &long);
+        let shown: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        assert_eq!(shown[200], "  line 200");
+        assert_eq!(shown[201], "  … 1200 lines, 11.2 kB between; `edit` shows all …");
+        assert_eq!((shown[202], shown[301]), ("  line 1401", "  line 1500"));
+        let text = asked("developer__write", "content", &"é".repeat(50_000));
+        assert!(text.len() < 33_000 && text.contains("… 1 line, 67.2 kB between"), "{}", text.len());
+        let short = &long[..1000];
+        assert!(!asked("developer__write", "content", short).contains('…'));
     }
 
     /// The person sees exactly what would run.

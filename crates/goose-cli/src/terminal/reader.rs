@@ -99,6 +99,8 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn new(history: Option<PathBuf>, terminal: Option<Termios>) -> Self {
+        // A pipe in its place would be waited for.
+        let history = history.filter(|path| path.metadata().map_or(true, |found| found.is_file()));
         Self { editor: None, dropped: Arc::default(), history, terminal }
     }
 

@@ -62,6 +62,23 @@ fn always_is_remembered_where_a_person_can_read_it() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The dangerous line of a command may be its last one.
+#[test]
+fn a_long_command_is_shown_to_its_end() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let command = format!("{}touch the-last-line", "true\n".repeat(400));
+    let server = ModelServer::scripted([shell(&command), Turn::text("As you like.")])?;
+    let terminal = at_terminal(&home, &server, "approve", &["session"])?;
+    prompted(&terminal)?;
+    terminal.send("Touch it\r")?;
+    terminal.wait_for("Allow it?")?;
+    ensure!(terminal.screen().contains("touch the-last-line"), "{}", terminal.screen());
+    terminal.send("n\r")?;
+    terminal.wait_for("As you like.")?;
+    ensure!(!home.path().join("the-last-line").exists());
+    Ok(())
+}
+
 /// The edited arguments are used, and the model is told.
 #[test]
 fn an_edited_call_runs_as_it_was_edited() -> anyhow::Result<()> {

@@ -50,6 +50,22 @@ fn a_home_that_works_is_healthy() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Names and values of the configuration cannot write to the terminal.
+#[test]
+fn names_of_extensions_are_escaped() -> anyhow::Result<()> {
+    let name = r"a\e]0;title\a\u202eb\r";
+    let home = Home::with_config(&format!(
+        "extensions:\n  \"{name}\": {{type: stdio, cmd: \"x{name}\"}}\n  \"h{name}\": {{type: streamable_http, uri: \"http://x/{name}\"}}\n"
+    ))?;
+    for arguments in [&["doctor"][..], &["doctor", "--start"], &["doctor", "--json"]] {
+        let run = home.run(arguments)?;
+        let shown = format!("{}{}", run.stdout, run.stderr);
+        ensure!(shown.contains("title"), "{arguments:?}: {shown}");
+        ensure!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}', '\r']), "{arguments:?}: {shown:?}");
+    }
+    Ok(())
+}
+
 #[test]
 fn problems_are_reported_with_fixes() -> anyhow::Result<()> {
     let free = TcpListener::bind("127.0.0.1:0")?.local_addr()?;

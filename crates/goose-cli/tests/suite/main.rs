@@ -36,6 +36,7 @@ mod run;
 mod screens;
 mod secrets;
 mod sessions;
+mod special_files;
 mod status;
 mod support;
 mod talk;

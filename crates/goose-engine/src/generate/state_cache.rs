@@ -225,7 +225,8 @@ pub(super) fn common_prefix(one: &[u32], other: &[u32]) -> usize {
 }
 
 fn read_tokens(path: &Path) -> Vec<u32> {
-    let is_small = fs::metadata(path).is_ok_and(|facts| facts.len() <= (MAX_TOKENS * 4) as u64);
+    let is_small =
+        fs::metadata(path).is_ok_and(|facts| facts.is_file() && facts.len() <= (MAX_TOKENS * 4) as u64);
     let bytes = if is_small { fs::read(path).unwrap_or_default() } else { Vec::new() };
     bytes.as_chunks::<4>().0.iter().map(|token| u32::from_le_bytes(*token)).collect()
 }

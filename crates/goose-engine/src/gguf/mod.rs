@@ -44,6 +44,10 @@ impl Gguf {
     /// Maps and checks the file. Reads only its beginning.
     pub(crate) fn inspect(path: &Path) -> Result<Self, EngineError> {
         let read_error = |source| EngineError::Read { path: path.to_owned(), source };
+        // Opening a pipe would wait for its other end.
+        if !std::fs::metadata(path).map_err(read_error)?.is_file() {
+            return Err(read_error(std::io::Error::other("it is not a regular file")));
+        }
         let file = File::open(path).map_err(read_error)?;
         // SAFETY: the map is read-only. It is not fully sound, which is accepted, as in every program
         // that maps model files. If another program changes the file in place, weights change under the

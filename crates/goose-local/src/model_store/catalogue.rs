@@ -1,11 +1,6 @@
 //! [`Catalogue`]: models that can be downloaded, with size, checksum, licence and sources.
 
-use std::{
-    fmt,
-    fs::File,
-    io::{ErrorKind, Read as _},
-    path::Path,
-};
+use std::{fmt, io::ErrorKind, path::Path};
 
 use serde::{Deserialize, Serialize};
 
@@ -90,22 +85,17 @@ impl Catalogue {
     /// The file cannot be read, or an entry is invalid.
     pub fn with_user_entries(path: &Path) -> Result<Self, ModelStoreError> {
         let mut catalogue = Self::builtin();
-        let mut text = String::new();
-        match File::open(path) {
-            Ok(file) => {
-                file.take(MAX_CATALOGUE_BYTES + 1)
-                    .read_to_string(&mut text)
-                    .map_err(|error| ModelStoreError::io("read", path, error))?;
-            }
+        let text = match goose_fs::read_regular(path, MAX_CATALOGUE_BYTES) {
+            Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(catalogue),
-            Err(error) => return Err(ModelStoreError::io("open", path, error)),
-        }
+            Err(error) => return Err(ModelStoreError::io("read", path, error)),
+        };
         let wrong = |reason: String| ModelStoreError::Catalogue { path: path.to_owned(), reason };
         if text.len() as u64 > MAX_CATALOGUE_BYTES {
             return Err(wrong(format!("it is larger than {MAX_CATALOGUE_BYTES} bytes")));
         }
         let user: Vec<CatalogueEntry> =
-            serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+            serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
         if let Some(problem) = user.iter().find_map(CatalogueEntry::problem) {
             return Err(wrong(problem));
         }

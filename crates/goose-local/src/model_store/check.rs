@@ -1,12 +1,12 @@
 //! Checks of model files: the header, whether the engine can run the model, and the SHA-256 of the file.
 
 use std::{
-    fs::File,
     io::{self, ErrorKind, Read as _},
     path::Path,
 };
 
 use goose_engine::{EngineError, Model, ModelFacts};
+use goose_fs::open_regular;
 use sha2::{Digest as _, Sha256};
 
 use super::{
@@ -30,13 +30,10 @@ const HEADER_BYTES: usize = 24;
 /// The file does not exist, cannot be read, or is not a GGUF file of a supported version.
 pub fn check_header(path: &Path) -> Result<(), ModelStoreError> {
     let not = |reason: String| ModelStoreError::NotAModel { path: path.to_owned(), reason };
-    let mut file = File::open(path).map_err(|error| match error.kind() {
+    let mut file = open_regular(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => ModelStoreError::NoFile { path: path.to_owned() },
         _ => ModelStoreError::io("open", path, error),
     })?;
-    if !file.metadata().is_ok_and(|about| about.is_file()) {
-        return Err(not("it is not a file".to_owned()));
-    }
     let mut header = [0; HEADER_BYTES];
     file.read_exact(&mut header).map_err(|error| match error.kind() {
         ErrorKind::UnexpectedEof => not("it is too short for a GGUF file".to_owned()),
@@ -101,7 +98,7 @@ pub enum Verdict {
 /// Returns the SHA-256 of a file, in lower case. Dropping the future stops the computation.
 pub(super) async fn sha256(path: &Path, events: Events<'_>) -> Result<String, ModelStoreError> {
     let failed = |error: io::Error| ModelStoreError::io("read", path, error);
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = open_regular(path).map_err(failed)?;
     let total = file.metadata().map_err(failed)?.len();
     let (mut hash, mut bytes) = (Sha256::new(), 0);
     loop {

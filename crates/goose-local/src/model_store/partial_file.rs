@@ -17,6 +17,9 @@ use super::error::ModelStoreError;
 /// Disk space that a download leaves free.
 const RESERVE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Maximum size of the note about the process that holds a lock.
+const MAX_HOLDER_BYTES: u64 = 32;
+
 /// The file `NAME.gguf.part`.
 pub(super) struct PartialFile {
     file: File,
@@ -168,5 +171,6 @@ fn note_holder(mut file: &File) -> io::Result<()> {
 
 /// Returns the process that last took the lock, if known.
 pub(super) fn holder(path: &Path) -> Option<u32> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
+    let bytes = goose_fs::read_regular(path, MAX_HOLDER_BYTES).ok()?;
+    str::from_utf8(&bytes).ok()?.trim().parse().ok()
 }

@@ -30,12 +30,14 @@ impl Backend for LocalBackend {
     }
 
     fn read(&self, file: &FileTarget, limit: u64) -> Result<FileRead, FileError> {
-        let opened = match open_file(&file.path) {
+        let (opened, metadata) = match open_regular(file.hard_links, || open_file(&file.path)) {
             Ok(opened) => opened,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileRead::Missing),
-            Err(error) => return Err(unopened(&file.path, error)),
+            Err(FileError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(FileRead::Missing);
+            }
+            Err(FileError::Io(error)) => return Err(unopened(&file.path, error)),
+            Err(error) => return Err(error),
         };
-        let metadata = regular(&opened, file.hard_links)?;
         let version = version(&metadata);
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or(0));
         // Some files say that they are empty and are not.
@@ -103,8 +105,20 @@ impl RunningCommand for LocalCommand {
     }
 }
 
+/// Opens a regular file that may be used, by a name that another program may replace meanwhile.
+pub(crate) fn open_regular(
+    hard_links: HardLinks,
+    open: impl Fn() -> io::Result<File>,
+) -> Result<(File, Metadata), FileError> {
+    hard_links.open(|| {
+        let file = open()?;
+        let metadata = regular(&file, hard_links)?;
+        Ok((file, metadata))
+    })
+}
+
 /// The metadata of an open file, where it is a regular one that may be used.
-pub(crate) fn regular(file: &File, hard_links: HardLinks) -> Result<Metadata, FileError> {
+fn regular(file: &File, hard_links: HardLinks) -> Result<Metadata, FileError> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(FileError::NotAFile(kind(FileType::from_raw_mode(

@@ -11,6 +11,7 @@ mod developer_files;
 mod developer_find;
 mod developer_hostile;
 mod developer_kept;
+mod developer_races;
 mod developer_server;
 mod developer_shell;
 mod developer_support;

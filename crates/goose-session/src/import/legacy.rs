@@ -1,35 +1,27 @@
 //! Sessions of goose 1.x: `sessions.db`, and before that one `.jsonl` file for each session. The files are
 //! only read.
 
-use std::path::{Path, PathBuf};
-
-use goose_extension::{ContentBlock, Message, MessageContent, Reasoning, Role, StoredOutput, ToolOutput};
-use goose_providers::Usage;
-use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
-use serde::Deserialize;
-use serde_json::Value;
-use sqlx::{
-    ConnectOptions as _, Executor as _, Row as _, SqliteConnection, sqlite::SqliteConnectOptions,
-    sqlite::SqliteRow,
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
 };
 
+use goose_extension::{ContentBlock, Message, MessageContent, Reasoning, Role, StoredOutput, ToolOutput};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    limits::{LimitError, LimitedReader, MAX_SESSION_BYTES, MAX_STEPS},
+    old_database::{DatabaseError, OldDatabase},
+};
 use crate::{
-    NewSession, SessionId, SessionStore, Step, StoreError, clock,
+    NewSession, SessionId, SessionStore, Step, StoreError,
     store::{ImportedSession, StepRow},
 };
 
 /// Name of the database.
 const DATABASE: &str = "sessions.db";
-
-/// Maximum size of a `.jsonl` file.
-const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
-
-/// Types of sessions that are not the user's own.
-const OTHERS: [&str; 2] = ["hidden", "sub_agent"];
-
-const SESSIONS: &str = "SELECT * FROM sessions ORDER BY created_at, id";
-
-const MESSAGES: &str = "SELECT * FROM messages WHERE session_id = $1 ORDER BY created_timestamp, id";
 
 /// Name of a tool whose call cannot be parsed.
 const UNKNOWN_TOOL: &str = "unknown";
@@ -57,23 +49,23 @@ pub struct NotImported {
 
 /// Session of goose 1.x.
 #[derive(Debug)]
-struct OldSession {
-    id: String,
-    new: NewSession,
-    created_at: Timestamp,
-    messages: Vec<OldMessage>,
+pub(super) struct OldSession {
+    pub(super) id: String,
+    pub(super) new: NewSession,
+    pub(super) created_at: Timestamp,
+    pub(super) messages: Vec<OldMessage>,
     /// Cost of the whole session, as one step.
-    cost: Option<Step>,
+    pub(super) cost: Option<Step>,
 }
 
 /// Message of goose 1.x.
 #[derive(Debug)]
-struct OldMessage {
-    at: Timestamp,
-    role: Role,
-    content: Value,
+pub(super) struct OldMessage {
+    pub(super) at: Timestamp,
+    pub(super) role: Role,
+    pub(super) content: Value,
     /// Flags for the visibility to the user and to the model.
-    metadata: Value,
+    pub(super) metadata: Value,
 }
 
 /// Imports all sessions of a `sessions.db`, of a `.jsonl` file, or of a folder with such files. Sessions
@@ -121,12 +113,17 @@ async fn import_database(
     file: &Path,
     imported: &mut Imported,
 ) -> Result<(), StoreError> {
-    let failed = |error: sqlx::Error| StoreError::not_importable(file.display().to_string(), error);
+    let failed = |error: DatabaseError| StoreError::not_importable(file.display().to_string(), error);
     let mut database = OldDatabase::open(file).await.map_err(failed)?;
     for found in database.sessions().await.map_err(failed)? {
         let id = found.id.clone();
         match database.with_messages(found).await {
             Ok(session) => insert(store, session, imported).await?,
+            Err(DatabaseError::TooLong) => {
+                let (what, reason) = (file.display().to_string(), DatabaseError::TooLong.to_string());
+                imported.failed.push(NotImported { what, reason });
+                break;
+            }
             Err(error) => imported.failed.push(NotImported { what: id, reason: error.to_string() }),
         }
     }
@@ -215,103 +212,13 @@ fn message_steps(message: &OldMessage, parts: Vec<Part>) -> impl Iterator<Item =
     results.into_iter().chain(message)
 }
 
-/// Read-only connection to `sessions.db`. Its columns were added over time, so all but the first few are
-/// optional.
-struct OldDatabase(SqliteConnection);
-
-impl OldDatabase {
-    async fn open(file: &Path) -> Result<Self, sqlx::Error> {
-        let options = SqliteConnectOptions::new().filename(file).read_only(true).disable_statement_logging();
-        Ok(Self(options.connect().await?))
-    }
-
-    /// Returns all sessions of the user, without their messages.
-    async fn sessions(&mut self) -> Result<Vec<OldSession>, sqlx::Error> {
-        let rows = self.0.fetch_all(sqlx::query(SESSIONS)).await?;
-        let is_wanted =
-            |row: &&SqliteRow| !OTHERS.contains(&text(row, "session_type").unwrap_or_default().as_str());
-        rows.iter().filter(is_wanted).map(row_session).collect()
-    }
-
-    /// Adds the messages of a session.
-    async fn with_messages(&mut self, mut session: OldSession) -> Result<OldSession, sqlx::Error> {
-        let query = sqlx::query(MESSAGES).bind(session.id.clone());
-        let rows = self.0.fetch_all(query).await?;
-        session.messages = rows.iter().map(row_message).collect::<Result<_, _>>()?;
-        Ok(session)
-    }
-}
-
-fn row_session(row: &SqliteRow) -> Result<OldSession, sqlx::Error> {
-    let is_named = number(row, "user_set_name").is_some_and(|set| set != 0);
-    // A name from a model is better than the first words.
-    let name = text(row, "name").or_else(|| text(row, "description"));
-    let name = name.filter(|name| is_named || name != "CLI Session");
-    Ok(OldSession {
-        id: row.try_get("id")?,
-        new: NewSession { name, ..NewSession::in_folder(text(row, "working_dir").unwrap_or_default()) },
-        created_at: text(row, "created_at").and_then(|at| moment(&at)).unwrap_or_else(clock::now),
-        messages: Vec::new(),
-        cost: cost(row),
-    })
-}
-
-fn row_message(row: &SqliteRow) -> Result<OldMessage, sqlx::Error> {
-    let role: String = row.try_get("role")?;
-    let seconds = number(row, "created_timestamp").unwrap_or(0);
-    let json = |column: &str| {
-        text(row, column).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or(Value::Null)
-    };
-    Ok(OldMessage {
-        at: Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH),
-        role: if role == "assistant" { Role::Assistant } else { Role::User },
-        content: json("content_json"),
-        metadata: json("metadata_json"),
-    })
-}
-
-/// Returns the cost of a session as one step.
-fn cost(row: &SqliteRow) -> Option<Step> {
-    let tokens = |name: &str| number(row, name).and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
-    let usage = Usage {
-        input: tokens("accumulated_input_tokens"),
-        output: tokens("accumulated_output_tokens"),
-        cached_input: tokens("accumulated_cache_read_tokens"),
-        cache_write: tokens("accumulated_cache_write_tokens"),
-    };
-    let config: Value =
-        text(row, "model_config_json").and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    (usage != Usage::default()).then(|| Step::Cost {
-        provider: text(row, "provider_name").unwrap_or_default(),
-        model: config["model_name"].as_str().unwrap_or_default().to_owned(),
-        usage,
-        dollars: row.try_get_unchecked("accumulated_cost").ok().flatten(),
-    })
-}
-
-/// Reads a column that may be missing or empty.
-fn text(row: &SqliteRow, column: &str) -> Option<String> {
-    let text: Option<String> = row.try_get_unchecked(column).ok()?;
-    text.filter(|text| !text.is_empty())
-}
-
-fn number(row: &SqliteRow, column: &str) -> Option<i64> {
-    row.try_get_unchecked::<Option<i64>, _>(column).ok()?
-}
-
-/// Parses a UTC time such as `2026-11-15 08:49:47`.
-fn moment(text: &str) -> Option<Timestamp> {
-    let at: DateTime = text.parse().ok()?;
-    Some(at.to_zoned(TimeZone::UTC).ok()?.timestamp())
-}
-
 /// Reason why a `.jsonl` file is not imported.
 #[derive(Debug, thiserror::Error)]
 enum LinesError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    #[error("it has {size} bytes; the limit is {MAX_FILE_BYTES}")]
-    TooLarge { size: u64 },
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     #[error("it contains no messages")]
     NoMessages,
 }
@@ -319,15 +226,19 @@ enum LinesError {
 /// Reads a `.jsonl` file: one line about the session, then one line for each message. Other lines, such as an
 /// incomplete last one, are ignored.
 fn read_lines(file: &Path) -> Result<OldSession, LinesError> {
-    let size = file.metadata()?.len();
-    if size > MAX_FILE_BYTES {
-        return Err(LinesError::TooLarge { size });
+    let mut opened = goose_fs::open_regular(file)?;
+    if opened.metadata()?.len() > MAX_SESSION_BYTES {
+        return Err(LimitError::Size.into());
     }
-    let bytes = std::fs::read(file)?;
-    let text = String::from_utf8_lossy(&bytes);
+    let mut text = Vec::new();
+    LimitedReader::new(&mut opened).read_to_end(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
     let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).peekable();
     let about = lines.next_if(|line| line.get("role").is_none()).unwrap_or_default();
-    let messages: Vec<OldMessage> = lines.filter_map(line_message).collect();
+    let messages: Vec<OldMessage> = lines.filter_map(line_message).take(MAX_STEPS + 1).collect();
+    if messages.len() > MAX_STEPS {
+        return Err(LimitError::Steps.into());
+    }
     let created_at = messages.first().ok_or(LinesError::NoMessages)?.at;
     let said = |name: &str| about[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     let folder = said("working_dir").unwrap_or_default();

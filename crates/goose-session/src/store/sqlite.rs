@@ -423,7 +423,7 @@ fn make_private(path: &Path) -> io::Result<()> {
 fn sync_log(path: &Path) -> io::Result<()> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    match File::open(log) {
+    match goose_fs::open_regular(Path::new(&log)) {
         Ok(log) => log.sync_data(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),

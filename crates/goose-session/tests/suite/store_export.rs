@@ -14,7 +14,7 @@ async fn import_restores_an_exported_session() -> anyhow::Result<()> {
     let text = export::json(&test.store, session.id()).await?;
 
     let elsewhere = TestStore::new()?;
-    let id = import::json(&elsewhere.store, &text).await?;
+    let id = import::json(&elsewhere.store, text.as_bytes()).await?;
     let after = elsewhere.store.open_session(&id).await?;
     assert_eq!(&id, session.id());
     assert_eq!(after.steps, before.steps);
@@ -23,14 +23,14 @@ async fn import_restores_an_exported_session() -> anyhow::Result<()> {
     assert_eq!(summary, before.summary);
 
     // The second import gets a new id, and a new session gets neither of the imported ids.
-    let again = import::json(&elsewhere.store, &text).await?;
+    let again = import::json(&elsewhere.store, text.as_bytes()).await?;
     assert_ne!(again, id);
     let new = elsewhere.session(&["hi"]).await?;
     assert!(new.id() != &again && new.id() != &id);
 
     let newer = text.replace("\"version\": 1", "\"version\": 2");
     for broken in ["", "{}", "[1]", &newer] {
-        let error = import::json(&elsewhere.store, broken).await.err().context("imported")?;
+        let error = import::json(&elsewhere.store, broken.as_bytes()).await.err().context("imported")?;
         assert!(matches!(error, StoreError::NotImportable { .. }), "{error}");
     }
     Ok(())
@@ -44,7 +44,8 @@ async fn imported_id_with_a_high_number_does_not_block_new_ids() -> anyhow::Resu
     let text = export::json(&test.store, session.id()).await?;
     let (day, _) = session.id().as_str().split_once('_').context("a day and a number")?;
     let highest = format!("{day}_{}", i64::MAX);
-    let imported = import::json(&test.store, &text.replace(session.id().as_str(), &highest)).await?;
+    let imported =
+        import::json(&test.store, text.replace(session.id().as_str(), &highest).as_bytes()).await?;
     assert_eq!(imported.as_str(), highest);
     for _ in 0..2 {
         let new = test.session(&["more"]).await?;

@@ -82,7 +82,7 @@ async fn delegates_are_removed_with_their_parent() -> anyhow::Result<()> {
     let copy = test.store.fork(child.id(), None).await?;
     // An import names a parent in another store, which may have the same id.
     let text = export::json(&test.store, child.id()).await?;
-    let imported = import::json(&test.store, &text).await?;
+    let imported = import::json(&test.store, text.as_bytes()).await?;
     assert_eq!(test.store.summary(&imported).await?.parent.as_ref(), Some(parent.id()));
 
     test.store.remove(parent.id()).await?;
@@ -128,14 +128,14 @@ async fn import_leaves_out_unknown_steps() -> anyhow::Result<()> {
     let mut document: serde_json::Value = serde_json::from_str(&text)?;
     document["steps"][0]["step"] = serde_json::json!({"step": "from_the_future", "x": 1});
     document["session"]["kind"] = "from_the_future".into();
-    let imported = import::json(&test.store, &document.to_string()).await?;
+    let imported = import::json(&test.store, document.to_string().as_bytes()).await?;
     let opened = test.store.open_session(&imported).await?;
     let steps: Vec<Step> = opened.steps.into_iter().map(|stored| stored.step).collect();
     assert_eq!(steps, [user("two")]);
     assert_eq!(opened.summary.kind, SessionKind::Other("from_the_future".into()));
 
     document["steps"][1]["step"] = serde_json::json!({"step": "from_the_future"});
-    let error = import::json(&test.store, &document.to_string()).await.err().context("imported")?;
+    let error = import::json(&test.store, document.to_string().as_bytes()).await.err().context("imported")?;
     assert!(matches!(error, StoreError::NotImportable { .. }), "{error}");
     Ok(())
 }

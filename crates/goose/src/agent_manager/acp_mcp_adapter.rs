@@ -9,7 +9,7 @@ use super::AgentManager;
 pub use crate::agents::external_agent::{
     ActionEffect, AgentAction, AgentConnector, AgentEnd, AgentError, AgentHost, CANCEL_GRACE, COOL_DOWN,
     ConnectRequest, ConnectedAgent, ExternalAgent, MAX_ACTION_FILES, MAX_ANSWER_BYTES, MAX_FAILURES,
-    MAX_FILE_BYTES, SILENCE_LIMIT, START_TIMEOUT, TASK_LIMIT,
+    MAX_FILE_BYTES, Mentions, SILENCE_LIMIT, START_TIMEOUT, TASK_LIMIT,
 };
 use crate::{
     agents::{connection::AgentConnection, external_agent::CircuitBreaker, manifest::AgentManifest},

@@ -139,10 +139,21 @@ pub enum AgentError {
 pub struct AgentAction {
     /// Effect that the permissions judge.
     pub effect: ActionEffect,
+    /// Set if the action may have more effects than this one. The user is asked in every mode then.
+    pub unclear: Option<Mentions>,
     /// Description of the action, by the agent.
     pub title: String,
     /// Input of the agent's tool.
     pub input: serde_json::Value,
+}
+
+/// Files and commands in an action that is not clear. A rule that denies one of them denies the action.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mentions {
+    /// Paths of files, at most [`MAX_ACTION_FILES`].
+    pub paths: Vec<String>,
+    /// Command lines.
+    pub commands: Vec<String>,
 }
 
 /// Effect of an action. If the agent does not name the files or the command, the user is asked in every mode.

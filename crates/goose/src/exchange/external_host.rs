@@ -28,7 +28,7 @@ use super::{
 use crate::{
     agents::external_agent::{
         ActionEffect, AgentAction, AgentEnd, AgentError, AgentHost, ExternalAgent, MAX_ACTION_FILES,
-        MAX_ANSWER_BYTES, MAX_FILE_BYTES,
+        MAX_ANSWER_BYTES, MAX_FILE_BYTES, Mentions,
     },
     permission::{CallToJudge, Origin, Verdict},
     session::Step,
@@ -163,6 +163,10 @@ impl ExternalHost {
         if calls.len() > MAX_ACTION_FILES {
             return Err(Refusal::denied(format!("it is about more than {MAX_ACTION_FILES} files at once")));
         }
+        // The user is not asked about one file of an action that is denied because of another.
+        for arguments in calls.iter().skip(1) {
+            self.check_not_denied(tool, arguments.clone()).await?;
+        }
         let mut permitted = Vec::with_capacity(calls.len());
         for arguments in calls {
             let call = self.permit_call(tool, arguments).await?;
@@ -185,6 +189,53 @@ impl ExternalHost {
         self.permit_shown(&handle.call(shown, &path.working_dir)).await?;
         if tool != READ {
             path.has_written.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Decides about an action that may have other effects than the one that it names: the user is asked in every
+    /// mode, unless a rule denies something in it.
+    async fn permit_mentioned(
+        &self,
+        effect: &ActionEffect,
+        mentions: &Mentions,
+        shown: &JsonObject,
+    ) -> ToolResult<()> {
+        let tool = match effect {
+            ActionEffect::Reads(_) => READ,
+            ActionEffect::Writes(_) => WRITE,
+            ActionEffect::Other(_) if mentions.commands.is_empty() && !mentions.paths.is_empty() => WRITE,
+            ActionEffect::Runs(_) | ActionEffect::Other(_) => SHELL,
+        };
+        let decision = async {
+            self.check_mentions(mentions, tool != READ).await?;
+            self.permit_unclear(tool, shown).await
+        };
+        self.decided(tool, decision).await
+    }
+
+    /// Fails if a rule denies something that an action mentions.
+    async fn check_mentions(&self, mentions: &Mentions, may_write: bool) -> Result<(), Refusal> {
+        if mentions.paths.len() > MAX_ACTION_FILES {
+            return Err(Refusal::denied(format!("it is about more than {MAX_ACTION_FILES} files at once")));
+        }
+        let commands = mentions.commands.iter().map(|command| (SHELL, json!({ "command": command })));
+        let reads = mentions.paths.iter().map(|path| (READ, json!({ "path": path })));
+        let writes = mentions.paths.iter().filter(|_| may_write);
+        let writes = writes.map(|path| (WRITE, json!({ "path": path, "content": "" })));
+        for (tool, arguments) in commands.chain(reads).chain(writes) {
+            self.check_not_denied(tool, arguments).await?;
+        }
+        Ok(())
+    }
+
+    /// Fails if a call is denied, and asks nothing. A tool that the mode does not have, or arguments that it does not take, are
+    /// not checked.
+    async fn check_not_denied(&self, tool: &str, arguments: Value) -> Result<(), Refusal> {
+        if let Value::Object(arguments) = arguments
+            && let Ok(call) = self.call.path.check(self.call.next_id(), tool, arguments)
+        {
+            self.call.path.judge(call).await?;
         }
         Ok(())
     }
@@ -245,14 +296,14 @@ impl ExternalHost {
 
 /// Reads a judged file up to one byte more than the limit, without following links.
 fn read_target(target: &FileTarget) -> Result<Vec<u8>, FileError> {
-    let file = goose_fs::open_file(&target.path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a regular file").into());
-    }
-    if !target.hard_links.permit(&metadata) {
-        return Err(FileError::HardLinked);
-    }
+    let (file, _) = target.hard_links.open(|| {
+        let file = goose_fs::open_file(&target.path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is not a regular file").into());
+        }
+        if target.hard_links.permit(&metadata) { Ok((file, metadata)) } else { Err(FileError::HardLinked) }
+    })?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
@@ -334,7 +385,10 @@ impl AgentHost for ExternalHost {
     }
 
     async fn permit(&self, action: AgentAction) -> ToolResult<()> {
-        let AgentAction { effect, title, input } = action;
+        let AgentAction { effect, unclear, title, input } = action;
+        if let Some(mentions) = unclear {
+            return self.permit_mentioned(&effect, &mentions, &shown(&title, input)).await;
+        }
         let (tool, calls) = match effect {
             ActionEffect::Reads(paths) => {
                 (READ, paths.into_iter().map(|path| json!({ "path": path })).collect::<Vec<_>>())

@@ -122,10 +122,11 @@ impl ListingCache {
 }
 
 fn read_capped(path: &Path) -> io::Result<Vec<u8>> {
-    if path.metadata()?.len() > MAX_FILE_BYTES {
+    let bytes = goose_fs::read_regular(path, MAX_FILE_BYTES)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the kept tool list is too large"));
     }
-    std::fs::read(path)
+    Ok(bytes)
 }
 
 fn to_file(kept: &CachedListing) -> File {

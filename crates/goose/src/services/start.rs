@@ -102,7 +102,7 @@ async fn script_program(script: Script, shared: &Shared) -> ToolResult<Program> 
 fn write_script(code: &str, folder: &Path) -> io::Result<PathBuf> {
     let name = format!("{}.py", sha256(code));
     let path = folder.join(name);
-    if std::fs::read(&path).is_ok_and(|there| there == code.as_bytes()) {
+    if goose_fs::read_regular(&path, code.len() as u64).is_ok_and(|there| there == code.as_bytes()) {
         return Ok(path);
     }
     create_private_dir(folder)?;

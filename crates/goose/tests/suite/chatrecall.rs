@@ -54,7 +54,7 @@ async fn session_of(test: &TestStore, day: &str, message: &str) -> anyhow::Resul
     document["session"]["updated_at"] = at.clone();
     document["session"]["id"] = json!(format!("{}_1", day.replace('-', "")));
     document["steps"][0]["at"] = at;
-    Ok(import::json(&test.store, &document.to_string()).await?)
+    Ok(import::json(&test.store, document.to_string().as_bytes()).await?)
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ use serde_json::json;
 
 use crate::{
     args::JsonArgs,
+    escape,
     output::{self, BAD, FAINT, GOOD, NAME, Output, WARNING},
     runtime::new_runtime,
     settings::{self, ConfigArgs, Here},
@@ -122,18 +123,19 @@ fn all(paths: &Paths, here: &Here, args: &DoctorArgs) -> anyhow::Result<Vec<Chec
 }
 
 fn print(out: &mut Output, checks: &[Check]) -> io::Result<()> {
-    let width = checks.iter().map(|check| check.name.chars().count()).max().unwrap_or_default();
-    for check in checks {
+    let names: Vec<_> = checks.iter().map(|check| escape::line(&check.name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    for (check, name) in checks.iter().zip(names) {
         let (style, mark) = match check.state {
             State::Good => (GOOD, "✓"),
             State::Warning => (WARNING, "!"),
             State::Bad => (BAD, "✗"),
             State::Skipped => (FAINT, "-"),
         };
-        let name = out.paint(NAME, format!("{:width$}", check.name));
+        let name = out.paint(NAME, format!("{name:width$}"));
         let mark = out.paint(style, mark);
         if out.has_room(width + INDENT, &check.says) && !check.says.contains('\n') {
-            out.line(format_args!("{mark} {name}  {}", crate::escape::line(&check.says)))?;
+            out.line(format_args!("{mark} {name}  {}", escape::line(&check.says)))?;
         } else {
             out.line(format_args!("{mark} {name}"))?;
             out.indented(INDENT, anstyle::Style::new(), &check.says)?;

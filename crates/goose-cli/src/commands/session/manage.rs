@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, Read as _, Write as _},
+    io::{self, Read as _, Seek as _, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -13,16 +13,13 @@ use goose::{
     config::{ConfigFile, Paths},
     session::{SessionStore, export, import},
 };
-use goose_fs::{AtomicFile, create_private_dir, open_private_file};
+use goose_fs::{AtomicFile, create_private_dir, open_private_file, open_regular};
 
 use super::{
     args::{ExportFormat, WhichSession},
     chosen, explained,
 };
 use crate::{escape, local, output::say, stderr, terminal::input::Input};
-
-/// Maximum size of an imported file.
-const MAX_IMPORT_BYTES: u64 = 512 * 1024 * 1024;
 
 /// The first bytes of an SQLite database.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -106,38 +103,39 @@ fn escaped(text: &str, format: ExportFormat) -> String {
 
 /// Imports sessions from a file: an export, or the sessions of goose 1.x.
 pub(super) async fn import(store: &SessionStore, file: &Path) -> anyhow::Result<ExitCode> {
-    if is_foreign(file)? {
-        let imported = import::legacy(store, file).await.map_err(explained)?;
-        for not in &imported.failed {
-            stderr::line(format_args!("{}: {}", escape::line(&not.what), escape::line(&not.reason)));
-        }
+    if let Some(export) = open_export(file).with_context(|| format!("{} cannot be read", file.display()))? {
+        let id = import::json(store, export).await.map_err(explained)?;
         return say(&format!(
-            "Imported {} sessions ({} already present, {} unreadable).",
-            imported.sessions.len(),
-            imported.already_here,
-            imported.failed.len()
+            "Imported the session as {id}. Resume it with: goose session --resume --session-id {id}"
         ));
     }
-    let text = read_export(file)?;
-    let id = import::json(store, &text).await.map_err(explained)?;
-    say(&format!("Imported the session as {id}. Resume it with: goose session --resume --session-id {id}"))
-}
-
-/// Returns true for a database or a log of goose 1.x, false for an export.
-fn is_foreign(file: &Path) -> anyhow::Result<bool> {
-    if file.is_dir() || file.extension().is_some_and(|extension| extension == "jsonl") {
-        return Ok(true);
+    let imported = import::legacy(store, file).await.map_err(explained)?;
+    for not in &imported.failed {
+        stderr::line(format_args!("{}: {}", escape::line(&not.what), escape::line(&not.reason)));
     }
-    let mut start = Vec::new();
-    let opened = fs::File::open(file).with_context(|| format!("{} cannot be read", file.display()))?;
-    opened.take(SQLITE.len() as u64).read_to_end(&mut start)?;
-    Ok(start == SQLITE)
+    say(&format!(
+        "Imported {} sessions ({} already present, {} unreadable).",
+        imported.sessions.len(),
+        imported.already_here,
+        imported.failed.len()
+    ))
 }
 
-fn read_export(file: &Path) -> anyhow::Result<String> {
-    let size = fs::metadata(file)?.len();
-    ensure!(size <= MAX_IMPORT_BYTES, "{} is larger than {MAX_IMPORT_BYTES} bytes.", file.display());
-    fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))
+/// Opens an export; `None` for a database or a log of goose 1.x.
+fn open_export(path: &Path) -> anyhow::Result<Option<fs::File>> {
+    if path.is_dir() || path.extension().is_some_and(|extension| extension == "jsonl") {
+        return Ok(None);
+    }
+    let mut file = open_regular(path)?;
+    let mut start = Vec::new();
+    (&file).take(SQLITE.len() as u64).read_to_end(&mut start)?;
+    if start == SQLITE {
+        return Ok(None);
+    }
+    let limit = import::MAX_SESSION_BYTES;
+    ensure!(file.metadata()?.len() <= limit, "it is larger than {limit} bytes");
+    file.rewind()?;
+    Ok(Some(file))
 }
 
 /// Writes a folder for a bug report. The report names settings without their values, so it has no secrets; the session is

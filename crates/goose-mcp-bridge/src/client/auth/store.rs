@@ -206,8 +206,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> ToolResult<T> + Send
 }
 
 fn read(path: &Path, server: &Url) -> ToolResult<Option<StoredLogin>> {
-    let text = match fs::metadata(path).and_then(|file| within_cap(file.len())).and_then(|()| fs::read(path))
-    {
+    let read = goose_fs::read_regular(path, MAX_FILE_BYTES);
+    let text = match read.and_then(|text| within_cap(text.len() as u64).map(|()| text)) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(store_error("read", path, &error)),

@@ -27,7 +27,7 @@ use crate::{
         files::{moved, similar_names},
         resolve_path::ResolvedPath,
     },
-    local_backend::regular,
+    local_backend::open_regular,
 };
 
 /// Maximum number of files and folders that one call visits.
@@ -164,13 +164,12 @@ impl Root {
 
     /// Opens a regular file that was found, where it may be used.
     pub(in crate::developer) fn open_regular(&self, found: &Path) -> Option<File> {
-        let file = match &self.folder {
+        let open = || match &self.folder {
             Some(folder) => folder.open_file(self.relative(found)),
             None => open_file(&self.path),
         };
-        let file = file.ok()?;
-        match regular(&file, self.hard_links) {
-            Ok(_) => return Some(file),
+        match open_regular(self.hard_links, open) {
+            Ok((file, _)) => return Some(file),
             Err(FileError::HardLinked) => self.walk.hard_linked.store(true, Ordering::Relaxed),
             Err(_) => {}
         }

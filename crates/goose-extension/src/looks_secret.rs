@@ -4,18 +4,20 @@
 //! harmless name. A wrong guess costs little, because a configuration can name each variable that a server needs.
 
 /// Words that only secrets have in their names.
-const SECRET_WORDS: [&str; 28] = [
+const SECRET_WORDS: [&str; 33] = [
     "APIKEY",
     "AUTH",
     "AUTHORIZATION",
     "BEARER",
     "COOKIE",
+    "CRED",
     "CREDENTIAL",
     "CREDENTIALS",
     "CREDS",
     "DSN",
     "JWT",
     "MNEMONIC",
+    "OTP",
     "PASS",
     "PASSCODE",
     "PASSPHRASE",
@@ -23,6 +25,7 @@ const SECRET_WORDS: [&str; 28] = [
     "PASSWORD",
     "PAT",
     "PEM",
+    "PIN",
     "PRIVATE",
     "SALT",
     "SECRET",
@@ -31,6 +34,8 @@ const SECRET_WORDS: [&str; 28] = [
     "SIGNING",
     "SK",
     "TOKEN",
+    "TOTP",
+    "TWOFACTOR",
     "WEBHOOK",
     "WEBHOOKS",
 ];
@@ -83,7 +88,7 @@ const NEVER_BY_VALUE: [&str; 14] = [
 ];
 
 /// The beginnings of tokens, with the least number of characters that follow.
-const TOKEN_PREFIXES: [(&str, usize); 38] = [
+const TOKEN_PREFIXES: [(&str, usize); 47] = [
     ("sk-", 20),
     ("sk_live_", 8),
     ("sk_test_", 8),
@@ -122,6 +127,15 @@ const TOKEN_PREFIXES: [(&str, usize); 38] = [
     ("AIza", 30),
     ("AGE-SECRET-KEY-", 16),
     ("r8_", 24),
+    ("gsk_", 16),
+    ("xai-", 16),
+    ("dapi", 24),
+    ("pplx-", 16),
+    ("sbp_", 16),
+    ("figd_", 16),
+    ("ATATT3", 16),
+    ("EAACEdEose0cBA", 8),
+    ("sq0atp-", 16),
 ];
 
 /// The beginnings of Amazon's key ids, which 16 capitals and digits follow.
@@ -166,9 +180,16 @@ pub fn is_secret_variable(name: &str, value: &str) -> bool {
 pub(crate) fn is_secret_value(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     SECRET_PARTS.iter().any(|part| lower.contains(part))
+        || has_scheme(&lower)
         || lower.split(';').any(|part| part.trim_start().starts_with("pwd="))
         || holds_password(value)
         || value.split(|c: char| c.is_whitespace() || "\"'`=,;:@/?&()<>|".contains(c)).any(is_token)
+}
+
+/// Returns true for the value of a header for logins: `Bearer …`, `Basic …`.
+fn has_scheme(lower: &str) -> bool {
+    let (scheme, rest) = lower.trim_start().split_once(' ').unwrap_or_default();
+    matches!(scheme, "basic" | "bearer") && rest.len() >= 8 && !rest.trim().contains(' ')
 }
 
 /// Returns true if a value is an address with a password in it, such as that of a database.
@@ -207,7 +228,7 @@ fn is_prefixed_token(word: &str) -> bool {
         rest.len() >= least
             && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
             // `sk-learn-tutorials-for-beginners` is a folder.
-            && rest.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+            && (!rest.contains(['-', '_']) || rest.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase()))
     };
     TOKEN_PREFIXES
         .iter()
@@ -228,4 +249,42 @@ fn is_jwt(word: &str) -> bool {
         |part: &&str| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     matches!(parts.as_slice(), [head, body, _] if head.starts_with("eyJ") && body.starts_with("eyJ"))
         && parts.iter().all(is_base64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_by_name_or_value() {
+        for (name, value) in [
+            ("DB_PASS", "x"),
+            ("MY_PWD", "x"),
+            ("GCP_CRED", "x"),
+            ("LOGIN_OTP", "1"),
+            ("CARD_PIN", "1"),
+            ("OPENAI_API_KEY", "x"),
+            ("A", "glpat-abcdefghijklmnopqrst"),
+            ("A", "rk_live_abcdefgh12345678"),
+            ("A", "gsk_abcdefghijklmnop1234"),
+            ("A", "xai-abcdefghijklmnop1234"),
+            ("A", "shpat_abcdef0123456789"),
+            ("A", "dapi0123456789abcdef0123456789abcdef"),
+            ("A", "dop_v1_abcdef0123456789"),
+            ("A", "Bearer abcdefgh"),
+            ("A", "Basic dXNlcjpwYXNz"),
+        ] {
+            assert!(is_secret_variable(name, value), "{name}={value}");
+        }
+        for (name, value) in [
+            ("SPIN", "1"),
+            ("PIPELINE", "basic"),
+            ("A", "sk-learn-tutorials-for-beginners"),
+            ("A", "basic auth is off"),
+            ("PATH", "/usr/bin"),
+            ("A", "npm_package_config_of_something"),
+        ] {
+            assert!(!is_secret_variable(name, value), "{name}={value}");
+        }
+    }
 }

@@ -199,13 +199,16 @@ pub(super) struct Uses {
     content: &'static [Access],
     /// Files that the command shows from folders that it walks; `None` if it shows none.
     below: Option<Names>,
+    /// True if it shows only the folders that it names.
+    pub(super) compares_files: bool,
     /// True if the command may change whole folders.
     changes_folders: bool,
 }
 
 impl Uses {
     /// Only reads its files.
-    pub(super) const READING: Self = Self { content: &[Access::Read], below: None, changes_folders: false };
+    pub(super) const READING: Self =
+        Self { content: &[Access::Read], below: None, compares_files: false, changes_folders: false };
 
     pub(super) fn new(form: &Form, operands: &[Word]) -> Self {
         let reads_names = |word: &Word| word.text.as_deref().is_some_and(|text| text.starts_with("--fi"));
@@ -217,6 +220,12 @@ impl Uses {
             true => &ALL_USES,
         };
         let changes_folders = !form.reads_only && shell::handles_folders(&form.words);
-        Self { content, below: shell::shows_below(&form.words), changes_folders }
+        let known: Vec<Word> = match form.words.iter().all(|word| word.text.is_some()) {
+            true => Vec::new(),
+            false => form.words.iter().take(1).chain(operands).cloned().collect(),
+        };
+        let words = if known.is_empty() { &form.words } else { &known };
+        let (below, compares_files) = (shell::shows_below(words), shell::compares_files(words));
+        Self { content, below, compares_files, changes_folders }
     }
 }

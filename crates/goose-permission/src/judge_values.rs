@@ -73,6 +73,8 @@ impl Operands {
                 self.words.push(word.clone());
                 self.listed.push(listed);
             }
+            // A listed name with another ending is not the name of a protected file.
+            Value::Listed(Listed { before, .. }) if before.is_empty() => self.leave(word, Cause::Environment),
             Value::Listed(_) => self.leave(word, Cause::Computed),
         }
     }

@@ -58,7 +58,7 @@
 //! | `judge_writes.rs` | the files that a call is known to write |
 //! | `rule.rs`, `glob.rs`, `matching.rs`, `paths.rs` | rules and how they match |
 //! | `rules_file.rs`, `append.rs` | `permission.yaml` |
-//! | `protected.rs`, `protected_paths.rs` | the built-in list of protected files |
+//! | `protected.rs`, `protected_files.txt` | the built-in list of protected files |
 //! | `judge_protected.rs`, `judge_values.rs`, `secrets_below.rs` | calls that use protected files |
 //! | `shell/` | parser and analysis of command lines |
 //! | `git_repository.rs` | repositories that make git run programs when it only reads |
@@ -84,7 +84,6 @@ mod path_arguments;
 mod paths;
 mod permissions;
 mod protected;
-mod protected_paths;
 mod rule;
 mod rules_file;
 mod secrets_below;
@@ -98,5 +97,6 @@ pub use call::{CallToJudge, Origin};
 pub use explain::{ExplainedFile, ExplainedSegment, Explanation, ModeVerdict};
 pub use goose_config::{Mode, UnknownMode};
 pub use permissions::{PermissionOptions, Permissions};
+pub use protected::ProtectedFile;
 pub use rule::{Effect, Rule, RuleError};
 pub use verdict::{Judgement, Verdict};

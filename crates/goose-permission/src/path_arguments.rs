@@ -131,7 +131,7 @@ impl Judge<'_> {
             for ResolvedPath { written, resolved, depth, metadata, .. } in &candidate.found {
                 self.protect_path(uses, &candidate.text, written, resolved);
                 self.protect_link(uses, &candidate.text, metadata.as_ref());
-                let is_shown = candidate.is_named || !shell::compares_files(&form.words);
+                let is_shown = candidate.is_named || !uses.compares_files;
                 if *depth != Depth::Around && is_shown && seen.insert(resolved.clone()) {
                     self.protect_below_path(uses, form, &candidate.text, resolved);
                 }

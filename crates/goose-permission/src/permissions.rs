@@ -17,7 +17,7 @@ use super::{
     approval_snapshot::{ApprovalSnapshot, StaleApproval},
     call::CallToJudge,
     judge::Judge,
-    protected::Protected,
+    protected::{Protected, ProtectedFile},
     rule::Rule,
     rules_file::{RulesFile, Stamp},
     shell,
@@ -256,10 +256,10 @@ impl Permissions {
         &self.shared.given
     }
 
-    /// Returns the built-in rules about protected files. They apply in every mode, in addition to the user's
-    /// rules.
-    pub fn protected_files(&self) -> impl Iterator<Item = &Rule> {
-        self.protected().rules()
+    /// Returns the built-in list of protected files, in groups. It applies in every mode, in addition to the
+    /// user's rules.
+    pub fn protected_files(&self) -> Vec<ProtectedFile> {
+        self.protected().files()
     }
 
     /// Creates the list of protected files, so that the first judgement does not wait for it.

@@ -14,7 +14,6 @@ use std::{
 use super::{
     glob::Glob,
     paths::{Bases, PatternPart, parts_match},
-    protected_paths::{KEY_SUFFIXES, PROJECT_SECRETS, SECRETS, WRITES},
     rule::{Effect, Rule},
     shell::{Access, Word},
 };
@@ -26,8 +25,29 @@ const COMMON_NAMES: [&str; 6] = ["bin", "config", "etc", "fd", "repo", "share"];
 /// Placeholder for the unknown parts of a word.
 const UNKNOWN: char = '\0';
 
+/// Group of goose's own folders.
+const OWN_GROUP: &str = "goose's own files";
+
+/// The list as text.
+const FILES: &str = include_str!("protected_files.txt");
+
 /// Entries that do not depend on the home folder.
 static EVERYWHERE: LazyLock<List> = LazyLock::new(|| List::load(|text| !text.starts_with('~'), None));
+
+/// A line of the built-in list of protected files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtectedFile {
+    /// Group that it belongs to.
+    pub group: &'static str,
+    /// Path, as in rules.
+    pub path: String,
+    /// True if reading it needs approval.
+    pub reads: bool,
+    /// True if writing it needs approval.
+    pub writes: bool,
+    /// Reason why it is protected.
+    pub reason: &'static str,
+}
 
 /// Built-in list of protected files.
 #[derive(Debug)]
@@ -46,6 +66,8 @@ struct List {
     by_name: HashMap<String, Vec<usize>>,
     /// Entries without a literal name, by their patterns, which contain a dot.
     by_glob: Vec<(Glob, usize)>,
+    /// Names that are not protected, although a pattern of an entry matches them.
+    exceptions: Vec<Glob>,
 }
 
 #[derive(Debug)]
@@ -66,8 +88,10 @@ enum Kind {
     Personal,
     /// A file of a project.
     Project,
-    /// A file with the suffix of a key. Many are not secret.
-    KeySuffix,
+    /// A file with the suffix of a key, which matters only if a call names it: many are not secret.
+    Key,
+    /// A file that matters only if a call names it completely.
+    Named,
 }
 
 /// Secrets to search for in folders that a command walks.
@@ -77,19 +101,44 @@ pub(super) enum SecretScope {
     PersonalAndProject,
 }
 
+/// A line of the list.
+struct Line {
+    group: &'static str,
+    kind: &'static str,
+    path: &'static str,
+    reason: &'static str,
+}
+
+/// Returns the lines of the list.
+fn lines() -> impl Iterator<Item = Line> {
+    let mut group = "";
+    FILES.lines().filter_map(move |line| {
+        if let Some(name) = line.strip_prefix('[') {
+            group = name.trim_end_matches(']');
+        }
+        let (kind, rest) = line.split_once(' ').filter(|_| !line.starts_with(['#', '[']))?;
+        let (path, reason) = rest.split_once("  # ")?;
+        Some(Line { group, kind, path, reason })
+    })
+}
+
 impl List {
     /// Creates a list from the patterns that satisfy `is_included`.
     fn load(is_included: impl Fn(&str) -> bool, home: Option<&Path>) -> Self {
         let mut list = Self::default();
-        for (access, kind, texts) in [
-            (Access::Write, Kind::Personal, WRITES),
-            (Access::Write, Kind::Personal, SECRETS),
-            (Access::Write, Kind::KeySuffix, KEY_SUFFIXES),
-            (Access::Read, Kind::Personal, SECRETS),
-            (Access::Read, Kind::KeySuffix, KEY_SUFFIXES),
-            (Access::Read, Kind::Project, PROJECT_SECRETS),
-        ] {
-            texts.iter().filter(|text| is_included(text)).for_each(|text| list.add(access, kind, text, home));
+        for Line { kind, path, .. } in lines().filter(|line| is_included(line.path)) {
+            let (accesses, kind): (&[Access], Kind) = match kind {
+                "write" => (&[Access::Write], Kind::Personal),
+                "secret" => (&[Access::Read, Access::Write], Kind::Personal),
+                "read" => (&[Access::Read], Kind::Project),
+                "key" => (&[Access::Read, Access::Write], Kind::Key),
+                "named" => (&[Access::Read], Kind::Named),
+                _ => {
+                    list.exceptions.push(Glob::new(path.trim_start_matches("/**/")));
+                    continue;
+                }
+            };
+            accesses.iter().for_each(|access| list.add(*access, kind, path, home));
         }
         list
     }
@@ -130,7 +179,9 @@ impl List {
         let named = names.iter().filter_map(|name| self.by_name.get(*name)).flatten();
         let dotted: Vec<&str> = names.iter().filter(|name| name.contains('.')).copied().collect();
         let has_match = |(glob, _): &&(Glob, usize)| dotted.iter().any(|name| glob.matches(name));
+        let is_exception = |glob: &Glob| dotted.last().is_some_and(|name| glob.matches(name));
         let by_glob = self.by_glob.iter().filter(has_match).map(|(_, index)| index);
+        let by_glob = by_glob.filter(|_| !self.exceptions.iter().any(is_exception));
         let is_meant = |entry: &&Entry| {
             let mut places = entry.places.iter();
             entry.access == access
@@ -158,9 +209,24 @@ impl Protected {
         Self { here, own }
     }
 
-    /// Returns all rules, to show them to the user.
-    pub(super) fn rules(&self) -> impl Iterator<Item = &Rule> {
-        self.lists().into_iter().flat_map(|list| &list.entries).map(|entry| &entry.rule)
+    /// Returns the list, to show it to the user.
+    pub(super) fn files(&self) -> Vec<ProtectedFile> {
+        let built_in = lines().filter(|line| line.kind != "except").map(|line| ProtectedFile {
+            group: line.group,
+            path: line.path.to_owned(),
+            reads: line.kind != "write",
+            writes: matches!(line.kind, "write" | "secret" | "key"),
+            reason: line.reason,
+        });
+        let own = self.here.entries.iter().filter(|entry| entry.rule.text().contains(" /"));
+        let own = own.map(|entry| ProtectedFile {
+            group: OWN_GROUP,
+            path: entry.rule.text().split_once(' ').unwrap_or_default().1.to_owned(),
+            reads: entry.access == Access::Read,
+            writes: entry.access == Access::Write,
+            reason: "settings, logins and conversations",
+        });
+        built_in.chain(own).collect()
     }
 
     /// Returns the rule that protects a file.
@@ -192,7 +258,7 @@ impl Protected {
         resolved: &Path,
     ) -> Option<&Rule> {
         let entry = self.entry(access, written, resolved)?;
-        let needs_file = !text.contains('/') && (access == Access::Read || entry.kind == Kind::KeySuffix);
+        let needs_file = !text.contains('/') && (access == Access::Read || entry.kind == Kind::Key);
         (!needs_file || resolved.symlink_metadata().is_ok()).then_some(&entry.rule)
     }
 
@@ -202,7 +268,7 @@ impl Protected {
         let is_meant = match entry.kind {
             Kind::Personal => true,
             Kind::Project => within == SecretScope::PersonalAndProject,
-            Kind::KeySuffix => false,
+            Kind::Key | Kind::Named => false,
         };
         is_meant.then_some(&entry.rule)
     }
@@ -211,7 +277,13 @@ impl Protected {
     pub(super) fn has_name(&self, name: &str) -> bool {
         let is_lower = name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
         let name = if is_lower { Cow::Borrowed(name) } else { Cow::Owned(name.to_lowercase()) };
-        self.lists().iter().any(|list| list.by_name.contains_key(&*name))
+        let may_match = name.contains('.');
+        self.lists().iter().any(|list| {
+            let is_pattern = |(glob, index): &(Glob, usize)| {
+                matches!(list.entries[*index].kind, Kind::Personal | Kind::Project) && glob.matches(&name)
+            };
+            list.by_name.contains_key(&*name) || (may_match && list.by_glob.iter().any(is_pattern))
+        })
     }
 
     /// Returns true if this folder is, or contains, one of goose's own folders.
@@ -237,6 +309,7 @@ impl Protected {
         let is_hinted = |entry: &&Entry| {
             let parts = || entry.tail.iter().filter_map(PatternPart::glob);
             entry.access == access
+                && entry.kind != Kind::Named
                 && parts().any(|glob| !glob.is_any() && telling.iter().any(|name| name.fits(glob)))
                 && parts_match(&entry.tail_anywhere(), &names, |glob, name| name.fits(glob), |_| true)
         };
@@ -315,8 +388,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_line_has_a_kind_a_path_and_a_reason() {
+        let lines: Vec<Line> = lines().collect();
+        let others = FILES.lines().filter(|line| !line.is_empty() && !line.starts_with(['#', '[']));
+        assert_eq!(lines.len(), others.count());
+        for Line { group, kind, path, reason } in lines {
+            assert!(["write", "secret", "read", "key", "named", "except"].contains(&kind), "{kind} {path}");
+            assert!(!group.is_empty() && !reason.is_empty() && path.starts_with(['/', '~']), "{path}");
+            assert!(Rule::parse(Effect::Ask, &format!("read {path}")).is_ok(), "{path}");
+        }
+    }
+
+    #[test]
     fn patterns_without_a_literal_name_have_a_dot() {
-        assert!(EVERYWHERE.by_glob.len() > KEY_SUFFIXES.len());
+        assert!(EVERYWHERE.by_glob.len() > 20);
         for (glob, index) in &EVERYWHERE.by_glob {
             let rule = &EVERYWHERE.entries[*index].rule;
             assert!(!glob.is_any() && !glob.matches(".") && rule.text().contains('.'), "{rule}");

@@ -151,7 +151,10 @@ fn rules_are_listed_with_those_that_name_no_tool() -> anyhow::Result<()> {
     assert_eq!(json["rules"][0]["effect"], "deny");
     let protected = json["protected"].as_array().cloned().unwrap_or_default();
     ensure!(protected.iter().any(|it| it["access"] == "write" && it["path"] != ""), "{json:#}");
-    ensure!(run.stdout.contains("riting need approval in every mode\n"), "{}", run.stdout);
+    for expected in ["these need approval in every mode\n", "  secrets of projects\n", ".git/**"] {
+        ensure!(run.stdout.contains(expected), "no `{expected}` in:\n{}", run.stdout);
+    }
+    ensure!(protected.iter().all(|it| it["group"] != "" && it["reason"] != ""), "{json:#}");
     Ok(())
 }
 

@@ -91,6 +91,7 @@ pub(crate) fn computed() -> Vec<(&'static str, String)> {
 
 /// Fills a folder with 40,000 files, and a repository with 40 submodules that have large indexes. Returns commands
 /// that read them.
+#[expect(clippy::disallowed_methods, reason = "the files are only for this benchmark")]
 pub(crate) fn fill(folder: &Path) -> anyhow::Result<[(&'static str, &'static str); 6]> {
     const INDEX_BYTES: u64 = 63 * 1024 * 1024;
     let files = folder.join("files");

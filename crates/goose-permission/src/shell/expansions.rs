@@ -58,13 +58,10 @@ impl Reader<'_, '_> {
                 self.at += 2;
                 word.push_unknown(Unknown::Wildcard, false);
             }
-            Some(b'@') => {
+            Some(byte @ (b'@' | b'*' | b'0'..=b'9')) => {
                 self.at += 2;
-                word.push_unknown(Unknown::Anything, true);
-            }
-            Some(b'*' | b'0'..=b'9') => {
-                self.at += 2;
-                word.push_unknown(Unknown::Anything, splits);
+                let (name, operator, operand) = (char::from(byte).to_string(), "", String::new());
+                word.push_unknown(Unknown::Variable { name, operator, operand }, splits || byte == b'@');
             }
             Some(b'{') => self.braced(word, splits),
             Some(b'(') if self.byte(2) == Some(b'(') => self.calculated(word, splits),
@@ -149,15 +146,16 @@ impl Reader<'_, '_> {
         }
         let name = match self.byte(0) {
             Some(byte) if is_name_start(byte) => Some(self.name().to_owned()),
-            Some(b'@' | b'*') => {
+            Some(byte @ (b'@' | b'*')) => {
                 self.at += 1;
-                Some(String::new())
+                Some(char::from(byte).to_string())
             }
             Some(byte) if byte.is_ascii_digit() => {
+                let from = self.at;
                 while self.byte(0).is_some_and(|byte| byte.is_ascii_digit()) {
                     self.at += 1;
                 }
-                Some(String::new())
+                Some(self.text[from..self.at].to_owned())
             }
             _ => None,
         };

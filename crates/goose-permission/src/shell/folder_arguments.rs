@@ -106,7 +106,8 @@ pub(crate) fn compares_files(words: &[Word]) -> bool {
     let is_outside = |text: &str| text.starts_with(['/', '~']) || text.split('/').any(|name| name == "..");
     let mut operands = words.iter().skip(1).filter(|word| !word.may_be_option());
     operands.next().and_then(|word| word.text.as_deref()) == Some("diff")
-        && (operands.clone().count() > 1 || operands.any(|word| word.text.as_deref().is_none_or(is_outside)))
+        && (operands.clone().count() > 1
+            || operands.any(|word| word.pieces().first().is_none_or(|piece| is_outside(piece))))
 }
 
 /// Returns the names that a command shows when it lists files.

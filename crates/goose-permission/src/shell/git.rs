@@ -32,22 +32,17 @@ pub(super) fn is_read_only(rest: &[Word]) -> bool {
     let Some((command, rest)) = rest.split_first() else { return false };
     let Some(command) = command.text.as_deref() else { return false };
     match command {
-        "blame" | "cat-file" | "check-ignore" | "describe" | "diff" | "log" | "ls-files" | "ls-tree"
-        | "merge-base" | "rev-list" | "rev-parse" | "shortlog" | "show" | "show-ref" | "status"
-        | "count-objects" | "for-each-ref" => {
+        "blame" | "cat-file" | "check-ignore" | "cherry" | "describe" | "diff" | "diff-tree" | "log"
+        | "ls-files" | "ls-tree" | "name-rev" | "range-diff" | "whatchanged" | "merge-base" | "rev-list"
+        | "rev-parse" | "shortlog" | "show" | "show-ref" | "status" | "count-objects" | "for-each-ref" => {
             rest.iter().all(|word| !word.may_be_option() || avoids(word, "", &BAD_LONG))
         }
         "grep" => rest.iter().all(|word| !word.may_be_option() || avoids(word, "O", &BAD_LONG)),
         "branch" => lists(rest, &["--list", "-l", "--contains", "--merged", "--no-merged"], &BRANCH_OPTIONS),
-        "tag" => {
-            let is_order =
-                |word: &&Word| word.text.as_deref().is_some_and(|text| text.starts_with("--sort="));
-            let others: Vec<Word> = rest.iter().filter(|word| !is_order(word)).cloned().collect();
-            lists(&others, &["--list", "-l", "--contains", "--merged", "--points-at"], &["-n"])
-        }
+        "tag" => lists(rest, &["--list", "-l", "--contains", "--merged", "--points-at"], &[]),
         "remote" => is_one_of(rest, &[&[], &["-v"], &["--verbose"]]),
         "reflog" => shows_log(rest),
-        "stash" => is_one_of(rest, &[&["list"], &["show"], &["show", "-p"]]),
+        "stash" => shows_stash(rest),
         "worktree" => is_one_of(rest, &[&["list"]]),
         "submodule" => is_one_of(rest, &[&["status"]]),
         "config" => gets(rest),
@@ -62,9 +57,18 @@ fn lists(rest: &[Word], listing: &[&str], others: &[&str]) -> bool {
     let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
     let Some(words) = known else { return false };
     let is_listing = words.iter().any(|word| listing.contains(word));
-    words
-        .iter()
-        .all(|word| listing.contains(word) || others.contains(word) || (is_listing && !word.starts_with('-')))
+    // They list in another order or form.
+    let is_form = |word: &str| {
+        word.starts_with("--sort=")
+            || word.starts_with("--format=")
+            || word.strip_prefix("-n").is_some_and(|count| count.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    words.iter().all(|word| {
+        listing.contains(word)
+            || others.contains(word)
+            || is_form(word)
+            || (is_listing && !word.starts_with('-'))
+    })
 }
 
 /// Returns true for `git reflog`, `git reflog show main -5`.
@@ -78,7 +82,23 @@ fn shows_log(rest: &[Word]) -> bool {
         digits.bytes().all(|byte| byte.is_ascii_digit())
     };
     // Other words after `reflog` alone may be commands such as `expire`.
-    words.iter().all(|word| is_count(word) || matches!(*word, "--all" | "--oneline" | "HEAD" | "--date=iso"))
+    let is_form = |word: &str| word.starts_with("--date=") || word.starts_with("--format=");
+    words
+        .iter()
+        .all(|word| is_count(word) || matches!(*word, "--all" | "--oneline" | "HEAD") || is_form(word))
+}
+
+/// Returns true for `git stash list`, `git stash show -p stash@{0}`.
+fn shows_stash(rest: &[Word]) -> bool {
+    match texts(rest).as_deref() {
+        Some(["list", options @ ..]) => options.iter().all(|option| !option.starts_with("--output")),
+        Some(["show", words @ ..]) => words.iter().all(|word| {
+            matches!(*word, "-p" | "--patch" | "--stat" | "--name-only")
+                || word.starts_with("stash@")
+                || word.bytes().all(|byte| byte.is_ascii_digit())
+        }),
+        _ => false,
+    }
 }
 
 fn is_one_of(rest: &[Word], forms: &[&[&str]]) -> bool {

@@ -6,7 +6,7 @@
 //! | `grammar.rs`, `compound.rs`, `redirection.rs`, `heredoc.rs` | parser of commands, into a [`Script`] |
 //! | `current_folders.rs` | folders that a command may run in |
 //! | `segment.rs`, `wrappers.rs`, `builtins.rs`, `launchers.rs` | commands that a command runs |
-//! | `read_only.rs`, `services.rs`, `git.rs`, `sed.rs`, `awk.rs` | commands that are known to change nothing |
+//! | `read_only.rs`, `queries.rs`, `git.rs`, `sed.rs`, `awk.rs` | commands that are known to change nothing |
 //! | `folder_arguments.rs`, `written_files.rs` | folders and files that a command uses |
 //! | `values.rs`, `output.rs`, `trim.rs` | values that words may have at run time |
 //! | `exec_options.rs`, `variables.rs` | options and variables that make a program run another one |
@@ -27,12 +27,12 @@ mod grammar;
 mod heredoc;
 mod launchers;
 mod output;
+mod queries;
 mod read_only;
 mod reader;
 mod redirection;
 mod sed;
 mod segment;
-mod services;
 mod trim;
 mod values;
 mod variables;
@@ -83,6 +83,7 @@ pub(super) fn read(source: &str) -> Script {
     // A command is complete only after the commands in its words, so the order differs from the source.
     script.segments.sort_by_key(|segment| segment.at);
     script.files.sort_by_key(|file| file.at);
+    values::mark_readers(&mut script);
     if script.segments.len() > MAX_SEGMENTS {
         let reason = format!("it has {} parts, too many to check one by one", script.segments.len());
         script.doubts.push(reason);

@@ -87,6 +87,9 @@ fn formatted(rest: &[Word]) -> Output<'_> {
     let Some((format, words)) = rest.split_first() else { return Output::Unknown };
     match format.text.as_deref() {
         Some("%s\\n" | "%s\n") => Output::Words { words, ends_line: true },
+        Some(text) if words.is_empty() && text.replace("\\t", "").replace("\\n", "").trim().is_empty() => {
+            Output::Nothing
+        }
         Some("%s") if words.len() == 1 => Output::Words { words, ends_line: false },
         Some(text) if words.is_empty() && !text.contains(['%', '\\']) => {
             Output::Words { words: &rest[..1], ends_line: false }

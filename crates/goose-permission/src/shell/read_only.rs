@@ -2,7 +2,7 @@
 //!
 //! Before adding a program, read all of its options. Programs that are not listed need approval.
 
-use super::{awk, builtins, git, sed, services, variables, word::Word};
+use super::{awk, builtins, git, queries, sed, variables, word::Word};
 
 /// Check of a program's arguments.
 enum Check {
@@ -20,12 +20,12 @@ const NO_OUTPUT_FILE: Check = Without { short: "o", long: &["--output"] };
 
 fn read_only_check(program: &str) -> Option<Check> {
     Some(match program {
-        "b2sum" | "basename" | "cal" | "cat" | "cksum" | "cmp" | "column" | "comm" | "cut" | "df"
-        | "dirname" | "du" | "echo" | "egrep" | "expand" | "expr" | "false" | "fgrep" | "fmt" | "fold"
-        | "free" | "getconf" | "grep" | "groups" | "hd" | "head" | "hexdump" | "id" | "join" | "logname"
-        | "lsb_release" | "ls" | "lsblk" | "lscpu" | "md5sum" | "netstat" | "nl" | "nproc" | "numfmt"
-        | "od" | "paste" | "pgrep" | "printenv" | "pwd" | "readlink" | "realpath" | "rev" | "seq"
-        | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum" | "sha512sum" | "sleep" | "stat"
+        "b2sum" | "basename" | "c++filt" | "cal" | "cat" | "cksum" | "cmp" | "column" | "comm" | "cut"
+        | "df" | "dirname" | "du" | "echo" | "egrep" | "expand" | "expr" | "false" | "fgrep" | "fmt"
+        | "fold" | "free" | "getconf" | "grep" | "groups" | "hd" | "head" | "hexdump" | "id" | "join"
+        | "logname" | "lsb_release" | "ls" | "lsblk" | "lscpu" | "md5sum" | "netstat" | "nl" | "nproc"
+        | "numfmt" | "od" | "paste" | "pgrep" | "printenv" | "pwd" | "readlink" | "realpath" | "rev"
+        | "seq" | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum" | "sha512sum" | "sleep" | "stat"
         | "strings" | "sum" | "tac" | "tail" | "tr" | "true" | "tsort" | "tty" | "type" | "uname"
         | "unexpand" | "uptime" | "wc" | "which" | "whoami" | ":" => Anything,
         "base32" | "base64" | "diff" | "shuf" => NO_OUTPUT_FILE,
@@ -45,17 +45,15 @@ fn read_only_check(program: &str) -> Option<Check> {
         "read" => Own(builtins::is_plain_read),
         "set" => Own(builtins::is_plain_set),
         "break" | "continue" | "exit" | "return" | "shift" => Own(is_number_or_none),
-        "docker" => Own(services::docker),
-        "kubectl" => Own(services::kubectl),
-        "systemctl" => Own(services::systemctl),
-        "journalctl" => Own(services::journalctl),
         "nm" | "objdump" | "readelf" | "size" => Own(reads_objects),
         "less" => Own(shows_pages),
         "tar" => Own(lists_archive),
         "unzip" => {
             Own(|rest| matches!(texts(rest).as_deref(), Some(["-l" | "-Z1", file]) if !file.starts_with('-')))
         }
-        "man" => Own(searches_titles),
+        "man" => Own(shows_manual),
+        "yq" => Own(filters_yaml),
+        "bzcat" | "xzcat" | "zcat" => Own(|rest| rest.iter().all(|word| !word.may_be_option())),
         "top" => Own(shows_processes_once),
         "find" => Own(is_plain_find),
         "arch" | "hostname" | "wait" | "env" => Own(<[Word]>::is_empty),
@@ -91,7 +89,7 @@ pub(crate) fn is_read_only(words: &[Word]) -> bool {
             rest.iter().all(|word| !word.may_be_option() || avoids(word, short, long))
         }
         Some(Own(check)) => check(rest),
-        None => false,
+        None => queries::is_query(program, rest),
     }
 }
 
@@ -125,14 +123,20 @@ fn is_version(rest: &[Word]) -> bool {
 /// Returns true for `node --version`, `pip list`. They change nothing unless a file in the folder selects
 /// another program, as with rustup or pyenv.
 pub(crate) fn asks_version(words: &[Word]) -> bool {
-    const PROGRAMS: [&str; 10] =
-        ["cargo", "java", "node", "npm", "pip", "pip3", "python", "python3", "ruby", "rustc"];
+    #[rustfmt::skip]
+    const PROGRAMS: [&str; 48] = [
+        "ansible", "aws", "az", "black", "bun", "cargo", "clang++", "cmake", "conda", "curl", "deno", "dotnet", "esbuild", "eslint",
+        "ffmpeg", "g++", "gcloud", "gem", "gh", "go", "helm", "java", "javac", "jq", "kubectl", "mypy", "mysql", "ninja", "node", "npm",
+        "perl", "php", "pip", "pip3", "pipx", "podman", "psql", "python", "python3", "ruby", "ruff", "rustc", "rustup", "sqlite3",
+        "swift", "terraform", "uv", "wget",
+    ];
     let Some((program, rest)) = words.split_first() else { return false };
     let (program, rest) = (program.text.as_deref().unwrap_or_default(), texts(rest).unwrap_or_default());
     match (program, rest.as_slice()) {
-        (program, ["--version"]) => PROGRAMS.contains(&program),
-        ("node" | "npm", ["-v"]) | ("go", ["version"]) | ("java", ["-version"]) => true,
-        ("python" | "python3" | "rustc" | "cargo" | "pip" | "pip3", ["-V"]) => true,
+        (program, ["--version" | "-V" | "-version"]) => PROGRAMS.contains(&program),
+        ("node" | "npm" | "php", ["-v"]) | ("go" | "helm" | "terraform", ["version"]) => true,
+        ("go", ["env", names @ ..]) => names.iter().all(|name| !name.starts_with('-') && !name.contains('=')),
+        ("rustc", ["--print", what]) => !what.contains('='),
         ("pip" | "pip3", ["list" | "freeze", options @ ..]) => {
             options.iter().all(|option| option.starts_with("--format="))
         }
@@ -233,10 +237,25 @@ fn avoids_if_option(word: &Word, short: &str, long: &[&str]) -> bool {
     !word.may_be_option() || avoids(word, short, long)
 }
 
-/// Returns true for `man -k socket`, which lists pages and starts no pager.
-fn searches_titles(rest: &[Word]) -> bool {
-    let Some((option, titles)) = rest.split_first() else { return false };
-    option.text.as_deref() == Some("-k") && titles.iter().all(|word| !word.may_be_option())
+/// Returns true for `man -k socket`, `man 5 passwd`. Files of the project are not pages of the system.
+fn shows_manual(rest: &[Word]) -> bool {
+    let is_name = |text: &&str| {
+        matches!(*text, "-k" | "-f" | "-w" | "-a")
+            || (!text.starts_with('-') && !text.contains('/') && !text.is_empty())
+    };
+    texts(rest).is_some_and(|words| !words.is_empty() && words.iter().all(is_name))
+}
+
+/// Returns true for `yq '.a' x.yaml` with a known filter that reads no other files and variables.
+fn filters_yaml(rest: &[Word]) -> bool {
+    let is_plain = |word: &Word| match word.text.as_deref() {
+        Some(text) if text.starts_with('-') => {
+            matches!(text, "-r" | "-P" | "-N" | "-e" | "-o=json" | "-o=yaml" | "-p=json" | "-p=yaml" | "-j")
+        }
+        Some(text) => !["load", "env", "system", "strload"].iter().any(|name| text.contains(name)),
+        None => !word.may_be_option(),
+    };
+    rest.first().is_some_and(|word| word.text.is_some()) && rest.iter().all(is_plain)
 }
 
 /// Returns true for `top -b -n 1`, which accepts no commands.

@@ -91,7 +91,9 @@ fn command(text: &str) -> Option<&str> {
 /// Returns true if each `[…]` ends within the pattern: for some versions of sed, a delimiter in it does not
 /// end the pattern.
 fn is_plain_pattern(text: &str) -> bool {
-    let mut rest = text;
+    // `\[` is a bracket in the text.
+    let unescaped = text.replace("\\\\", "").replace("\\[", "");
+    let mut rest = unescaped.as_str();
     while let Some((_, choice)) = rest.split_once('[') {
         let Some(after) = behind_choice(choice) else { return false };
         rest = after;

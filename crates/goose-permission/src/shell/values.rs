@@ -10,8 +10,9 @@ use std::{
 };
 
 use super::{
-    Folders, Script, Segment, SegmentKind,
+    Folders, Form, Script, Segment, SegmentKind,
     output::{Output, output},
+    read_only::is_read_only,
     trim,
     word::{Unknown, Word},
 };
@@ -51,7 +52,7 @@ pub(crate) struct Listed {
 /// Reason why a value is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// The variable is not set in the script.
+    /// The variable is not set in the script, or the file is one that a command lists.
     Environment,
     /// The script computes it.
     Computed,
@@ -86,7 +87,63 @@ pub(crate) struct Values<'s> {
     bytes_left: Cell<usize>,
 }
 
+/// Maximum number of variants of a command that are checked.
+const MAX_VARIANTS: usize = 16;
+
+/// Marks the commands that only read with all values of their words.
+pub(super) fn mark_readers(script: &mut Script) {
+    let has_unknown = |form: &&Form| !form.reads_only && form.words.iter().any(|word| word.text.is_none());
+    let mut readers = Vec::new();
+    if !script.segments.iter().flat_map(|segment| &segment.forms).any(|form| has_unknown(&form)) {
+        return;
+    }
+    let values = Values::new(script, None);
+    for (number, segment) in script.segments.iter().enumerate() {
+        for (index, form) in segment.forms.iter().enumerate() {
+            let variants = has_unknown(&form).then(|| values.variants(&form.words)).flatten();
+            if variants.is_some_and(|variants| variants.iter().all(|words| is_read_only(words))) {
+                readers.push((number, index));
+            }
+        }
+    }
+    for (number, index) in readers {
+        script.segments[number].forms[index].reads_only = true;
+    }
+}
+
 impl<'s> Values<'s> {
+    /// Returns the words of a command with all of their values; `None` if one is not known, or there are too
+    /// many.
+    fn variants(&self, words: &[Word]) -> Option<Vec<Vec<Word>>> {
+        let mut variants: Vec<Vec<Word>> = vec![Vec::new()];
+        for word in words {
+            let texts: Vec<Word> = match &word.text {
+                Some(_) => vec![word.clone()],
+                // Braces become several words at once.
+                None if !word.alternatives().is_empty() => return None,
+                None => {
+                    let found = self.of(word).ok()?;
+                    let text = |value: Value| match value {
+                        Value::Text(text) if !text.contains(['*', ' ', '\t', '\n']) && !text.is_empty() => {
+                            Some(Word::literal(text))
+                        }
+                        _ => None,
+                    };
+                    found.into_iter().map(text).collect::<Option<_>>()?
+                }
+            };
+            if texts.is_empty() || variants.len() * texts.len() > MAX_VARIANTS {
+                return None;
+            }
+            let with = |variant: &Vec<Word>| {
+                let variant = variant.clone();
+                texts.iter().map(move |text| [variant.as_slice(), std::slice::from_ref(text)].concat())
+            };
+            variants = variants.iter().flat_map(with).collect();
+        }
+        Some(variants)
+    }
+
     pub(crate) fn new(script: &'s Script, home: Option<&'s Path>) -> Self {
         let mut variables: HashMap<&str, Vec<Source<'_>>> = HashMap::new();
         for loose in &script.loose {

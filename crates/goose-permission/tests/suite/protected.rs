@@ -397,3 +397,58 @@ fn computed_file_names_ask() -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn well_known_credentials_ask_and_examples_do_not() -> anyhow::Result<()> {
+    let home = TestHome::new()?;
+    for path in [
+        ".env.backup",
+        ".env.ci",
+        ".env.keys",
+        ".envrc",
+        ".env-prod",
+        "prod.env",
+        ".secrets",
+        "secrets.yaml",
+        "config/credentials.json",
+        "service-account.json",
+        "terraform.tfstate",
+        "prod.tfvars",
+        ".dev.vars",
+        ".htpasswd",
+        "kubeconfig",
+        "~/.cache/huggingface/token",
+        "~/.gemini/oauth_creds.json",
+        "~/.local/share/opencode/auth.json",
+        "~/.config/sops/age/keys.txt",
+        "~/.config/github-copilot/hosts.json",
+        "~/.databrickscfg",
+        "~/.oci/config",
+        "~/.config/stripe/config.toml",
+        "~/.psql_history",
+        "~/.python_history",
+        "~/.bitcoin/wallet.dat",
+        "/run/secrets/token",
+        "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        "/dev/vda",
+        "/dev/nvme0n1p1",
+    ] {
+        if !path.starts_with(['~', '/']) {
+            let file = home.work().join(path);
+            fs::create_dir_all(file.parent().unwrap_or(home.path()))?;
+            fs::write(file, "x")?;
+        }
+        for mode in MODES {
+            ensure!(is_ask(&home.judge(mode, &Call::read(path))), "read {path} in {mode}");
+            let verdict = home.shell(mode, &format!("head -c 16 {path}"));
+            ensure!(is_ask(&verdict), "head {path} in {mode}: {verdict:?}");
+        }
+    }
+    for path in
+        [".env.example", ".env.local.sample", ".env.template", "env.ts", "src/env.rs", "environment.yml"]
+    {
+        let verdict = home.judge(Mode::SmartApprove, &Call::read(path));
+        ensure!(verdict == Verdict::Allow, "read {path}: {verdict:?}");
+    }
+    Ok(())
+}

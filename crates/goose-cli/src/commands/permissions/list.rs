@@ -1,8 +1,8 @@
 //! `goose permissions list`: the rules, the protected files, and rules that name no known tool.
 
-use std::{collections::BTreeSet, io, path::Path, process::ExitCode};
+use std::{io, path::Path, process::ExitCode};
 
-use goose::permission::{Effect, Rule};
+use goose::permission::{Effect, ProtectedFile, Rule};
 use serde::Serialize;
 
 use super::{Place, style};
@@ -23,26 +23,32 @@ struct Document<'a> {
     file: Option<&'a Path>,
     problem: Option<&'a str>,
     rules: Vec<Row>,
-    protected: &'a [Protected<'a>],
+    protected: &'a [Protected],
     unknown_tools: Vec<String>,
 }
 
-/// A built-in rule about files, which asks in every mode.
+/// Files that need approval in every mode.
 #[derive(Serialize)]
-struct Protected<'a> {
-    access: &'a str,
-    path: &'a str,
+struct Protected {
+    group: &'static str,
+    access: &'static str,
+    path: String,
+    reason: &'static str,
 }
 
-impl<'a> Protected<'a> {
-    fn new(rule: &'a Rule) -> Self {
-        let (access, path) = rule.text().split_once(' ').unwrap_or((rule.text(), ""));
-        Self { access, path }
+impl Protected {
+    fn new(file: ProtectedFile) -> Self {
+        let access = match (file.reads, file.writes) {
+            (true, true) => "read and write",
+            (true, false) => "read",
+            _ => "write",
+        };
+        Self { group: file.group, access, path: file.path, reason: file.reason }
     }
 
     /// The path as people write it: most are meant in any folder.
-    fn shown(&self) -> &'a str {
-        self.path.strip_prefix("/**/").unwrap_or(self.path)
+    fn shown(&self) -> &str {
+        self.path.strip_prefix("/**/").unwrap_or(&self.path)
     }
 }
 
@@ -72,7 +78,7 @@ pub(super) fn run(place: &Place, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     // What wins comes first.
     rules.sort_by_key(|rule| std::cmp::Reverse(rule.effect()));
     let extensions: Vec<&str> = place.settings.extensions().iter().map(|entry| entry.key.as_str()).collect();
-    let protected: Vec<Protected<'_>> = permissions.protected_files().map(Protected::new).collect();
+    let protected: Vec<Protected> = permissions.protected_files().into_iter().map(Protected::new).collect();
     let own: Vec<String> = builtins::tools().iter().map(|tool| tool.name().to_owned()).collect();
     let unknown = permissions.rules_without_tool(&extensions, &own).unwrap_or_default();
     let document = || Document {
@@ -119,22 +125,21 @@ fn print(out: &mut Output, place: &Place, rules: &[Rule], unknown: &[Rule]) -> i
     Ok(())
 }
 
-/// Prints the protected files, those that are read and written alike once.
-fn print_protected(out: &mut Output, protected: &[Protected<'_>]) -> io::Result<()> {
-    let of = |access: &str| -> BTreeSet<&str> {
-        protected.iter().filter(|it| it.access == access).map(Protected::shown).collect()
-    };
-    let (read, written) = (of("read"), of("write"));
-    let both = read.intersection(&written).copied().collect::<Vec<_>>();
-    let parts = [
-        ("Reading and writing need approval in every mode", both),
-        ("Writing needs approval in every mode", written.difference(&read).copied().collect()),
-        ("Reading needs approval in every mode", read.difference(&written).copied().collect()),
-    ];
-    for (title, paths) in parts.into_iter().filter(|(_, paths)| !paths.is_empty()) {
+/// Prints the protected files by group.
+fn print_protected(out: &mut Output, protected: &[Protected]) -> io::Result<()> {
+    out.line("")?;
+    out.line(format_args!("{}  these need approval in every mode", out.paint(NAME, "Protected files")))?;
+    for files in protected.chunk_by(|one, next| one.group == next.group) {
         out.line("")?;
-        out.line(out.paint(NAME, title))?;
-        out.indented(2, anstyle::Style::new(), &paths.join("  "))?;
+        out.line(format_args!("  {}", files[0].group))?;
+        for access in ["read and write", "write", "read"] {
+            let of_access = files.iter().filter(|file| file.access == access);
+            let paths: Vec<&str> = of_access.map(Protected::shown).collect();
+            if !paths.is_empty() {
+                out.line(format_args!("    {}", out.paint(FAINT, format!("{access}:"))))?;
+                out.indented(6, anstyle::Style::new(), &escape::line(&paths.join("  ")))?;
+            }
+        }
     }
     Ok(())
 }

@@ -93,7 +93,8 @@ fn reading_does_not_ask(file: &str) -> anyhow::Result<()> {
 fn changing_asks(file: &str) -> anyhow::Result<()> {
     let (asked, run) = judged_in_project(file, Mode::SmartApprove)?;
     // Commands do not get the variables that hold secrets.
-    let is_open = |command: &&String| !command.starts_with("env ") && !command.starts_with("echo \"$AWS_");
+    let shows_variables = ["env |", "echo \"$AWS_", "printenv", "ENVIRON"];
+    let is_open = |command: &&String| !shows_variables.iter().any(|text| command.contains(text));
     let open: Vec<&String> = run.iter().filter(is_open).collect();
     ensure!(asked.len() + run.len() >= 98 && open.is_empty(), "{file}: {open:#?}");
     let (asked, run) = judged_in_project(file, Mode::Auto)?;
@@ -109,4 +110,24 @@ fn everyday_reading_does_not_ask() -> anyhow::Result<()> {
 #[test]
 fn everyday_changes_ask() -> anyhow::Result<()> {
     changing_asks("everyday_changing.txt")
+}
+
+#[test]
+fn more_reading_does_not_ask() -> anyhow::Result<()> {
+    reading_does_not_ask("everyday_reading_2.txt")
+}
+
+#[test]
+fn more_changes_ask() -> anyhow::Result<()> {
+    changing_asks("everyday_changing_2.txt")
+}
+
+#[test]
+fn held_out_reading_does_not_ask() -> anyhow::Result<()> {
+    reading_does_not_ask("held_out_reading.txt")
+}
+
+#[test]
+fn held_out_changes_ask() -> anyhow::Result<()> {
+    changing_asks("held_out_changing.txt")
 }

@@ -5,7 +5,7 @@
 //! is still found. Every byte is read once, and nesting is limited.
 
 use super::{
-    LooseWord, MAX_COMMAND_BYTES, MAX_NESTING, MAX_PARTS, Script,
+    LooseWord, MAX_COMMAND_BYTES, MAX_NESTING, MAX_PARTS, Script, TOO_MANY_PARTS,
     current_folders::{Flow, Folders},
     expansions::Quotes,
     heredoc::Heredoc,
@@ -389,7 +389,11 @@ impl Reader<'_, '_> {
 
     /// Adds a word outside of commands: a value of this variable, if it is one.
     pub(super) fn loose_word(&mut self, variable: Option<String>, word: Word) {
-        self.script.loose.push(LooseWord { variable, word, folders: self.folders.clone() });
+        if self.spend(1) {
+            self.script.loose.push(LooseWord { variable, word, folders: self.folders.clone() });
+        } else {
+            self.leave_unread(TOO_MANY_PARTS);
+        }
     }
 
     /// Returns a new stream.

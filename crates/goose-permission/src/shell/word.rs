@@ -12,7 +12,7 @@ pub(crate) struct Word {
     /// Unknown parts, one between each two pieces.
     unknown: Vec<Unknown>,
     /// Words that some shells make of the braces in this one; empty if there are none, or too many.
-    alternatives: Vec<Word>,
+    alternatives: Box<[Word]>,
     /// True if the word may become several words, or none.
     splits: bool,
     /// True if all unknown parts are wildcards: `src/*.rs`.
@@ -281,7 +281,7 @@ impl WordBuilder {
                     alternatives.push(self.clone().word());
                 }
                 self.forget_from_brace();
-                Word { alternatives, ..self.word() }
+                Word { alternatives: alternatives.into(), ..self.word() }
             }
         }
     }
@@ -324,6 +324,6 @@ impl WordBuilder {
                 None
             }
         };
-        Word { text, pieces, unknown, alternatives: Vec::new(), splits, only_names, tilde }
+        Word { text, pieces, unknown, alternatives: Box::default(), splits, only_names, tilde }
     }
 }

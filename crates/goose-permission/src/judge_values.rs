@@ -1,7 +1,10 @@
 //! Judges files whose names a script computes: `f=.netrc; cat ~/$f`, `find ~ | xargs cat`, `cat $(…)`. Words
 //! with known values are judged like those that are written out.
 
-use std::path::{Path, PathBuf};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use super::{
     glob::Glob,
@@ -20,8 +23,8 @@ const MAX_FOLDERS: usize = 32;
 
 /// Words of a command, with values for those that are not written out.
 #[derive(Default)]
-pub(super) struct Operands {
-    pub(super) words: Vec<Word>,
+pub(super) struct Operands<'f> {
+    pub(super) words: Cow<'f, [Word]>,
     /// Words whose values are not known.
     pub(super) unknown: Vec<(Word, Cause)>,
     /// Files that another command lists.
@@ -30,15 +33,20 @@ pub(super) struct Operands {
     split_patterns: Vec<String>,
 }
 
-impl Operands {
-    pub(super) fn new(form: &Form, folders: &Folders, values: &Values<'_>) -> Self {
+impl<'f> Operands<'f> {
+    pub(super) fn new(form: &'f Form, folders: &Folders, values: &Values<'_>) -> Self {
         let mut operands = Self::default();
+        let is_find = form.words.first().and_then(Word::program) == Some("find");
+        if !is_find && form.words.iter().all(|word| word.text.is_some()) {
+            operands.words = Cow::Borrowed(form.words.get(1..).unwrap_or_default());
+            return operands;
+        }
         for (index, word) in form.words.iter().enumerate().skip(1) {
             if shell::is_no_file(&form.words, index) {
                 continue;
             }
             if word.text.is_some() || word.is_pattern() {
-                operands.words.push(word.clone());
+                operands.words.to_mut().push(word.clone());
                 // `.*` may be the parent folder.
                 let leads_out = word.reach() == Reach::Anywhere;
                 if leads_out && shell::shows_below(&form.words).is_some() {
@@ -55,7 +63,7 @@ impl Operands {
     }
 
     fn leave(&mut self, word: &Word, cause: Cause) {
-        self.words.push(word.clone());
+        self.words.to_mut().push(word.clone());
         self.unknown.push((word.clone(), cause));
     }
 
@@ -63,14 +71,15 @@ impl Operands {
         match value {
             Value::Text(text) if text.len() > MAX_PATH_BYTES => {}
             Value::Text(text) if text.contains('*') => {
-                self.words.push(Word::pattern(&text));
+                self.words.to_mut().push(Word::pattern(&text));
                 self.split_patterns.extend(word.splits().then_some(text));
             }
-            Value::Text(text) => self.words.push(Word::literal(text)),
+            Value::Text(text) => self.words.to_mut().push(Word::literal(text)),
             Value::Listed(listed) if is_clear(&listed, folders, values) => {
                 // Its name stands for any other; for the rules it stays unknown.
-                self.words.push(Word::literal(format!("{}x{}", listed.before, listed.after)));
-                self.words.push(word.clone());
+                let words = self.words.to_mut();
+                words.push(Word::literal(format!("{}x{}", listed.before, listed.after)));
+                words.push(word.clone());
                 self.listed.push(listed);
             }
             // A listed name with another ending is not the name of a protected file.
@@ -93,7 +102,7 @@ fn is_clear(listed: &Listed, folders: &Folders, values: &Values<'_>) -> bool {
 impl Judge<'_> {
     /// Asks about words whose values are not known: if their files are shown, and in every mode if they are
     /// written and may be protected files.
-    pub(super) fn judge_unknown(&mut self, form: &Form, operands: &Operands, values: &Values<'_>) {
+    pub(super) fn judge_unknown(&mut self, form: &Form, operands: &Operands<'_>, values: &Values<'_>) {
         if self.default_policy == DefaultPolicy::Everything && !form.reads_only {
             for listed in &operands.listed {
                 self.protect_written_list(listed, values);
@@ -206,7 +215,7 @@ impl Judge<'_> {
     pub(super) fn protect_indirect(
         &mut self,
         form: &Form,
-        operands: &Operands,
+        operands: &Operands<'_>,
         places: Option<&[PathBuf]>,
         values: &Values<'_>,
     ) {
@@ -236,7 +245,7 @@ impl Judge<'_> {
     }
 
     /// Asks if the name of a file may be taken for an option that makes a program show files.
-    fn check_options(&mut self, form: &Form, operands: &Operands, places: Option<&[PathBuf]>) {
+    fn check_options(&mut self, form: &Form, operands: &Operands<'_>, places: Option<&[PathBuf]>) {
         let is_any = |word: &Word| word.text.is_none() && word.may_be_option();
         if !shell::may_read_names(&form.words) || !operands.words.iter().any(is_any) {
             return;

@@ -146,7 +146,7 @@ impl Judge<'_> {
         if !shell::takes_files(&form.words) {
             return;
         }
-        for word in &operands.words {
+        for word in operands.words.iter() {
             let lists_files = word.text.as_deref().is_some_and(lists_files);
             for watched in watch.rules.iter().filter(|watched| is_used(watched)) {
                 let is_unknown = word.reach() == Reach::Anywhere || lists_files;

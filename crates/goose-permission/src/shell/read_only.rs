@@ -72,6 +72,11 @@ fn read_only_check(program: &str) -> Option<Check> {
     })
 }
 
+/// Returns true for a program that changes nothing with some arguments.
+pub(super) fn is_checked(program: &str) -> bool {
+    matches!(program, "test" | "[") || read_only_check(program).is_some()
+}
+
 /// Returns true if a command is known to change nothing.
 pub(crate) fn is_read_only(words: &[Word]) -> bool {
     let Some((program, rest)) = words.split_first() else { return false };

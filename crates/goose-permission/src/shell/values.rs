@@ -4,7 +4,7 @@
 //! regard to their order, so a word has at least the values that it really gets. Everything else is unknown.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     collections::HashMap,
     path::Path,
 };
@@ -12,7 +12,7 @@ use std::{
 use super::{
     Folders, Form, Script, Segment, SegmentKind,
     output::{Output, output},
-    read_only::is_read_only,
+    read_only::{is_checked, is_read_only},
     trim,
     word::{Unknown, Word},
 };
@@ -78,9 +78,10 @@ enum Key {
 pub(crate) struct Values<'s> {
     script: &'s Script,
     home: Option<&'s str>,
-    variables: HashMap<&'s str, Vec<Source<'s>>>,
-    /// Commands that write to a stream, by their numbers.
-    writers: HashMap<usize, Vec<usize>>,
+    /// Values of the variables, collected on first use.
+    variables: OnceCell<HashMap<&'s str, Vec<Source<'s>>>>,
+    /// Commands that write to a stream, by their numbers, collected on first use.
+    writers: OnceCell<HashMap<usize, Vec<usize>>>,
     /// Known values; unknown while they are computed, because a value that depends on itself is unknown.
     cache: RefCell<HashMap<Key, Found>>,
     values_left: Cell<usize>,
@@ -92,7 +93,10 @@ const MAX_VARIANTS: usize = 16;
 
 /// Marks the commands that only read with all values of their words.
 pub(super) fn mark_readers(script: &mut Script) {
-    let has_unknown = |form: &&Form| !form.reads_only && form.words.iter().any(|word| word.text.is_none());
+    // Programs whose words decide whether they only read.
+    let may_read = |form: &&Form| form.words.first().and_then(Word::program).is_some_and(is_checked);
+    let is_unknown = |word: &Word| word.text.is_none() && !word.is_pattern();
+    let has_unknown = |form: &&Form| !form.reads_only && form.words.iter().any(is_unknown) && may_read(form);
     let mut readers = Vec::new();
     if !script.segments.iter().flat_map(|segment| &segment.forms).any(|form| has_unknown(&form)) {
         return;
@@ -145,30 +149,45 @@ impl<'s> Values<'s> {
     }
 
     pub(crate) fn new(script: &'s Script, home: Option<&'s Path>) -> Self {
-        let mut variables: HashMap<&str, Vec<Source<'_>>> = HashMap::new();
-        for loose in &script.loose {
-            if let Some(name) = &loose.variable {
-                variables.entry(name).or_default().push(Source::Word(&loose.word));
-            }
-        }
-        let mut writers: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (number, segment) in script.segments.iter().enumerate() {
-            for stream in [Some(segment.output), segment.found].into_iter().flatten() {
-                writers.entry(stream).or_default().push(number);
-            }
-            for name in read_variables(segment) {
-                variables.entry(name).or_default().push(Source::Input(segment));
-            }
-        }
         Self {
             script,
             home: home.and_then(Path::to_str),
-            variables,
-            writers,
+            variables: OnceCell::new(),
+            writers: OnceCell::new(),
             cache: RefCell::default(),
             values_left: Cell::new(MAX_VALUES),
             bytes_left: Cell::new(MAX_BYTES),
         }
+    }
+
+    fn variables(&self) -> &HashMap<&'s str, Vec<Source<'s>>> {
+        self.variables.get_or_init(|| {
+            let mut variables: HashMap<&str, Vec<Source<'_>>> = HashMap::new();
+            for loose in &self.script.loose {
+                if let Some(name) = &loose.variable {
+                    variables.entry(name).or_default().push(Source::Word(&loose.word));
+                }
+            }
+            for segment in &self.script.segments {
+                for name in read_variables(segment) {
+                    variables.entry(name).or_default().push(Source::Input(segment));
+                }
+            }
+            variables
+        })
+    }
+
+    fn writers(&self, stream: usize) -> &[usize] {
+        let writers = self.writers.get_or_init(|| {
+            let mut writers: HashMap<usize, Vec<usize>> = HashMap::new();
+            for (number, segment) in self.script.segments.iter().enumerate() {
+                for stream in [Some(segment.output), segment.found].into_iter().flatten() {
+                    writers.entry(stream).or_default().push(number);
+                }
+            }
+            writers
+        });
+        writers.get(&stream).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the command that lists a file.
@@ -298,7 +317,7 @@ impl<'s> Values<'s> {
 
     /// Returns the values that a variable has in the script.
     fn values_of(&self, name: &str) -> Found {
-        let Some(sources) = self.variables.get(name) else {
+        let Some(sources) = self.variables().get(name) else {
             return match name {
                 "HOME" => self.home.map(|home| vec![Value::Text(home.to_owned())]).ok_or(Cause::Environment),
                 "PWD" => Ok(vec![Value::Text(".".to_owned())]),
@@ -376,7 +395,7 @@ impl<'s> Values<'s> {
             if self.script.file_streams.contains(&stream) {
                 return Err(Cause::Computed);
             }
-            let writers = self.writers.get(&stream).map_or(&[][..], Vec::as_slice);
+            let writers = self.writers(stream);
             let mut found = Vec::new();
             for number in writers {
                 let is_alone = writers.len() == 1;

@@ -46,7 +46,8 @@ impl Judge<'_> {
     pub(super) fn protect_below_path(&mut self, uses: Uses, form: &Form, text: &str, resolved: &Path) {
         if let Some(names) = uses.below {
             let wanted = shell::included_names(&form.words);
-            self.protect_below_if(resolved, names, text, &|path| is_wanted(&wanted, path));
+            let follows = shell::follows_links(&form.words) || form.words.iter().any(Word::is_pattern);
+            self.protect_below_if(resolved, (names, follows), text, &|path| is_wanted(&wanted, path));
         }
         if uses.changes_folders && self.permissions.protected().has_own_below(resolved) {
             self.opinions.ask(format!("goose's own files are in `{}`", shown(text)));
@@ -118,14 +119,14 @@ impl Judge<'_> {
 
     /// Checks a folder whose files are read and shown.
     pub(super) fn protect_below(&mut self, folder: &Path, names: Names, what: &str) {
-        self.protect_below_if(folder, names, what, &|_| true);
+        self.protect_below_if(folder, (names, false), what, &|_| true);
     }
 
     /// Like [`protect_below`](Self::protect_below), for some of the files.
     pub(super) fn protect_below_if(
         &mut self,
         folder: &Path,
-        names: Names,
+        (names, follows): (Names, bool),
         what: &str,
         is_wanted: &dyn Fn(&Path) -> bool,
     ) {
@@ -137,10 +138,20 @@ impl Judge<'_> {
             _ => SecretScope::PersonalAndProject,
         };
         let protected = self.permissions.protected();
-        match secrets_below::below(protected, folder, (names, within), is_wanted, &mut self.entries_left) {
+        match secrets_below::below(
+            protected,
+            folder,
+            (names, follows, within),
+            is_wanted,
+            &mut self.entries_left,
+        ) {
             SearchResult::Nothing => {}
             SearchResult::Secret(path, rule) => {
                 self.protects(rule, Access::Read, &path, &path.to_string_lossy())
+            }
+            SearchResult::Link(path) => {
+                let path = shown(&path.to_string_lossy());
+                self.opinions.ask(format!("`{path}` leads to another folder, which may have secrets"));
             }
             SearchResult::HardLink(path) => self.ask_link(&path.to_string_lossy()),
             SearchResult::TooMany => self.has_too_many(what),
@@ -211,7 +222,7 @@ impl Uses {
         Self { content: &[Access::Read], below: None, compares_files: false, changes_folders: false };
 
     pub(super) fn new(form: &Form, operands: &[Word]) -> Self {
-        let reads_names = |word: &Word| word.text.as_deref().is_some_and(|text| text.starts_with("--fi"));
+        let reads_names = |word: &Word| word.text.as_deref().is_some_and(shell::reads_names);
         let shows_names = shell::shows_names_only(&form.words) && !operands.iter().any(reads_names);
         let content: &[Access] = match shell::takes_files(&form.words) && !shows_names {
             false => &[],

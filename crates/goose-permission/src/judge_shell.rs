@@ -24,7 +24,8 @@ use super::{
 const HARMLESS_FILES: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"];
 
 /// Files by which version managers select the program behind a name.
-const VERSION_FILES: [&str; 15] = [
+const VERSION_FILES: [&str; 19] = [
+    ".go-version",
     ".java-version",
     ".mise.toml",
     ".node-version",
@@ -33,9 +34,12 @@ const VERSION_FILES: [&str; 15] = [
     ".python-version",
     ".ruby-version",
     ".sdkmanrc",
+    ".swift-version",
+    ".terraform-version",
     ".tool-versions",
     ".config/mise.toml",
     "devbox.json",
+    "global.json",
     "mise.local.toml",
     "mise.toml",
     "rust-toolchain",
@@ -64,7 +68,7 @@ impl Judge<'_> {
     pub(super) fn shell(&mut self, command: &str) {
         let checks = self.checks();
         let script = shell::read(command);
-        let values = Values::new(&script, self.bases.home);
+        let values = Values::new(&script, self.bases.home, Some(self.bases.working));
         // With so many parts, it needs approval as a whole.
         if script.segments.len() > MAX_SEGMENTS {
             self.entries_left /= 4;

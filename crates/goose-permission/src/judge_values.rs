@@ -11,6 +11,7 @@ use super::{
     judge::{DefaultPolicy, Judge, shown},
     judge_protected::{Uses, is_wanted},
     paths::Bases,
+    protected::known_parts,
     secrets_below::{self, Names},
     shell::{self, Access, Cause, FileUse, Folders, Form, Listed, Reach, Value, Values, Word},
 };
@@ -55,7 +56,18 @@ impl<'f> Operands<'f> {
                 continue;
             }
             match values.of(word) {
-                Ok(found) => found.into_iter().for_each(|value| operands.add(word, value, folders, values)),
+                Ok(found) => {
+                    // A folder that is listed for a command which walks folders is not only a name.
+                    let walks = shell::shows_below(&form.words).is_some();
+                    let is_folder = |value: &Value| match value {
+                        Value::Listed(listed) => listed.lister.is_none(),
+                        Value::Text(_) => false,
+                    };
+                    if walks && found.iter().any(is_folder) {
+                        operands.leave(word, Cause::Computed);
+                    }
+                    found.into_iter().for_each(|value| operands.add(word, value, folders, values));
+                }
                 Err(cause) => operands.leave(word, cause),
             }
         }
@@ -93,8 +105,10 @@ impl<'f> Operands<'f> {
 /// used as a whole within a path.
 fn is_clear(listed: &Listed, folders: &Folders, values: &Values<'_>) -> bool {
     let Listed { before, after, .. } = listed;
-    values.lister(listed).is_none_or(|lister| lister.folders == *folders)
+    let lister = values.lister(listed);
+    lister.is_none_or(|lister| lister.folders == *folders)
         && (before.is_empty() || before.ends_with('/'))
+        && !after.contains('*')
         && (after.is_empty() || after.starts_with('/'))
         && !after.split('/').any(|name| name == "..")
 }
@@ -103,6 +117,15 @@ impl Judge<'_> {
     /// Asks about words whose values are not known: if their files are shown, and in every mode if they are
     /// written and may be protected files.
     pub(super) fn judge_unknown(&mut self, form: &Form, operands: &Operands<'_>, values: &Values<'_>) {
+        // Some versions open connections for such files.
+        let is_awk = matches!(program(form), Some("awk" | "gawk" | "mawk" | "nawk"));
+        let is_connection = |word: &Word| word.text.as_deref().is_some_and(|text| text.contains("/inet"));
+        if is_awk
+            && self.default_policy != DefaultPolicy::Everything
+            && operands.words.iter().any(is_connection)
+        {
+            self.opinions.ask("it may open a connection");
+        }
         if self.default_policy == DefaultPolicy::Everything && !form.reads_only {
             for listed in &operands.listed {
                 self.protect_written_list(listed, values);
@@ -134,8 +157,8 @@ impl Judge<'_> {
         let Some(form) = segment.forms.iter().rev().find(|form| lists(form)) else { return };
         let words: Vec<&str> = form.words.iter().skip(1).map(|word| word.pieces()[0].as_str()).collect();
         let folders = words.iter().take_while(|text| !text.starts_with('-'));
-        let names = words.windows(2).filter(|pair| pair[0].ends_with("name")).map(|pair| pair[1]);
-        let joined = folders.flat_map(|folder| names.clone().map(move |name| format!("{folder}/{name}")));
+        let names = name_tests(&words);
+        let joined = folders.flat_map(|folder| names.iter().map(move |name| format!("{folder}/{name}")));
         let texts: Vec<String> =
             words.iter().map(|text| (*text).to_owned()).chain(joined).take(MAX_FOLDERS).collect();
         for place in self.places(&segment.folders).unwrap_or_default() {
@@ -166,6 +189,8 @@ impl Judge<'_> {
                 let mut texts = Vec::new();
                 for value in found {
                     match value {
+                        // Without a name, nothing is opened.
+                        Value::Text(text) if text.is_empty() => {}
                         Value::Text(text) => texts.push(text),
                         Value::Listed(listed) if file.access == Access::Write => {
                             is_clear &= self.default_policy == DefaultPolicy::Everything;
@@ -173,7 +198,7 @@ impl Judge<'_> {
                         }
                         Value::Listed(listed) => {
                             is_clear &= is_whole(&listed, &file.folders, values);
-                            self.protect_listed(&listed, values);
+                            self.protect_listed(&listed, false, values);
                         }
                     }
                 }
@@ -225,8 +250,9 @@ impl Judge<'_> {
         if !shell::shows_content(&form.words) {
             return self.check_options(form, operands, places);
         }
+        let walks = shell::shows_below(&form.words).is_some();
         for listed in &operands.listed {
-            self.protect_listed(listed, values);
+            self.protect_listed(listed, walks, values);
         }
         for place in places.unwrap_or_default() {
             let bases = Bases { working: place, home: self.bases.home };
@@ -237,7 +263,7 @@ impl Judge<'_> {
             for text in &operands.split_patterns {
                 let files = self.matching_files(bases, text);
                 let mut names = files.iter().map(|file| file.to_string_lossy());
-                if let Some(name) = names.find(|name| secrets_below::is_split(name)) {
+                if let Some(name) = names.find(|name| secrets_below::splits(name)) {
                     self.ask_split(&name);
                 }
             }
@@ -264,7 +290,9 @@ impl Judge<'_> {
     }
 
     /// Checks the files that a command lists for others that read them.
-    fn protect_listed(&mut self, listed: &Listed, values: &Values<'_>) {
+    ///
+    /// A reader that walks folders shows everything below those that are listed.
+    fn protect_listed(&mut self, listed: &Listed, walks: bool, values: &Values<'_>) {
         let Some(segment) = values.lister(listed) else { return };
         if self.default_policy == DefaultPolicy::Everything
             || !self.lists_checked.insert((listed.lister, listed.is_split))
@@ -272,7 +300,10 @@ impl Judge<'_> {
             return;
         }
         let Some(form) = segment.forms.iter().rev().find(|form| lists(form)) else { return };
-        let (wanted, names) = (wanted_names(&form.words), shell::listed_names(&form.words));
+        let (mut wanted, mut names) = (wanted_names(&form.words), shell::listed_names(&form.words));
+        if walks {
+            (wanted, names) = (Vec::new(), Names::All);
+        }
         let operands = || form.words.iter().skip(1).filter(|word| !word.may_be_option());
         let mut texts: Vec<&str> = operands()
             .filter_map(|word| match word.reach() {
@@ -286,7 +317,13 @@ impl Judge<'_> {
             return self.ask_unknown(&segment.source);
         }
         let Some(places) = self.places(&segment.folders) else { return self.ask_unknown(&segment.source) };
+        let is_git = program(form) == Some("git");
         for place in places {
+            // Most commands of git print names relative to the root of the repository.
+            let is_below = form.words.get(1).and_then(|word| word.text.as_deref()) == Some("ls-files");
+            if is_git && !is_below && !place.join(".git").exists() {
+                self.ask_unknown(&segment.source);
+            }
             let bases = Bases { working: &place, home: self.bases.home };
             for text in &texts {
                 let Ok(path) = bases.resolve(text) else { continue };
@@ -294,27 +331,49 @@ impl Judge<'_> {
                 match self.permissions.protected().find(Access::Read, &path, &path) {
                     Some(rule) => self.protects(rule, Access::Read, &path, text),
                     None => {
-                        self.protect_below_if(&path, names, text, &|path| is_wanted(&wanted, path));
-                        if listed.is_split {
-                            self.check_blanks(&path, names);
-                        }
+                        let follows = shell::follows_links(&form.words) || walks;
+                        self.protect_below_if(&path, (names, follows), text, &|path| {
+                            is_wanted(&wanted, path)
+                        });
+                        self.check_blanks(&path, names, listed.is_split);
                     }
                 }
             }
             for word in operands().filter(|word| word.is_pattern()) {
                 self.protect_expanded(Uses::READING, bases, word);
             }
+            // `ls x` prints names without their folder.
+            let is_folder = |text: &&str| *text != "." && bases.resolve(text).is_ok_and(|path| path.is_dir());
+            let is_bare = program(form) == Some("ls")
+                && !form
+                    .words
+                    .iter()
+                    .any(|word| word.text.as_deref().is_some_and(|text| text.contains("-d")));
+            let exact = operands().filter_map(|word| word.text.as_deref());
+            let has_folder = exact.into_iter().any(|text| is_folder(&text))
+                || operands().filter(|word| word.is_pattern()).any(|word| {
+                    let files = self.matching_files(bases, &known_parts(word).join("*"));
+                    files.iter().any(|file| file.is_dir())
+                });
+            if listed.before.is_empty() && is_bare && (has_folder || lists_recursively(form)) {
+                self.ask_unknown(&segment.source);
+            }
         }
     }
 
     /// Asks if a name has a blank: where a list is split, its parts may be the name of any file.
-    fn check_blanks(&mut self, folder: &Path, names: Names) {
-        match secrets_below::with_blank(folder, names, &mut self.entries_left) {
+    fn check_blanks(&mut self, folder: &Path, names: Names, is_split: bool) {
+        match secrets_below::with_blank(folder, names, is_split, &mut self.entries_left) {
             Some(None) => {}
             Some(Some(path)) => self.ask_split(&path.to_string_lossy()),
             None => self.has_too_many(&folder.to_string_lossy()),
         }
     }
+}
+
+/// Returns true for `ls -R`, which prints names without their folders.
+fn lists_recursively(form: &Form) -> bool {
+    program(form) == Some("ls") && shell::looks_below(&form.words)
 }
 
 /// Returns true if a listed name is used as it is, in the folder in which it is listed.
@@ -360,7 +419,39 @@ fn wanted_names(words: &[Word]) -> Vec<Glob> {
     if texts.iter().any(|text| matches!(*text, "!" | "-not" | "-o" | "-or" | ",")) {
         return Vec::new();
     }
-    let is_name =
-        |pair: &&[&str]| matches!(pair[0], "-name" | "-iname") && !pair[1].contains(['?', '[', '\\']);
-    texts.windows(2).filter(is_name).map(|pair| Glob::new(pair[1])).collect()
+    let tests = name_tests(&texts);
+    let is_plain = |name: &&str| !name.contains(['?', '[', '\\']);
+    if tests.iter().all(is_plain) { tests.into_iter().map(Glob::new).collect() } else { Vec::new() }
+}
+
+/// Returns the names that the tests of `find` compare, without those in the commands that it runs.
+fn name_tests<'t>(texts: &[&'t str]) -> Vec<&'t str> {
+    const VALUED: [&str; 12] = [
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-regex",
+        "-iregex",
+        "-lname",
+        "-ilname",
+        "-type",
+        "-newer",
+        "-size",
+        "-user",
+        "-perm",
+    ];
+    let (mut names, mut words) = (Vec::new(), texts.iter());
+    while let Some(word) = words.next() {
+        match *word {
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                words.find(|word| matches!(**word, ";" | "+"));
+            }
+            "-name" | "-iname" => names.extend(words.next()),
+            word if VALUED.contains(&word) => {
+                words.next();
+            }
+            _ => {}
+        }
+    }
+    names
 }

@@ -346,7 +346,8 @@ impl RestrictedPath {
 
 /// Returns true if a word refers to files indirectly: `--files-from=x`, `file:///%65tc`.
 fn lists_files(text: &str) -> bool {
-    text.starts_with("--files")
+    shell::reads_names(text)
+        || text.starts_with("--files")
         || text.starts_with("-files0-from")
         || (text.contains("file:") && text.contains(['%', '{', '[']))
 }

@@ -330,7 +330,11 @@ impl Entry {
 
 /// Returns the known parts of a word, without the letters of choices such as `[ab]`.
 pub(super) fn known_parts(word: &Word) -> Vec<&str> {
-    let behind_choice = |piece: &'_ String| piece.rfind(']').map_or(0, |end| end + 1);
+    // A choice ends within its component of the path.
+    let behind_choice = |piece: &'_ String| {
+        let name = piece.split('/').next().unwrap_or(piece);
+        name.rfind(']').map_or(0, |end| end + 1)
+    };
     let parts = word.pieces().iter().enumerate();
     parts.map(|(index, piece)| if index == 0 { piece } else { &piece[behind_choice(piece)..] }).collect()
 }

@@ -34,6 +34,8 @@ pub(super) enum SearchResult<'p> {
     Secret(PathBuf, &'p Rule),
     /// A file with other names, which may be a secret.
     HardLink(PathBuf),
+    /// A link that leads out of the folder and is followed.
+    Link(PathBuf),
     /// There are more files than the limit.
     TooMany,
 }
@@ -50,11 +52,12 @@ pub(super) enum Names {
 pub(super) fn below<'p>(
     protected: &'p Protected,
     folder: &Path,
-    (names, within): (Names, SecretScope),
+    (names, follows, within): (Names, bool, SecretScope),
     is_wanted: &dyn Fn(&Path) -> bool,
     left: &mut usize,
 ) -> SearchResult<'p> {
     // Each folder with the rule that protects all of its content.
+    let root = folder.to_owned();
     let mut pending = VecDeque::from([(folder.to_owned(), None)]);
     while let Some((folder, rule)) = pending.pop_front() {
         let Some(rest) = left.checked_sub(FOLDER_COST) else { return SearchResult::TooMany };
@@ -92,6 +95,9 @@ pub(super) fn below<'p>(
             if let Some(rule) = rule.filter(|_| is_wanted(&path)) {
                 return SearchResult::Secret(place, rule);
             }
+            if is_link && follows && !place.starts_with(&root) && place.is_dir() {
+                return SearchResult::Link(path);
+            }
             if kind.is_dir() {
                 pending.push_back((path, rule));
             }
@@ -102,7 +108,14 @@ pub(super) fn below<'p>(
 
 /// Returns a file or folder below a folder whose name has a blank, a quote or a backslash, `Some(None)` if there
 /// is none; `None` if there are too many files.
-pub(super) fn with_blank(folder: &Path, names: Names, left: &mut usize) -> Option<Option<PathBuf>> {
+///
+/// Where lines are not split, only a line end and characters that are removed matter.
+pub(super) fn with_blank(
+    folder: &Path,
+    names: Names,
+    is_split: bool,
+    left: &mut usize,
+) -> Option<Option<PathBuf>> {
     let mut pending = VecDeque::from([folder.to_owned()]);
     while let Some(folder) = pending.pop_front() {
         *left = left.checked_sub(FOLDER_COST)?;
@@ -113,7 +126,8 @@ pub(super) fn with_blank(folder: &Path, names: Names, left: &mut usize) -> Optio
             if names == Names::NotHidden && name.starts_with('.') {
                 continue;
             }
-            if is_split(&name) {
+            let is_odd = name.contains(['\n', '\\', '\'', '"']) || (is_split && splits(&name));
+            if is_odd {
                 return Some(Some(entry.path()));
             }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -125,7 +139,7 @@ pub(super) fn with_blank(folder: &Path, names: Names, left: &mut usize) -> Optio
 }
 
 /// Returns true if a name becomes several words, or another one, where a list of names is split.
-pub(super) fn is_split(name: &str) -> bool {
+pub(super) fn splits(name: &str) -> bool {
     name.contains(|c: char| c.is_whitespace() || "'\"\\".contains(c))
 }
 

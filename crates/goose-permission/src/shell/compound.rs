@@ -32,6 +32,7 @@ impl Reader<'_, '_> {
     /// Parses `for x in a b; do … done`.
     pub(super) fn for_loop(&mut self, start: usize) -> Flow {
         let (before, mark) = (self.folders.clone(), self.mark());
+        let first = self.script.loose.len();
         self.blanks();
         let from = self.at;
         let name = self.name().to_owned();
@@ -55,7 +56,12 @@ impl Reader<'_, '_> {
             self.at += 1;
         }
         self.lines();
+        let (items, begin) = (first..self.script.loose.len(), self.at);
         self.body(start);
+        if self.origin.is_none() {
+            let body = begin..self.at;
+            self.script.loose[items].iter_mut().for_each(|item| item.body = body.clone());
+        }
         self.looped(before, mark)
     }
 

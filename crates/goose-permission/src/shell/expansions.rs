@@ -50,18 +50,17 @@ impl Reader<'_, '_> {
         match self.byte(1) {
             Some(byte) if is_name_start(byte) => {
                 self.at += 1;
-                let (name, operator, operand) = (self.name().to_owned(), "", String::new());
-                word.push_unknown(Unknown::Variable { name, operator, operand }, splits);
+                let name = self.name().to_owned();
+                word.push_unknown(self.variable(name), splits);
             }
             // Values without blanks and wildcards.
             Some(b'#' | b'?' | b'$' | b'!' | b'-') => {
                 self.at += 2;
-                word.push_unknown(Unknown::Wildcard, false);
+                word.push_unknown(Unknown::Number, false);
             }
             Some(byte @ (b'@' | b'*' | b'0'..=b'9')) => {
                 self.at += 2;
-                let (name, operator, operand) = (char::from(byte).to_string(), "", String::new());
-                word.push_unknown(Unknown::Variable { name, operator, operand }, splits || byte == b'@');
+                word.push_unknown(self.variable(char::from(byte).to_string()), splits || byte == b'@');
             }
             Some(b'{') => self.braced(word, splits),
             Some(b'(') if self.byte(2) == Some(b'(') => self.calculated(word, splits),
@@ -88,6 +87,15 @@ impl Reader<'_, '_> {
                 self.at += 1;
             }
         }
+    }
+
+    fn variable(&self, name: String) -> Unknown {
+        Unknown::Variable { name, operator: "", operand: String::new(), at: self.position() }
+    }
+
+    /// Returns this position in the source, unless this is a nested script.
+    fn position(&self) -> Option<usize> {
+        self.origin.is_none().then_some(self.at)
     }
 
     /// Parses a command within a word: `$(…)`, `<(…)`. Returns the stream of its output.
@@ -125,7 +133,7 @@ impl Reader<'_, '_> {
                 b')' if open > 0 => open -= 1,
                 b')' if index > 0 && body.get(index + 1) == Some(&b')') => {
                     self.at += 3 + index + 2;
-                    return word.push_unknown(Unknown::Wildcard, false);
+                    return word.push_unknown(Unknown::Number, false);
                 }
                 b'0'..=b'9' | b' ' | b'+' | b'-' | b'*' | b'/' | b'%' => {}
                 _ => break,
@@ -165,8 +173,8 @@ impl Reader<'_, '_> {
             let splits = (splits && !counts) || self.text.as_bytes()[start + 2] == b'@';
             self.at += 1;
             let value = match counts {
-                true => Unknown::Wildcard,
-                false => Unknown::Variable { name, operator, operand },
+                true => Unknown::Number,
+                false => Unknown::Variable { name, operator, operand, at: self.position() },
             };
             return word.push_unknown(value, splits);
         }

@@ -20,7 +20,7 @@ pub(crate) fn looks_below(words: &[Word]) -> bool {
     let Some(program) = words.first().and_then(Word::program) else { return true };
     match program {
         "grep" | "egrep" | "fgrep" => {
-            has_letter(words, "rRd") || has_long(words, &["--rec", "--der", "--dir"])
+            has_letter(words, "rRd") || has_long(words, &["--recursive", "--dereference", "--directories"])
         }
         "ls" => has_letter(words, "R") || has_long(words, &["--rec"]),
         _ => WALKERS.contains(&program),
@@ -46,9 +46,7 @@ pub(crate) fn shows_names_only(words: &[Word]) -> bool {
         }
         program => program.is_some_and(|program| PROGRAMS.contains(&program)),
     };
-    is_one
-        && is_read_only(words)
-        && !words.iter().any(|word| word.text.as_deref().is_some_and(|text| text.starts_with("--fi")))
+    is_one && is_read_only(words) && !words.iter().any(|word| word.text.as_deref().is_some_and(reads_names))
 }
 
 /// Returns true if a word is the value of a test of `find`, or of an option of git that takes no file.
@@ -134,6 +132,18 @@ pub(crate) fn included_names(words: &[Word]) -> Vec<Glob> {
     }
     let is_grep = program.is_some_and(|program| program.ends_with("grep"));
     let mut names = Vec::new();
+    // With these, a word that looks like an option may be a pattern or a file.
+    let is_other = |text: &str| {
+        text == "--"
+            || text.starts_with("--reg")
+            || text.starts_with("--fi")
+            || (text.starts_with('-')
+                && !text.starts_with("--")
+                && text.ends_with(['e', 'f', 'A', 'B', 'C', 'm', 'd', 'D']))
+    };
+    if words.iter().any(|word| word.text.as_deref().is_some_and(is_other)) {
+        return Vec::new();
+    }
     for word in words.iter().skip(1).filter(|word| is_grep && word.may_be_option()) {
         let text = match word.reach() {
             Reach::Exactly(text) => text.to_owned(),
@@ -302,7 +312,30 @@ fn has_letter(words: &[Word], letters: &str) -> bool {
     })
 }
 
+/// Returns true for one of these options, or of those that start with it. Options may be abbreviated.
 fn has_long(words: &[Word], starts: &[&str]) -> bool {
     let texts = words[1..].iter().filter_map(|word| word.text.as_deref());
-    texts.filter(|text| text.starts_with("--")).any(|text| starts.iter().any(|start| text.starts_with(start)))
+    texts.filter(|text| text.starts_with("--") && text.len() > 2).any(|text| {
+        let name = text.split('=').next().unwrap_or(text);
+        starts.iter().any(|start| text.starts_with(start) || start.starts_with(name))
+    })
+}
+
+/// Returns true for an option that names a file with the names of other files.
+pub(crate) fn reads_names(text: &str) -> bool {
+    let name = text.split('=').next().unwrap_or(text);
+    name.len() > 2
+        && ["--files0-from", "--files-from", "--fromfile"].iter().any(|long| long.starts_with(name))
+}
+
+/// Returns true if a command follows links to folders.
+pub(crate) fn follows_links(words: &[Word]) -> bool {
+    let has =
+        |all: &[&str]| words.iter().any(|word| word.text.as_deref().is_some_and(|it| all.contains(&it)));
+    match words.first().and_then(Word::program) {
+        Some("grep" | "egrep" | "fgrep") => has_letter(words, "R") || has_long(words, &["--dereference"]),
+        Some("find") => has(&["-L", "-follow", "-H"]),
+        Some("rg" | "fd" | "fdfind") => has_letter(words, "L") || has_long(words, &["--follow"]),
+        program => program == Some("diff"),
+    }
 }

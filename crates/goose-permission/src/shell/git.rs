@@ -91,7 +91,11 @@ fn shows_log(rest: &[Word]) -> bool {
 /// Returns true for `git stash list`, `git stash show -p stash@{0}`.
 fn shows_stash(rest: &[Word]) -> bool {
     match texts(rest).as_deref() {
-        Some(["list", options @ ..]) => options.iter().all(|option| !option.starts_with("--output")),
+        Some(["list", options @ ..]) => options.iter().all(|option| {
+            matches!(*option, "--oneline" | "--stat")
+                || option.starts_with("--format=")
+                || option.starts_with("--date=")
+        }),
         Some(["show", words @ ..]) => words.iter().all(|word| {
             matches!(*word, "-p" | "--patch" | "--stat" | "--name-only")
                 || word.starts_with("stash@")

@@ -151,6 +151,7 @@ impl Reader<'_, '_> {
             self.at += 1;
             if self.byte(0) == Some(b'&') {
                 self.doubt_at(self.at - 1, DIFFERS);
+                self.script.mixes_errors = true;
                 self.at += 1;
             }
             self.lines();
@@ -251,6 +252,7 @@ impl Reader<'_, '_> {
         let (start, folders) = (self.at, self.folders.clone());
         let mut command = SimpleCommand::default();
         let mut end = self.at;
+        self.mixes_errors = false;
         loop {
             if command.words.len() + self.script.parts > MAX_PARTS {
                 return self.leave_unread(TOO_MANY_PARTS);
@@ -284,18 +286,20 @@ impl Reader<'_, '_> {
             (true, _) => variables.iter().for_each(|name| self.set(name)),
             (false, _) => {
                 let first = self.script.segments.len();
+                let mixes_errors = std::mem::take(&mut self.mixes_errors);
                 let flow = self.segment(words, variables, start, end);
-                self.mark_input(first, reads_file);
+                self.mark_redirected(first, reads_file, mixes_errors);
                 return flow;
             }
         }
         Flow::stays(folders)
     }
 
-    /// Marks the commands from this one on, which were added for the same source, as reading a file.
-    fn mark_input(&mut self, first: usize, reads_file: bool) {
+    /// Marks the commands from this one on, which were added for the same source, by their redirections.
+    fn mark_redirected(&mut self, first: usize, reads_file: bool, mixes_errors: bool) {
         for segment in &mut self.script.segments[first..] {
             segment.reads_file |= reads_file;
+            segment.mixes_errors |= mixes_errors;
         }
     }
 

@@ -46,9 +46,9 @@ mod tests;
 pub(super) use current_folders::Folders;
 pub(super) use exec_options::has_exec_option;
 pub(super) use folder_arguments::{
-    chosen as chosen_folders, compares_files, handles_folders, included_names, is_no_file, listed_names,
-    looks_below, may_read_names, shows_below, shows_content, shows_names_only, takes_files,
-    unnamed as unnamed_folder,
+    chosen as chosen_folders, compares_files, follows_links, handles_folders, included_names, is_no_file,
+    listed_names, looks_below, may_read_names, reads_names, shows_below, shows_content, shows_names_only,
+    takes_files, unnamed as unnamed_folder,
 };
 pub(super) use launchers::is_launcher;
 pub(super) use read_only::{asks_version, is_always_read_only, only_carries, risky_variable};
@@ -56,6 +56,8 @@ pub(super) use values::{Cause, Listed, Value, Values};
 pub(super) use variables::is_exec_variable;
 pub(super) use word::{Reach, Word};
 pub(super) use written_files::{WrittenFiles, written_files};
+
+use std::ops::Range;
 
 /// Longest command that is parsed.
 pub(super) const MAX_COMMAND_BYTES: usize = 256 * 1024;
@@ -106,6 +108,8 @@ pub(super) struct Script {
     pub(super) set: Vec<String>,
     /// True if a file is the input of several commands: `while …; done <x`.
     pub(super) has_shared_input: bool,
+    /// True if the errors of several commands go where their output goes.
+    pub(super) mixes_errors: bool,
     /// Streams that get the content of a file: `$(<x)`.
     pub(super) file_streams: Vec<usize>,
     /// Parts that are not understood.
@@ -123,6 +127,8 @@ pub(super) struct Script {
 pub(super) struct LooseWord {
     /// Variable that gets it as its value.
     pub(super) variable: Option<String>,
+    /// Part of the source in which the variable of a loop certainly has a value.
+    pub(super) body: Range<usize>,
     pub(super) word: Word,
     /// Folders that it may be relative to.
     pub(super) folders: Folders,
@@ -144,6 +150,8 @@ pub(super) struct Segment {
     pub(super) input: usize,
     /// True if the command reads a file instead.
     pub(super) reads_file: bool,
+    /// True if its errors go where its output goes.
+    pub(super) mixes_errors: bool,
     /// Stream that the command writes: 0 for that of the whole script.
     pub(super) output: usize,
     /// Stream of the files that `find` passes to the commands that it runs.

@@ -14,11 +14,10 @@ pub(super) enum Output<'w> {
         words: &'w [Word],
         ends_line: bool,
     },
-    /// This word without a prefix or suffix, as `${x##*/}` does.
+    /// A part of this word.
     Part {
         word: &'w Word,
-        operator: &'static str,
-        operand: &'w str,
+        part: fn(&str) -> &str,
     },
     /// Names of files in the folders that the command names.
     Listed,
@@ -49,18 +48,27 @@ pub(super) fn output(words: &[Word]) -> Output<'_> {
         "printf" => formatted(rest),
         "basename" => part(rest),
         "dirname" => match rest {
-            [word] => Output::Part { word, operator: "%", operand: "/*" },
+            [word] if !word.may_be_option() => Output::Part { word, part: dirname },
             _ => Output::Unknown,
         },
-        "realpath" | "readlink" => match rest {
-            [word] | [_, word] if is_known(|texts| texts.len() == 1 || texts[0] == "-f") => {
-                Output::Part { word, operator: "#", operand: "" }
+        "realpath" => match rest {
+            [word] if !word.may_be_option() => Output::Part { word, part: |path| path },
+            _ => Output::Unknown,
+        },
+        "readlink" => match rest {
+            [option, word] if option.text.as_deref() == Some("-f") => {
+                Output::Part { word, part: |path| path }
             }
             _ => Output::Unknown,
         },
         "pwd" => when(rest.is_empty(), Output::Folder),
-        "which" => when(is_known(|texts| texts.iter().all(|text| !text.starts_with('-'))), Output::Existing),
-        "command" => when(is_known(|texts| texts.first() == Some(&"-v")), Output::Existing),
+        "which" => when(is_known(|texts| texts.iter().all(|text| is_program(text))), Output::Existing),
+        "command" => when(
+            is_known(
+                |texts| matches!(texts, ["-v", programs @ ..] if programs.iter().all(|text| is_program(text))),
+            ),
+            Output::Existing,
+        ),
         "mktemp" => when(is_known(|texts| texts.is_empty() || texts == ["-d"]), Output::Existing),
         "date" => when(is_known(|texts| texts.iter().all(|text| is_date(text))), Output::Name),
         "arch" | "hostname" | "nproc" | "uname" | "whoami" => {
@@ -101,8 +109,21 @@ fn formatted(rest: &[Word]) -> Output<'_> {
 /// Returns the output of `basename`. With a suffix, only a known name can be without it.
 fn part(rest: &[Word]) -> Output<'_> {
     match rest {
-        [word] if !word.may_be_option() => Output::Part { word, operator: "##", operand: "*/" },
+        [word] if !word.may_be_option() => Output::Part { word, part: basename },
         _ => Output::Unknown,
+    }
+}
+
+fn basename(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn dirname(path: &str) -> &str {
+    match path.trim_end_matches('/').rsplit_once('/') {
+        Some(("", _)) => "/",
+        Some((folder, _)) => folder,
+        None => ".",
     }
 }
 
@@ -112,9 +133,20 @@ fn is_count(text: &str) -> bool {
         || text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit())
 }
 
+fn is_program(text: &str) -> bool {
+    !text.starts_with('-') && text.chars().any(|c| c.is_ascii_alphanumeric()) && !text.contains('/')
+}
+
 fn is_date(text: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "%-_:+".contains(c);
-    text == "-u" || (text.starts_with('+') && text.chars().all(is_plain))
+    // Other directives print blanks and slashes.
+    let is_plain = |part: &str| part.starts_with(|c: char| "YymdHMSjabeFTsNZzuVG".contains(c));
+    let mut parts = text.split('%');
+    let is_text = |c: char| c.is_ascii_alphanumeric() || "-_:+".contains(c);
+    text == "-u"
+        || (text.starts_with('+')
+            && text.replace('%', "").chars().all(is_text)
+            && parts.next().is_some()
+            && parts.all(is_plain))
 }
 
 /// Returns true for a word of a `find` that prints only names.
@@ -161,11 +193,11 @@ fn lists(words: &[Word]) -> bool {
         long: &["hidden", "no-ignore", "type", "extension", "glob", "exclude", "max-depth", "full-path"],
     };
     const GREP: Options = Options {
-        letters: "rRlLinwEFPIshZe",
+        letters: "rRlLinwEFPIshZ",
         long: &["include", "exclude", "exclude-dir", "files-with-matches", "recursive", "ignore-case"],
     };
     const RG: Options = Options {
-        letters: "lirtgnNwFSeuL.",
+        letters: "litgnNwFSu.",
         long: &[
             "files",
             "files-with-matches",
@@ -181,8 +213,17 @@ fn lists(words: &[Word]) -> bool {
         ],
     };
     let (program, rest) = (words.first().and_then(Word::program).unwrap_or_default(), &words[1..]);
+    // What follows `--`, and the values of options, are no options.
+    let end = rest.iter().position(|word| word.text.as_deref() == Some("--")).unwrap_or(rest.len());
+    let is_value = |pair: &[Word]| {
+        matches!(pair[0].text.as_deref(), Some("-g" | "-t" | "--glob" | "--type"))
+            && pair[1].text.as_deref().is_none_or(|text| text.starts_with('-'))
+    };
+    if rest.windows(2).any(is_value) {
+        return false;
+    }
     let has = |letter: char, long: &[&str]| {
-        rest.iter().filter_map(|word| word.text.as_deref()).any(|text| match text.strip_prefix("--") {
+        rest[..end].iter().filter_map(|word| word.text.as_deref()).any(|text| match text.strip_prefix("--") {
             Some(name) => long.contains(&name),
             None => text.starts_with('-') && text.contains(letter),
         })
@@ -206,13 +247,27 @@ fn is_known_filter(words: &[Word]) -> bool {
     let (program, rest) = (words.first().and_then(Word::program).unwrap_or_default(), &words[1..]);
     let texts: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
     let Some(texts) = texts else { return false };
-    let is_number = |text: &&str| {
-        let digits = text.trim_start_matches("-n").trim_start_matches(['-', '+']);
-        digits.bytes().all(|byte| byte.is_ascii_digit())
+    // A number without a dash is a file.
+    let are_numbers = || {
+        let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let mut words = texts.iter();
+        while let Some(word) = words.next() {
+            let is_number = match word.strip_prefix("-n").or_else(|| word.strip_prefix('-')) {
+                Some("") if *word == "-n" => {
+                    words.next().is_some_and(|next| is_digits(next.trim_start_matches(['-', '+'])))
+                }
+                Some(digits) => is_digits(digits),
+                None => false,
+            };
+            if !is_number {
+                return false;
+            }
+        }
+        true
     };
     let operands = texts.iter().filter(|text| !text.starts_with('-')).count();
     match program {
-        "head" | "tail" | "shuf" => texts.iter().all(is_number),
+        "head" | "tail" | "shuf" => are_numbers(),
         "cat" | "tac" => texts.is_empty(),
         "sort" => SORT.accept(rest) && operands == 0,
         "uniq" => Options { letters: "udi", ..NONE }.accept(rest) && operands == 0,
@@ -282,8 +337,10 @@ fn git<'w>(rest: &'w [Word], texts: Option<&[&str]>) -> Output<'w> {
         Some("status") => has(&["-s", "--short", "--porcelain"]),
         _ => false,
     };
+    let has_magic = rest.iter().any(|word| word.text.as_deref().is_some_and(|text| text.starts_with(':')));
     match texts {
         _ if is_name => Output::Name,
+        _ if has_magic => Output::Unknown,
         Some(["rev-parse", "--show-toplevel" | "--git-dir" | "--show-cdup"]) => Output::Existing,
         _ if lists && LISTS.accept(&rest[1..]) => Output::Listed,
         _ => Output::Unknown,

@@ -30,7 +30,7 @@ const QUERIES: [Query; 25] = [
         // Full descriptions and configurations may contain secrets.
         program: "docker",
         commands: &[
-            "ps", "images", "logs", "version", "info", "port", "top", "stats", "history", "search", "compose ps", "compose logs",
+            "ps", "images", "logs", "version", "info", "port", "top", "stats", "history", "compose ps", "compose logs",
             "compose ls", "compose version", "compose images", "compose top", "container ls", "container ps", "image ls",
             "volume ls", "network ls", "context ls", "system df", "node ls", "service ls",
         ],
@@ -39,7 +39,7 @@ const QUERIES: [Query; 25] = [
     },
     Query { program: "dpkg", commands: &["."], flags: &[], valued: &["-l", "-s", "-L", "-S", "--list", "--status"] },
     Query { program: "dpkg-query", commands: &["."], flags: &["-W", "-l"], valued: &["-W", "-l", "-L", "-s"] },
-    Query { program: "getent", commands: &["hosts", "services", "protocols", "networks", "group"], flags: &[], valued: &[] },
+    Query { program: "getent", commands: &["services", "protocols", "group"], flags: &[], valued: &[] },
     Query { program: "helm", commands: &["list", "ls", "status", "history", "version", "repo list"], flags: &["-A", "--all-namespaces", "-a"], valued: &["-n", "--namespace"] },
     Query {
         program: "ip",

@@ -20,14 +20,14 @@ const NO_OUTPUT_FILE: Check = Without { short: "o", long: &["--output"] };
 
 fn read_only_check(program: &str) -> Option<Check> {
     Some(match program {
-        "b2sum" | "basename" | "c++filt" | "cal" | "cat" | "cksum" | "cmp" | "column" | "comm" | "cut"
-        | "df" | "dirname" | "du" | "echo" | "egrep" | "expand" | "expr" | "false" | "fgrep" | "fmt"
-        | "fold" | "free" | "getconf" | "grep" | "groups" | "hd" | "head" | "hexdump" | "id" | "join"
-        | "logname" | "lsb_release" | "ls" | "lsblk" | "lscpu" | "md5sum" | "netstat" | "nl" | "nproc"
-        | "numfmt" | "od" | "paste" | "pgrep" | "printenv" | "pwd" | "readlink" | "realpath" | "rev"
-        | "seq" | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum" | "sha512sum" | "sleep" | "stat"
-        | "strings" | "sum" | "tac" | "tail" | "tr" | "true" | "tsort" | "tty" | "type" | "uname"
-        | "unexpand" | "uptime" | "wc" | "which" | "whoami" | ":" => Anything,
+        "b2sum" | "basename" | "cal" | "cat" | "cksum" | "cmp" | "column" | "comm" | "cut" | "df"
+        | "dirname" | "du" | "echo" | "egrep" | "expand" | "expr" | "false" | "fgrep" | "fmt" | "fold"
+        | "free" | "getconf" | "grep" | "groups" | "hd" | "head" | "hexdump" | "id" | "join" | "logname"
+        | "lsb_release" | "ls" | "lsblk" | "lscpu" | "md5sum" | "netstat" | "nl" | "nproc" | "numfmt"
+        | "od" | "paste" | "pgrep" | "printenv" | "pwd" | "readlink" | "realpath" | "rev" | "seq"
+        | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum" | "sha512sum" | "sleep" | "stat" | "sum"
+        | "tac" | "tail" | "tr" | "true" | "tsort" | "tty" | "type" | "uname" | "unexpand" | "uptime"
+        | "wc" | "which" | "whoami" | ":" => Anything,
         "base32" | "base64" | "diff" | "shuf" => NO_OUTPUT_FILE,
         "jq" => Own(filters_json),
         "tree" => Without { short: "oR", long: &["--output"] },
@@ -45,7 +45,7 @@ fn read_only_check(program: &str) -> Option<Check> {
         "read" => Own(builtins::is_plain_read),
         "set" => Own(builtins::is_plain_set),
         "break" | "continue" | "exit" | "return" | "shift" => Own(is_number_or_none),
-        "nm" | "objdump" | "readelf" | "size" => Own(reads_objects),
+        "c++filt" | "nm" | "objdump" | "readelf" | "size" | "strings" => Own(reads_objects),
         "less" => Own(shows_pages),
         "tar" => Own(lists_archive),
         "unzip" => {
@@ -129,17 +129,17 @@ fn is_version(rest: &[Word]) -> bool {
 /// another program, as with rustup or pyenv.
 pub(crate) fn asks_version(words: &[Word]) -> bool {
     #[rustfmt::skip]
-    const PROGRAMS: [&str; 48] = [
-        "ansible", "aws", "az", "black", "bun", "cargo", "clang++", "cmake", "conda", "curl", "deno", "dotnet", "esbuild", "eslint",
+    const PROGRAMS: [&str; 46] = [
+        "ansible", "aws", "black", "bun", "cargo", "clang++", "cmake", "conda", "curl", "deno", "dotnet", "esbuild", "eslint",
         "ffmpeg", "g++", "gcloud", "gem", "gh", "go", "helm", "java", "javac", "jq", "kubectl", "mypy", "mysql", "ninja", "node", "npm",
         "perl", "php", "pip", "pip3", "pipx", "podman", "psql", "python", "python3", "ruby", "ruff", "rustc", "rustup", "sqlite3",
-        "swift", "terraform", "uv", "wget",
+        "swift", "uv", "wget",
     ];
     let Some((program, rest)) = words.split_first() else { return false };
     let (program, rest) = (program.text.as_deref().unwrap_or_default(), texts(rest).unwrap_or_default());
     match (program, rest.as_slice()) {
         (program, ["--version" | "-V" | "-version"]) => PROGRAMS.contains(&program),
-        ("node" | "npm" | "php", ["-v"]) | ("go" | "helm" | "terraform", ["version"]) => true,
+        ("node" | "npm" | "php", ["-v"]) | ("go" | "helm", ["version"]) => true,
         ("go", ["env", names @ ..]) => names.iter().all(|name| !name.starts_with('-') && !name.contains('=')),
         ("rustc", ["--print", what]) => !what.contains('='),
         ("pip" | "pip3", ["list" | "freeze", options @ ..]) => {
@@ -257,7 +257,9 @@ fn filters_yaml(rest: &[Word]) -> bool {
         Some(text) if text.starts_with('-') => {
             matches!(text, "-r" | "-P" | "-N" | "-e" | "-o=json" | "-o=yaml" | "-p=json" | "-p=yaml" | "-j")
         }
-        Some(text) => !["load", "env", "system", "strload"].iter().any(|name| text.contains(name)),
+        Some(text) => !["load", "env", "ENV", "eval", "import", "include", "system"]
+            .iter()
+            .any(|name| text.contains(name)),
         None => !word.may_be_option(),
     };
     rest.first().is_some_and(|word| word.text.is_some()) && rest.iter().all(is_plain)
@@ -269,18 +271,40 @@ fn shows_processes_once(rest: &[Word]) -> bool {
     matches!(words.as_deref(), Some(["-b", "-n", "1"] | ["-bn1"] | ["-b", "-n1"] | ["-bn", "1"]))
 }
 
-/// Returns false for `ps e`, which shows the variables of all processes.
+/// Returns false for `ps e`, which shows the variables of all processes. Letters after a dash are read in the same
+/// way if they make no sense otherwise.
 fn shows_no_environment(rest: &[Word]) -> bool {
-    rest.iter().all(|word| {
-        word.text.as_deref().is_some_and(|text| match text.strip_prefix('-') {
-            // Combined with BSD letters, `e` is the BSD option.
-            Some(letters) => {
-                let is_mixed = letters.contains('e') && letters.contains(['a', 'u', 'x']);
-                !is_mixed && !letters.contains('E') && !text.contains("env")
+    /// Letters whose value is the rest of the word, or the next word, in all versions.
+    const VALUED: &str = "oOpU";
+    let Some(words) = texts(rest) else { return false };
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let (letters, with_dash) = match word.strip_prefix('-') {
+            Some(long) if long.starts_with('-') => {
+                if long.contains("env") || matches!(word, "--format" | "--sort" | "--pid" | "--ppid") {
+                    return false;
+                }
+                continue;
             }
-            None => !text.contains('e') || text.contains(['=', ',', '%']) && !text.contains("env"),
-        })
-    })
+            Some(letters) => (letters, true),
+            None => (word, false),
+        };
+        let (flags, value) = letters.split_at(letters.find(|c| VALUED.contains(c)).unwrap_or(letters.len()));
+        let is_plain = match (with_dash, flags.contains('e')) {
+            (_, false) => !flags.contains('E'),
+            (true, true) => flags.chars().all(|c| "efFlyjLAHwT".contains(c)),
+            (false, true) => {
+                !flags.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b',')
+            }
+        };
+        // A value in the next word is no letters.
+        let next =
+            if value.len() == 1 || matches!(word, "-u" | "-C" | "-g" | "-t") { words.next() } else { None };
+        if !is_plain || value.contains("env") || next.is_some_and(|next| next.contains("env")) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Returns true if `xxd` has at most one file: the second one is written.

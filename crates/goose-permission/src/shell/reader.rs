@@ -51,6 +51,8 @@ pub(super) struct Reader<'t, 's> {
     pub(super) input: usize,
     /// Stream that the next command writes.
     pub(super) output: usize,
+    /// True if the errors of the last command go where its output goes.
+    pub(super) mixes_errors: bool,
     /// Number of changes of the shell's folder so far.
     pub(super) moves: usize,
     /// True if a here-document had no end. Further ones are not parsed then.
@@ -72,6 +74,7 @@ impl Reader<'_, '_> {
             folders: Folders::here(),
             input: 0,
             output: 0,
+            mixes_errors: false,
             moves: 0,
             has_open_heredoc: false,
         };
@@ -96,6 +99,7 @@ impl Reader<'_, '_> {
             folders: self.folders.clone(),
             input: self.input,
             output: self.output,
+            mixes_errors: false,
             moves: 0,
             has_open_heredoc: false,
             script: self.script,
@@ -390,7 +394,7 @@ impl Reader<'_, '_> {
     /// Adds a word outside of commands: a value of this variable, if it is one.
     pub(super) fn loose_word(&mut self, variable: Option<String>, word: Word) {
         if self.spend(1) {
-            self.script.loose.push(LooseWord { variable, word, folders: self.folders.clone() });
+            self.script.loose.push(LooseWord { variable, body: 0..0, word, folders: self.folders.clone() });
         } else {
             self.leave_unread(TOO_MANY_PARTS);
         }

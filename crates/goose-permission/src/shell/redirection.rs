@@ -15,7 +15,9 @@ impl Reader<'_, '_> {
             match self.byte(usize::from(digit)) {
                 Some(b'<' | b'>') => {
                     self.at += usize::from(digit);
+                    self.mixes_errors = false;
                     self.script.has_shared_input |= self.redirection(folders);
+                    self.script.mixes_errors |= std::mem::take(&mut self.mixes_errors);
                 }
                 Some(b'&') if self.starts("&>") => {
                     self.doubt_at(self.at, DIFFERS);
@@ -108,6 +110,7 @@ impl Reader<'_, '_> {
         let start = self.at;
         // Another descriptor may be any file.
         self.script.has_shared_input |= self.starts("<&");
+        self.mixes_errors |= self.starts(">&") && !self.starts(">&2");
         self.at += 2;
         self.blanks();
         let is_descriptor = self.byte(0).is_some_and(|byte| byte.is_ascii_digit() || byte == b'-')

@@ -79,6 +79,7 @@ impl Reader<'_, '_> {
             folders: folders.clone(),
             input: self.input,
             reads_file: false,
+            mixes_errors: false,
             output: self.output,
             found,
             opaque_reason,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Folders, Form, Script, Segment, SegmentKind,
+    Folders, Form, LooseWord, Script, Segment, SegmentKind,
     output::{Output, output},
     read_only::{is_checked, is_read_only},
     trim,
@@ -62,7 +62,7 @@ type Found = Result<Vec<Value>, Cause>;
 
 /// Origin of a variable's value.
 enum Source<'s> {
-    Word(&'s Word),
+    Word(&'s LooseWord),
     /// A line of what this command reads.
     Input(&'s Segment),
 }
@@ -78,6 +78,7 @@ enum Key {
 pub(crate) struct Values<'s> {
     script: &'s Script,
     home: Option<&'s str>,
+    working: Option<&'s str>,
     /// Values of the variables, collected on first use.
     variables: OnceCell<HashMap<&'s str, Vec<Source<'s>>>>,
     /// Commands that write to a stream, by their numbers, collected on first use.
@@ -101,7 +102,7 @@ pub(super) fn mark_readers(script: &mut Script) {
     if !script.segments.iter().flat_map(|segment| &segment.forms).any(|form| has_unknown(&form)) {
         return;
     }
-    let values = Values::new(script, None);
+    let values = Values::new(script, None, None);
     for (number, segment) in script.segments.iter().enumerate() {
         for (index, form) in segment.forms.iter().enumerate() {
             let variants = has_unknown(&form).then(|| values.variants(&form.words)).flatten();
@@ -128,7 +129,7 @@ impl<'s> Values<'s> {
                 None => {
                     let found = self.of(word).ok()?;
                     let text = |value: Value| match value {
-                        Value::Text(text) if !text.contains(['*', ' ', '\t', '\n']) && !text.is_empty() => {
+                        Value::Text(text) if !text.contains(['*', ' ', '\t', '\n']) => {
                             Some(Word::literal(text))
                         }
                         _ => None,
@@ -141,17 +142,23 @@ impl<'s> Values<'s> {
             }
             let with = |variant: &Vec<Word>| {
                 let variant = variant.clone();
-                texts.iter().map(move |text| [variant.as_slice(), std::slice::from_ref(text)].concat())
+                texts.iter().map(move |text| {
+                    // An empty word outside of quotes is none.
+                    let is_none = word.splits() && text.text.as_deref() == Some("");
+                    let more = if is_none { &[][..] } else { std::slice::from_ref(text) };
+                    [variant.as_slice(), more].concat()
+                })
             };
             variants = variants.iter().flat_map(with).collect();
         }
         Some(variants)
     }
 
-    pub(crate) fn new(script: &'s Script, home: Option<&'s Path>) -> Self {
+    pub(crate) fn new(script: &'s Script, home: Option<&'s Path>, working: Option<&'s Path>) -> Self {
         Self {
             script,
             home: home.and_then(Path::to_str),
+            working: working.and_then(Path::to_str),
             variables: OnceCell::new(),
             writers: OnceCell::new(),
             cache: RefCell::default(),
@@ -165,7 +172,7 @@ impl<'s> Values<'s> {
             let mut variables: HashMap<&str, Vec<Source<'_>>> = HashMap::new();
             for loose in &self.script.loose {
                 if let Some(name) = &loose.variable {
-                    variables.entry(name).or_default().push(Source::Word(&loose.word));
+                    variables.entry(name).or_default().push(Source::Word(loose));
                 }
             }
             for segment in &self.script.segments {
@@ -271,9 +278,14 @@ impl<'s> Values<'s> {
         let mut more = Vec::new();
         for value in &values {
             let Value::Text(text) = value else { continue };
-            let fields = text.split_whitespace().filter(|field| field.len() < text.len());
-            more.extend(fields.chain([text.as_str()]).filter_map(with_stars));
-            more.extend(text.split_whitespace().filter(|field| field.len() < text.len()).map(str::to_owned));
+            // A backslash before a wildcard is not a part of the name.
+            if text.contains('\\') && text.contains(['*', '?', '[']) {
+                return Err(Cause::Computed);
+            }
+            let fields: Vec<&str> =
+                text.split_whitespace().filter(|field| field.len() < text.len()).collect();
+            more.extend(fields.iter().copied().chain([text.as_str()]).filter_map(with_stars));
+            more.extend(fields.into_iter().map(str::to_owned));
         }
         for text in more {
             let value = Value::Text(text);
@@ -285,15 +297,43 @@ impl<'s> Values<'s> {
 
     fn part(&self, unknown: &Unknown) -> Found {
         match unknown {
-            Unknown::Wildcard => Ok(vec![Value::Text("*".to_owned())]),
-            Unknown::Variable { name, operator, operand } => self.variable(name, operator, operand),
-            Unknown::Stream { stream, is_split } => Ok(with_split(self.stream(*stream)?, *is_split)),
+            Unknown::Wildcard => Ok(vec![text("*")]),
+            Unknown::Number => Ok(vec![text("*"), text("")]),
+            Unknown::Variable { name, operator, operand, at } => {
+                let mut found = self.variable(name, operator, operand)?;
+                if !self.has_value(name, *at) {
+                    found.push(text(""));
+                }
+                Ok(found)
+            }
+            // There may be no output.
+            Unknown::Stream { stream, is_split } => {
+                let mut found = with_split(self.stream(*stream)?, *is_split);
+                found.push(text(""));
+                Ok(found)
+            }
             Unknown::Pipe | Unknown::Anything => Err(Cause::Computed),
         }
     }
 
+    /// Returns true if a variable certainly has a value at this position: that of a loop in its body.
+    fn has_value(&self, name: &str, at: Option<usize>) -> bool {
+        let sources = self.variables().get(name).map_or(&[][..], Vec::as_slice);
+        let is_within = |source: &Source<'_>| match (source, at) {
+            (Source::Word(loose), Some(at)) => loose.body.contains(&at),
+            _ => false,
+        };
+        let is_read = |source: &Source<'_>| matches!(source, Source::Input(_));
+        let is_unset = |segment: &Segment| {
+            segment.forms.iter().any(|form| form.words.first().and_then(Word::program) == Some("unset"))
+        };
+        matches!(name, "HOME" | "PWD") && sources.is_empty()
+            || sources.iter().any(is_within)
+                && !sources.iter().any(is_read)
+                && !self.script.segments.iter().any(is_unset)
+    }
+
     fn variable(&self, name: &str, operator: &str, operand: &str) -> Found {
-        let text = |text: &str| Value::Text(text.to_owned());
         match operator {
             "" => self.values_of(name),
             "+" | ":+" => Ok(vec![text(operand), text("")]),
@@ -302,8 +342,6 @@ impl<'s> Values<'s> {
                 found.push(text(operand));
                 Ok(found)
             }
-            // It is not known as a text.
-            _ if name == "PWD" => Err(Cause::Computed),
             _ => {
                 let mut found = Vec::new();
                 for value in self.values_of(name)? {
@@ -319,16 +357,23 @@ impl<'s> Values<'s> {
     fn values_of(&self, name: &str) -> Found {
         let Some(sources) = self.variables().get(name) else {
             return match name {
-                "HOME" => self.home.map(|home| vec![Value::Text(home.to_owned())]).ok_or(Cause::Environment),
-                "PWD" => Ok(vec![Value::Text(".".to_owned())]),
+                "HOME" => self.home.map(|home| vec![text(home)]).ok_or(Cause::Environment),
+                "PWD" if self.script.segments.iter().all(|segment| segment.folders.is_here()) => {
+                    self.working.map(|folder| vec![text(folder)]).ok_or(Cause::Computed)
+                }
+                "PWD" => Err(Cause::Computed),
                 _ => Err(Cause::Environment),
             };
         };
+        // The shell sets it itself.
+        if name == "_" {
+            return Err(Cause::Computed);
+        }
         self.cached(Key::Variable(name.to_owned()), || {
             let mut found = Vec::new();
             for source in sources {
                 found.extend(match source {
-                    Source::Word(word) => self.of(word)?,
+                    Source::Word(loose) => self.of(&loose.word)?,
                     Source::Input(segment) => self.lines(segment)?,
                 });
                 if found.len() > MAX_PER_WORD {
@@ -352,13 +397,14 @@ impl<'s> Values<'s> {
 
     /// Returns the lines that `read` gets, and their parts.
     fn lines(&self, segment: &Segment) -> Found {
-        let sets_separator = |loose: &super::LooseWord| {
+        let sets_separator = |loose: &LooseWord| {
             loose.variable.as_deref() == Some("IFS") && loose.word.text.as_deref() != Some("")
         };
         if self.script.loose.iter().any(sets_separator) {
             return Err(Cause::Computed);
         }
-        let mut found = self.input(segment)?;
+        // Several variables get parts of a line.
+        let mut found = with_split(self.input(segment)?, read_variables(segment).count() > 1);
         let mut rests = Vec::new();
         for value in &found {
             // The last variable gets the rest of the line.
@@ -392,7 +438,7 @@ impl<'s> Values<'s> {
     /// Returns the lines that commands write to a stream.
     fn stream(&self, stream: usize) -> Found {
         self.cached(Key::Stream(stream), || {
-            if self.script.file_streams.contains(&stream) {
+            if self.script.mixes_errors || self.script.file_streams.contains(&stream) {
                 return Err(Cause::Computed);
             }
             let writers = self.writers(stream);
@@ -422,6 +468,9 @@ impl<'s> Values<'s> {
     /// Returns the lines that a command writes. Without a line end, they are joined with those of others.
     fn written(&self, number: usize, is_alone: bool) -> Found {
         let segment = &self.script.segments[number];
+        if segment.mixes_errors {
+            return Err(Cause::Computed);
+        }
         if segment.kind == SegmentKind::Carrier {
             return Ok(Vec::new());
         }
@@ -435,33 +484,35 @@ impl<'s> Values<'s> {
                 let line = line.map(|words| Value::Text(words.join(" ")));
                 Ok(found?.into_iter().flatten().chain(line).collect())
             }
-            Output::Part { word, operator, operand } => {
-                let mut found = Vec::new();
-                for value in self.of(word)? {
-                    match value {
-                        Value::Listed(..) => found.push(value),
-                        Value::Text(text) => {
-                            let parts = trim::trimmed(&text, operator, operand).ok_or(Cause::Computed)?;
-                            found.extend(parts.into_iter().map(Value::Text));
-                        }
-                    }
-                }
-                Ok(found)
+            Output::Part { word, part } => {
+                let of_value = |value: Value| match value {
+                    Value::Text(path) => Ok(text(part(&path))),
+                    Value::Listed(_) => Err(Cause::Computed),
+                };
+                self.of(word)?.into_iter().map(of_value).collect()
             }
             Output::Listed => Ok(vec![listed(Some(number))]),
             Output::Existing => Ok(vec![listed(None)]),
             Output::Input => self.input(segment),
             Output::Folder => match &segment.folders {
                 Folders::Known(folders) => {
-                    let folder = |folder: &String| if folder.is_empty() { "." } else { folder }.to_owned();
-                    Ok(folders.iter().map(|text| Value::Text(folder(text))).collect())
+                    let working = self.working.ok_or(Cause::Computed)?;
+                    let absolute = |folder: &String| match folder.starts_with(['/', '~']) {
+                        true => text(folder),
+                        false => text(&format!("{working}/{folder}")),
+                    };
+                    Ok(folders.iter().map(absolute).collect())
                 }
                 Folders::Unknown => Err(Cause::Computed),
             },
-            Output::Name => Ok(vec![Value::Text("*".to_owned())]),
+            Output::Name => Ok(vec![text("*")]),
             Output::Unknown => Err(Cause::Computed),
         }
     }
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
 }
 
 fn listed(lister: Option<usize>) -> Value {
@@ -487,13 +538,16 @@ fn read_variables(segment: &Segment) -> impl Iterator<Item = &str> {
 
 /// Returns a text with `*` instead of its other wildcards, if it has any.
 fn with_stars(text: &str) -> Option<String> {
-    let open = text.find('[').filter(|_| text.contains(']'));
-    if open.is_none() && !text.contains('?') {
+    if !text.contains(['?', '[']) {
         return None;
     }
-    let text = match (open, text.rfind(']')) {
-        (Some(open), Some(close)) if open < close => format!("{}*{}", &text[..open], &text[close + 1..]),
-        _ => text.to_owned(),
-    };
-    Some(text.replace('?', "*"))
+    let mut names = text.split('/').map(|name| {
+        let name = name.replace('?', "*");
+        match (name.find('['), name.rfind(']')) {
+            (Some(open), Some(close)) if open < close => format!("{}*{}", &name[..open], &name[close + 1..]),
+            _ => name,
+        }
+    });
+    let first = names.next().unwrap_or_default();
+    Some(names.fold(first, |path, name| path + "/" + &name))
 }

@@ -24,10 +24,13 @@ pub(crate) struct Word {
 /// A part of a word that is only known at run time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unknown {
-    /// A wildcard, or a number.
+    /// A wildcard.
     Wildcard,
-    /// Value of a variable, changed by an operator and its word: `${x%.rs}`.
-    Variable { name: String, operator: &'static str, operand: String },
+    /// A number, or nothing: `$#`, `$!`.
+    Number,
+    /// Value of a variable, changed by an operator and its word: `${x%.rs}`. The position is not known within a nested
+    /// script.
+    Variable { name: String, operator: &'static str, operand: String, at: Option<usize> },
     /// Text from a stream, output of `$(…)` or input of `xargs`; `is_split` if it is split at blanks.
     Stream { stream: usize, is_split: bool },
     /// A pipe from or to another command: `<(…)`.

@@ -72,6 +72,17 @@ ln ../.netrc hard2
 chmod 600 hard2
 printf '%s\n' "$HOME/.netrc" >list
 printf '%s\0' "$HOME/.netrc" >list0
+echo "@$HOME/.netrc" >atlist
+echo "$HOME/.netrc" >3
+mkdir -p deep links 'links/d[x' lines bare
+echo SECRET-TEXT >deep/.env
+ln -s ../../../.netrc 'links/d[x/l]'
+ln -s ../.. links/home
+ln -s hard2 links/r
+ln -s -- -oX links/o
+touch bare/hard2 "lines/a
+.env
+b"
 
 # A repository with two commits and a remote that lacks the second.
 git init -q --template= -b main .

@@ -3,6 +3,9 @@
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
+/// The shell that goose uses where it exists.
+const SHELL: &str = "bash";
+
 pub(crate) fn run(base: &str) -> anyhow::Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(converse(base))
 }
@@ -22,7 +25,7 @@ async fn converse(base: &str) -> anyhow::Result<()> {
         let Some((id, arguments)) = call(&answer) else { return Ok(()) };
         let parsed: Value = serde_json::from_str(&arguments)?;
         let command = parsed["command"].as_str().context("a command")?;
-        let output = tokio::process::Command::new("/bin/sh").arg("-c").arg(command).output().await?;
+        let output = tokio::process::Command::new(SHELL).arg("-c").arg(command).output().await?;
         let call =
             json!({"id": id, "type": "function", "function": {"name": "shell", "arguments": arguments}});
         messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));

@@ -54,6 +54,8 @@ pub struct Developer {
     plans: Plans,
     seen: Arc<SeenFiles>,
     shell: Shell,
+    /// The tools, as they are described to the model.
+    tools: Vec<Tool>,
     /// Held while a file is changed, so that edits do not overlap.
     changes: Arc<Mutex<()>>,
     /// The folder that `~` stands for.
@@ -68,10 +70,17 @@ impl Developer {
     /// As the program's options say.
     pub fn new(options: &BuiltinOptions) -> Self {
         let home = options.environment.get(std::ffi::OsStr::new("HOME"));
+        let shell = Shell::new(options);
+        let described = |tool: &Tool| match tool.name() {
+            "shell" => shell.describe(tool.clone()),
+            _ => tool.clone(),
+        };
+        let tools = TOOLS.tools().iter().map(described).collect();
         Self {
             plans: Plans::default(),
             seen: Arc::default(),
-            shell: Shell::new(options),
+            shell,
+            tools,
             changes: Arc::default(),
             home: home.filter(|home| !home.is_empty()).map(PathBuf::from),
             working_dir: options.working_dir.clone(),
@@ -118,7 +127,7 @@ impl Extension for Developer {
     }
 
     fn tools(&self) -> &[Tool] {
-        TOOLS.tools()
+        &self.tools
     }
 
     async fn status(&self) -> AnyhowResult<HashMap<String, Value>> {

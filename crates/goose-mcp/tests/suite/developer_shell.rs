@@ -33,7 +33,7 @@ async fn how_a_command_ended_is_said() {
     let missing = desk.err("shell", json!({ "command": "no-such-program-here" })).await;
     let said =
         "[exit code 127: a command was not found. Run a script with its interpreter, such as `sh FILE`]";
-    assert!(missing.contains("here: not found") && missing.ends_with(said), "{missing}");
+    assert!(missing.contains("not found") && missing.ends_with(said), "{missing}");
     fs::write(desk.path("tool.sh"), "echo 5").unwrap();
     let refused = desk.err("shell", json!({ "command": "./tool.sh" })).await;
     assert!(refused.ends_with("with its interpreter, such as `sh FILE`]"), "{refused}");
@@ -257,7 +257,8 @@ async fn a_command_is_logged_and_shows_in_the_status_while_it_runs() {
     let command = "touch started; while ! [ -e go ]; do sleep 0.01; done";
     let status = async || desk.developer.status().await.unwrap();
     assert_eq!(status().await["running_commands"], json!([]));
-    assert_eq!(status().await["shell"], json!("/bin/sh"));
+    let shell = status().await["shell"].as_str().unwrap_or_default().to_owned();
+    assert!(shell.ends_with("/bash") || shell == "/bin/sh", "{shell}");
     let look = async {
         until("it runs", PATIENCE, || desk.path("started").exists()).await;
         let seen = status().await;
@@ -271,4 +272,18 @@ async fn a_command_is_logged_and_shows_in_the_status_while_it_runs() {
     let logged = RichRenderable::Code { language: "sh".to_owned(), text: command.to_owned() };
     assert_eq!(desk.watcher.take_logged(), [logged]);
     assert_eq!(desk.watcher.statuses(), ["shell command running"]);
+}
+
+/// Models write for bash, and the description says which shell there is.
+#[tokio::test]
+async fn commands_run_in_bash_where_it_exists() {
+    let desk = Desk::new();
+    let shell = desk.developer.status().await.unwrap()["shell"].as_str().unwrap_or_default().to_owned();
+    if !shell.ends_with("/bash") {
+        return;
+    }
+    let command = "[[ 1 == 1 ]] && echo {1..3}; diff <(echo a) <(echo a) && echo same";
+    assert_eq!(desk.ok("shell", json!({ "command": command })).await, "1 2 3\nsame");
+    let tool = desk.developer.tools().iter().find(|tool| tool.name() == "shell").unwrap();
+    assert!(tool.description().starts_with("Run a command in bash."), "{}", tool.description());
 }

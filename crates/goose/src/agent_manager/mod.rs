@@ -60,6 +60,9 @@ use crate::{
 /// Setting with the permission mode.
 const MODE: &str = "GOOSE_MODE";
 
+/// Name of the setting for the shell of commands.
+const SHELL: &str = "GOOSE_SHELL";
+
 /// Opens a conversation with the settings of this process: its environment, its folders, its working folder.
 ///
 /// # Errors
@@ -170,7 +173,8 @@ impl AgentManager {
 
     /// Replaces the environment for child processes, which is the settings' by default.
     #[must_use]
-    pub fn with_environment(mut self, environment: BaseEnvironment) -> Self {
+    pub fn with_environment(mut self, mut environment: BaseEnvironment) -> Self {
+        self.set_shell(&mut environment);
         self.environment = OnceLock::from(Arc::new(environment));
         self
     }
@@ -241,7 +245,11 @@ impl AgentManager {
 
     /// Returns the binding context of a session's services in a folder.
     fn context(&self, working_dir: impl Into<PathBuf>) -> BindingContext {
-        let environment = self.environment.get_or_init(|| Arc::new(self.settings.environment().collect()));
+        let environment = self.environment.get_or_init(|| {
+            let mut environment: BaseEnvironment = self.settings.environment().collect();
+            self.set_shell(&mut environment);
+            Arc::new(environment)
+        });
         BindingContext {
             working_dir: Some(working_dir.into()),
             environment: Arc::clone(environment),
@@ -262,10 +270,17 @@ impl AgentManager {
         if let Some(home) = settings.variable("HOME") {
             options = options.with_home(home);
         }
-        if let Some(shell) = settings.variable("GOOSE_SHELL") {
+        if let Ok(Some(shell)) = settings.get::<String>(SHELL) {
             options = options.with_shell(shell);
         }
         Ok(Permissions::new(options))
+    }
+
+    /// Tells commands about the shell that the configuration names.
+    fn set_shell(&self, environment: &mut BaseEnvironment) {
+        if let Ok(Some(shell)) = self.settings.get::<String>(SHELL) {
+            environment.set(SHELL, shell);
+        }
     }
 
     fn permission_mode(&self, mode: &str) -> Result<Mode, OpenError> {

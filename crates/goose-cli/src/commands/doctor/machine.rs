@@ -33,7 +33,7 @@ async fn shell(settings: Option<&Settings>) -> Check {
     const NAME: &str = "shell";
     let fix = "set GOOSE_SHELL to a shell that works, such as /bin/sh";
     let shell = match settings.map(|settings| settings.get::<String>("GOOSE_SHELL")).transpose() {
-        Ok(shell) => shell.flatten().unwrap_or_else(|| "sh".to_owned()),
+        Ok(shell) => shell.flatten().unwrap_or_else(|| default_shell().to_owned()),
         Err(error) => return Check::bad(NAME, error.to_string(), fix),
     };
     match said(&shell).await {
@@ -41,6 +41,11 @@ async fn shell(settings: Option<&Settings>) -> Check {
         Ok(_) => Check::bad(NAME, format!("{shell} printed unexpected output"), fix),
         Err(problem) => Check::bad(NAME, format!("{shell} {problem}"), fix),
     }
+}
+
+/// The shell that commands run in if none is configured.
+fn default_shell() -> &'static str {
+    if in_path("bash").is_some() { "bash" } else { "sh" }
 }
 
 /// Returns the output of the shell.

@@ -88,6 +88,13 @@ impl Shell {
         self.program.path()
     }
 
+    /// Returns the description of the tool, which names the shell: scripts for bash fail in others.
+    pub(super) fn describe(&self, tool: Tool) -> Tool {
+        let description =
+            tool.description().replacen("in the shell", &format!("in {}", self.program.name()), 1);
+        tool.with_description(description)
+    }
+
     /// The commands that run now, oldest first.
     pub(super) fn running(&self) -> Vec<String> {
         self.running.0.lock().1.values().cloned().collect()
@@ -95,12 +102,12 @@ impl Shell {
 }
 
 impl Developer {
-    /// Run a shell command. Each starts in the working folder (`cd` does not last), without stdin or terminal. Servers:
+    /// Run a command in the shell. Each starts in the working folder (`cd` does not last), without stdin or terminal. Servers:
     /// `cmd >log 2>&1 &`. Returns its output, cut in the middle if long. Fails if the exit code is not 0, and at the timeout.
     #[tool(group = "command", destructive, open_world)]
     pub(super) async fn shell(
         &self,
-        /// Script for `sh -c`
+        /// Script for the shell
         command: &str,
         /// Seconds, default 300
         #[arg(min = 1, max = MAX_SECONDS)]

@@ -10,8 +10,9 @@ use std::{
 
 use goose_extension::{Backend, CommandSpec, StartedCommand, ToolError, ToolResult};
 
-/// The shell where `GOOSE_SHELL` names none. Not bash, nor a login shell: on the way to each command, bash takes
-/// about twice as long to start as a plain `sh`, and a login shell four times.
+/// The shells where `GOOSE_SHELL` names none: the first that exists. Models write for bash (`[[ ]]`, `<( )`, arrays). Not as
+/// a login shell, which takes several times as long to start.
+const BASH: &str = "bash";
 const DEFAULT_SHELL: &str = "/bin/sh";
 
 /// The variable that names another shell.
@@ -29,11 +30,13 @@ const FIXED: [(&str, &str); 7] = [
 ];
 
 /// Variables that would make `cd` lead elsewhere than its words say, which permissions are judged by.
-const REMOVED: [&str; 2] = ["CDPATH", "OLDPWD"];
+/// bash would run the file that `BASH_ENV` names before each command.
+const REMOVED: [&str; 3] = ["BASH_ENV", "CDPATH", "OLDPWD"];
 
 /// The shell and the environment of commands.
 pub(super) struct Program {
-    named: OsString,
+    /// The shell that the user named.
+    named: Option<OsString>,
     found: OnceLock<PathBuf>,
     environment: Arc<BTreeMap<OsString, OsString>>,
 }
@@ -46,7 +49,7 @@ impl Program {
         let is_kept = |name: &OsString| !REMOVED.iter().any(|removed| name == removed);
         let kept = variables.clone().into_iter().filter(|(name, _)| is_kept(name));
         Self {
-            named: named.cloned().unwrap_or_else(|| DEFAULT_SHELL.into()),
+            named: named.cloned(),
             found: OnceLock::new(),
             environment: Arc::new(kept.chain(fixed).collect()),
         }
@@ -75,15 +78,24 @@ impl Program {
     /// The shell's path, looked up once. A program that is named by a path is started faster.
     pub(super) fn path(&self) -> &Path {
         self.found.get_or_init(|| {
-            let named = PathBuf::from(&self.named);
-            if named.components().count() > 1 {
-                return named;
+            let Some(named) = self.named.as_ref().map(PathBuf::from) else {
+                return self.in_path(Path::new(BASH)).unwrap_or_else(|| DEFAULT_SHELL.into());
+            };
+            match named.components().count() > 1 {
+                true => named,
+                false => self.in_path(&named).unwrap_or(named),
             }
-            let path = self.environment.get(OsStr::new("PATH"));
-            let folders: Vec<PathBuf> =
-                path.map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
-            folders.iter().map(|folder| folder.join(&named)).find(|it| it.is_file()).unwrap_or(named)
         })
+    }
+
+    /// Returns the name of the shell, for the model.
+    pub(super) fn name(&self) -> String {
+        self.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    fn in_path(&self, name: &Path) -> Option<PathBuf> {
+        let path = self.environment.get(OsStr::new("PATH"))?;
+        std::env::split_paths(path).map(|folder| folder.join(name)).find(|path| path.is_file())
     }
 
     fn explain(&self, error: &io::Error, folder: &Path) -> ToolError {

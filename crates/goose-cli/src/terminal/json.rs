@@ -32,6 +32,8 @@ pub(crate) enum Form {
 #[derive(Debug)]
 pub(crate) struct JsonView {
     form: Form,
+    /// The session; `None` if it is not stored.
+    session: Option<String>,
     /// Count of messages so far.
     count: usize,
     messages: Vec<Value>,
@@ -44,9 +46,10 @@ pub(crate) struct JsonView {
 
 impl JsonView {
     /// Creates a view that has written nothing yet.
-    pub(crate) fn new(form: Form) -> Self {
+    pub(crate) fn new(form: Form, session: Option<String>) -> Self {
         Self {
             form,
+            session,
             count: 0,
             messages: Vec::new(),
             cost: Cost::default(),
@@ -71,7 +74,7 @@ impl JsonView {
                 self.messages.push(message);
                 Ok(())
             }
-            Form::Lines => line(&json!({ "type": "message", "message": message })),
+            Form::Lines => self.line(json!({ "type": "message", "message": message })),
         }
     }
 
@@ -83,7 +86,15 @@ impl JsonView {
         if let (Some(notification), Value::Object(what)) = (notification.as_object_mut(), what) {
             notification.extend(what);
         }
-        line(&notification)
+        self.line(notification)
+    }
+
+    /// Writes a line, with the session.
+    fn line(&self, mut value: Value) -> io::Result<()> {
+        if let Some(session) = &self.session {
+            value["session_id"] = json!(session);
+        }
+        line(&value)
     }
 
     fn finished(&mut self, outcome: &Outcome) -> io::Result<()> {
@@ -98,7 +109,7 @@ impl JsonView {
                 self.error = Some(problem);
                 Ok(())
             }
-            Form::Lines => line(&json!({ "type": "error", "error": problem })),
+            Form::Lines => self.line(json!({ "type": "error", "error": problem })),
         }
     }
 
@@ -134,6 +145,9 @@ impl JsonView {
             "cache_write_input_tokens": usage.cache_write,
             "status": self.status,
         });
+        if let Some(session) = &self.session {
+            metadata["session_id"] = json!(session);
+        }
         if let Some(dollars) = self.cost.dollars {
             metadata["cost_usd"] = json!(dollars);
         }
@@ -169,6 +183,7 @@ impl View for JsonView {
 fn notification(event: &Event) -> Option<(&'static str, Value)> {
     let log = |message: String| Some(("goose", json!({ "log": { "message": message } })));
     match event {
+        Event::Text(text) => Some(("goose", json!({ "text_delta": text }))),
         Event::ToolProgress { id, message } => {
             Some(("", json!({ "call_id": id, "progress": { "message": message } })))
         }

@@ -21,6 +21,9 @@ use crate::{
     stderr,
 };
 
+/// Width of lines in files and pipes.
+const FILE_COLUMNS: usize = 200;
+
 /// A view of the events of a reply.
 pub(crate) trait View {
     /// Shows an event.
@@ -132,9 +135,14 @@ impl Screen {
         self.detail = detail;
     }
 
-    /// Returns true if details are shown.
+    /// Returns true if details are shown: at a terminal, and as plain lines in files and pipes.
     fn shows(&self) -> bool {
-        self.is_seen && self.detail != Detail::Quiet
+        self.detail != Detail::Quiet
+    }
+
+    /// Returns the width of a line. A file has no width.
+    fn columns(&self) -> usize {
+        if self.is_seen { size::columns() } else { FILE_COLUMNS }
     }
 
     /// Returns true if tasks and verdicts are shown with their reasons and progress.
@@ -179,7 +187,7 @@ impl Screen {
 
     fn stop(&mut self) {
         self.activity = None;
-        if self.shows() {
+        if self.is_seen {
             stderr::end_status();
         }
     }
@@ -191,7 +199,7 @@ impl Screen {
 
     fn tool_started(&mut self, id: &str, name: &str, arguments: &JsonObject) -> io::Result<()> {
         self.answer.end()?;
-        let title = tool_call::title(name, arguments, size::columns());
+        let title = tool_call::title(name, arguments, self.columns());
         self.line(&title)?;
         if self.detail == Detail::Full {
             let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
@@ -240,7 +248,7 @@ impl Screen {
         let at = self.calls.iter().position(|call| call.id == id);
         let call = at.map(|at| self.calls.remove(at));
         let title = call.as_ref().map_or_else(
-            || tool_call::title(name, &JsonObject::new(), size::columns()),
+            || tool_call::title(name, &JsonObject::new(), self.columns()),
             |call| call.title.clone(),
         );
         if call.as_ref().is_none_or(|call| !call.is_last) {
@@ -249,7 +257,7 @@ impl Screen {
         let is_known = call.is_some_and(|call| call.has_shown) && end == ToolEnd::Ran && !output.is_error;
         if !is_known || self.detail == Detail::Full {
             let fold = if self.detail == Detail::Full { Fold::Open } else { Fold::Folded };
-            for line in tool_call::result(output, end, fold, size::columns()) {
+            for line in tool_call::result(output, end, fold, self.columns()) {
                 self.line(&line)?;
             }
         }
@@ -306,7 +314,7 @@ impl Screen {
         if self.detail == Detail::Quiet || *outcome == Outcome::Cancelled {
             return Ok(());
         }
-        match if self.shows() { facts.failure() } else { facts.summary() } {
+        match if self.is_seen { facts.failure() } else { facts.summary() } {
             Some(line) => self.say(&format!("{WARNING}{}{WARNING:#}", escape::line(&line))),
             None => Ok(()),
         }
@@ -359,7 +367,7 @@ impl View for Screen {
             Event::Thinking(text) => self.tail.push(text),
             Event::Retrying { reason, delay, attempt } => {
                 let (reason, delay) = (escape::line(reason).into_owned(), seconds(*delay));
-                self.line(&format!("{WARNING}{reason}; try {attempt} in {delay}{WARNING:#}"))?;
+                self.line(&format!("{WARNING}{reason}; retrying in {delay} (attempt {attempt}){WARNING:#}"))?;
                 self.begin("waiting");
             }
             Event::Restarted => {
@@ -418,7 +426,8 @@ impl View for Screen {
     /// Nothing moves where the answer goes through a pipe, which may end at the same terminal: it would erase what the
     /// other program writes.
     fn is_moving(&self) -> bool {
-        let is_shown = self.shows() && self.answer.is_at_terminal() && !self.answer.is_in_the_way();
+        let is_shown =
+            self.is_seen && self.shows() && self.answer.is_at_terminal() && !self.answer.is_in_the_way();
         self.activity.is_some() && is_shown
     }
 

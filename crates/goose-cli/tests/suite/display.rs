@@ -36,7 +36,7 @@ fn what_is_tried_again_is_said() -> anyhow::Result<()> {
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     say(&terminal, "Hi", "Hello.")?;
     let screen = terminal.screen();
-    ensure!(screen.contains("busy with other birds") && screen.contains("; try 2 in "), "{screen}");
+    ensure!(screen.contains("busy with other birds") && screen.contains("; retrying in "), "{screen}");
 
     say(&terminal, "And?", "Another answer, whole.")?;
     let screen = terminal.screen();
@@ -56,7 +56,10 @@ fn what_is_tried_again_is_a_notification() -> anyhow::Result<()> {
     let lines: Vec<Value> =
         String::from_utf8(output.stdout)?.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let kinds: Vec<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
-    assert_eq!(kinds, ["notification", "message", "complete"], "{lines:#?}");
+    assert_eq!(kinds, ["notification", "notification", "message", "complete"], "{lines:#?}");
+    assert_eq!(lines[1]["text_delta"], "Hello.", "{lines:#?}");
+    let session = lines[0]["session_id"].as_str().unwrap_or_default();
+    ensure!(!session.is_empty() && lines.iter().all(|line| line["session_id"] == session), "{lines:#?}");
     ensure!(
         lines[0]["log"]["message"].as_str().is_some_and(|text| text.contains("other birds")),
         "{lines:#?}"

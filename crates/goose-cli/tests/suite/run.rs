@@ -1,7 +1,7 @@
 //! `goose run`, against a scripted model.
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -389,7 +389,7 @@ fn a_failed_command_is_told_after_the_answer() -> anyhow::Result<()> {
     let server = ModelServer::scripted(turns())?;
     let run: Run = goose(&home, &server, &["run", "-t", "Test"]).output()?.try_into()?;
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "The tests pass.\n"), "{run:?}");
-    assert_eq!(run.stderr, "The last command ended with exit code 3.\n");
+    ensure!(run.stderr.ends_with("\nThe last command ended with exit code 3.\n"), "{}", run.stderr);
     for format in ["json", "stream-json"] {
         let server = ModelServer::scripted(turns())?;
         let arguments = ["run", "-t", "Test", "--output-format", format];
@@ -408,9 +408,69 @@ fn a_failed_command_is_told_after_the_answer() -> anyhow::Result<()> {
         Turn::text("Done."),
     ])?;
     let run: Run = goose(&home, &server, &["run", "-t", "Write"]).output()?.try_into()?;
-    assert_eq!(run.stderr, "Changed: new.txt.\n");
+    ensure!(run.stderr.ends_with("\nChanged: new.txt.\n"), "{}", run.stderr);
     let server = ModelServer::scripted([Turn::text("Nothing to do.")])?;
     let run: Run = goose(&home, &server, &["run", "-t", "Say"]).output()?.try_into()?;
     assert_eq!(run.stderr, "");
+    Ok(())
+}
+
+/// What is piped in is a part of the task, and is cut at a limit that is named.
+#[test]
+fn piped_input_is_a_part_of_the_task() -> anyhow::Result<()> {
+    let piped = |arguments: &[&str], input: &[u8]| -> anyhow::Result<(Run, String)> {
+        let home = Home::new()?;
+        let server = ModelServer::scripted([Turn::text("Done.")])?;
+        let mut command = goose(&home, &server, arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let input = input.to_vec();
+        let mut stdin = child.stdin.take().context("stdin")?;
+        let writer = std::thread::spawn(move || stdin.write_all(&input));
+        let run: Run = child.wait_with_output()?.try_into()?;
+        let _ = writer.join();
+        let asked = server.asked().first().map(|asked| asked.body.to_string()).unwrap_or_default();
+        Ok((run, asked))
+    };
+    let (run, asked) = piped(&["run", "review this"], b"+ added line\n")?;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    ensure!(asked.contains("review this\\n\\n+ added line"), "{asked}");
+    let (run, asked) = piped(&["run"], b"say hello\n")?;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    ensure!(asked.contains("say hello"), "{asked}");
+    let (run, _) = piped(&["run"], b"")?;
+    assert_eq!(run.code, Some(2), "{run:?}");
+    let (run, asked) = piped(&["run", "x"], b"caf\xe9")?;
+    ensure!(run.stderr.contains("are not UTF-8 text") && asked.contains("caf"), "{run:?}");
+    let (run, asked) = piped(&["run", "x"], &b"y".repeat(600 * 1024))?;
+    ensure!(run.stderr.contains("longer than 512 KB"), "{run:?}");
+    ensure!(asked.contains("[Cut after 512 KB.]") && asked.len() < 560 * 1024, "{}", asked.len());
+    Ok(())
+}
+
+/// Without a terminal, calls and results are plain lines on standard error, unless `-q` is given.
+#[test]
+fn calls_are_plain_lines_without_a_terminal() -> anyhow::Result<()> {
+    let turns = || [Turn::call("developer__shell", json!({"command": "echo seen"})), Turn::text("Done.")];
+    let home = Home::new()?;
+    let server = ModelServer::scripted(turns())?;
+    let run: Run = goose(&home, &server, &["run", "-t", "Go"]).output()?.try_into()?;
+    assert_eq!(run.stdout, "Done.\n");
+    ensure!(run.stderr.contains("shell  echo seen\n") && run.stderr.contains("seen\n"), "{run:?}");
+    ensure!(!run.stderr.contains('\u{1b}'), "{run:?}");
+    let server = ModelServer::scripted(turns())?;
+    let run: Run = goose(&home, &server, &["run", "-q", "-t", "Go"]).output()?.try_into()?;
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("Done.\n", ""));
+    Ok(())
+}
+
+/// `GOOSE_SHELL` in the configuration is the shell of commands.
+#[test]
+fn the_shell_is_configured() -> anyhow::Result<()> {
+    let home = Home::with_config("GOOSE_SHELL: /bin/sh\n")?;
+    let call = Turn::call("developer__shell", json!({"command": "echo shell is $0"}));
+    let server = ModelServer::scripted([call, Turn::text("Done.")])?;
+    let run: Run = goose(&home, &server, &["run", "-t", "Go"]).output()?.try_into()?;
+    ensure!(run.stderr.contains("shell is /bin/sh"), "{run:?}");
     Ok(())
 }

@@ -10,17 +10,21 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   goose run 'What does this project do?'
   goose run -i task.md --max-turns 50
-  git diff | goose run -t 'Review this change:' -i -
+  git diff | goose run 'Review this change:'
   goose run --resume -t 'And now the tests'
   goose run -t 'List the ports' --schema ports.json --output-format json
 
-The answer goes to standard output, everything else to standard error.
-With --output-format json: {\"messages\": [...], \"metadata\": {total_tokens,
-input_tokens, output_tokens, cost_usd, status, ...}}, and 'structured' with
---schema. With stream-json: one line per event, {\"type\": \"message\" |
-\"notification\" | \"error\" | \"complete\", ...}. A message is written as a whole
-once it is stored; its parts are text, image, reasoning, toolRequest and
-toolResponse. 'complete' has the fields of 'metadata'.
+The answer goes to standard output, everything else to standard error: calls,
+results and retries as plain lines where that is no terminal (not with -q).
+What is piped in is appended to the task, up to 512 KB.
+With --output-format json: {\"messages\": [...], \"metadata\": {session_id,
+total_tokens, input_tokens, output_tokens, cost_usd, status, ...}}, and
+'structured' with --schema. With stream-json: one line per event, {\"type\":
+\"message\" | \"notification\" | \"error\" | \"complete\", \"session_id\": ...}. A
+message is written as a whole once it is stored; its parts are text, image,
+reasoning, toolRequest and toolResponse. Text that is still being written
+comes as notifications with 'text_delta'. 'complete' has the fields of
+'metadata'.
 Exit codes: 0 success, 1 error, 3 limit of --max-turns reached, 130 cancelled
 with Ctrl-C.";
 

@@ -41,7 +41,11 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let message = match instructions::read(&args)? {
         Some(message) => message,
         None if args.conversation.resume || args.interactive => String::new(),
-        None => return Ok(usage("No task given. Use goose run 'TEXT', --text TEXT or --instructions FILE.")),
+        None => {
+            return Ok(usage(
+                "No task given. Use goose run 'TEXT', --text TEXT, --instructions FILE, or pipe it in.",
+            ));
+        }
     };
     run_to_end(task(args, message))
 }
@@ -129,7 +133,8 @@ async fn json(
     message: String,
 ) -> anyhow::Result<ExitCode> {
     let form = if args.output_format == OutputFormat::Json { Form::Document } else { Form::Lines };
-    let mut view = JsonView::new(form);
+    let session = (!args.no_session).then(|| assembled.exchange.session_id().to_string());
+    let mut view = JsonView::new(form, session);
     if !message.is_empty() {
         view.says(&Message::user(message.as_str()))?;
     }

@@ -61,7 +61,7 @@ impl<'f> Operands<'f> {
                     let walks = shell::shows_below(&form.words).is_some();
                     let is_folder = |value: &Value| match value {
                         Value::Listed(listed) => listed.lister.is_none(),
-                        Value::Text(_) => false,
+                        _ => false,
                     };
                     if walks && found.iter().any(is_folder) {
                         operands.leave(word, Cause::Computed);
@@ -81,12 +81,12 @@ impl<'f> Operands<'f> {
 
     fn add(&mut self, word: &Word, value: Value, folders: &Folders, values: &Values<'_>) {
         match value {
-            Value::Text(text) if text.len() > MAX_PATH_BYTES => {}
+            Value::Text(text) | Value::Same(text) if text.len() > MAX_PATH_BYTES => {}
             Value::Text(text) if text.contains('*') => {
                 self.words.to_mut().push(Word::pattern(&text));
                 self.split_patterns.extend(word.splits().then_some(text));
             }
-            Value::Text(text) => self.words.to_mut().push(Word::literal(text)),
+            Value::Text(text) | Value::Same(text) => self.words.to_mut().push(Word::literal(text)),
             Value::Listed(listed) if is_clear(&listed, folders, values) => {
                 // Its name stands for any other; for the rules it stays unknown.
                 let words = self.words.to_mut();
@@ -191,7 +191,7 @@ impl Judge<'_> {
                     match value {
                         // Without a name, nothing is opened.
                         Value::Text(text) if text.is_empty() => {}
-                        Value::Text(text) => texts.push(text),
+                        Value::Text(text) | Value::Same(text) => texts.push(text),
                         Value::Listed(listed) if file.access == Access::Write => {
                             is_clear &= self.default_policy == DefaultPolicy::Everything;
                             self.protect_written_list(&listed, values);
@@ -345,10 +345,9 @@ impl Judge<'_> {
             // `ls x` prints names without their folder.
             let is_folder = |text: &&str| *text != "." && bases.resolve(text).is_ok_and(|path| path.is_dir());
             let is_bare = program(form) == Some("ls")
-                && !form
-                    .words
-                    .iter()
-                    .any(|word| word.text.as_deref().is_some_and(|text| text.contains("-d")));
+                && !form.words.iter().any(|word| {
+                    word.text.as_deref().is_some_and(|text| text.starts_with('-') && text.contains('d'))
+                });
             let exact = operands().filter_map(|word| word.text.as_deref());
             let has_folder = exact.into_iter().any(|text| is_folder(&text))
                 || operands().filter(|word| word.is_pattern()).any(|word| {

@@ -3,7 +3,7 @@
 use super::word::Word;
 
 /// Names and characters by which a program reads other files, runs commands, or calls computed functions.
-const OTHERS: [&str; 6] = ["system", "getline", "ARGV", "ARGC", "@", "\\\n"];
+const OTHERS: [&str; 7] = ["system", "getline", "ARGV", "ARGC", "SYMTAB", "@", "\\\n"];
 
 /// Returns true if `awk` only prints with these arguments.
 pub(super) fn prints_only(rest: &[Word]) -> bool {

@@ -229,7 +229,9 @@ impl Reader<'_, '_> {
     fn function_body(&mut self) -> Flow {
         self.lines();
         self.folders = Folders::Unknown;
+        self.loops += 1;
         self.command();
+        self.loops -= 1;
         self.moves += 1;
         Flow::stays(Folders::Unknown)
     }

@@ -152,6 +152,8 @@ pub(super) struct Segment {
     pub(super) reads_file: bool,
     /// True if its errors go where its output goes.
     pub(super) mixes_errors: bool,
+    /// True if it runs at most once: not in a loop, and not by another command.
+    pub(super) runs_once: bool,
     /// Stream that the command writes: 0 for that of the whole script.
     pub(super) output: usize,
     /// Stream of the files that `find` passes to the commands that it runs.

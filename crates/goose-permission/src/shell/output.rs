@@ -9,7 +9,7 @@ use super::word::Word;
 #[derive(Debug)]
 pub(super) enum Output<'w> {
     Nothing,
-    /// These words; `ends_line` if a line end follows.
+    /// These words; `ends_line` if a line end certainly follows.
     Words {
         words: &'w [Word],
         ends_line: bool,
@@ -19,6 +19,8 @@ pub(super) enum Output<'w> {
         word: &'w Word,
         part: fn(&str) -> &str,
     },
+    /// Another path of the same file.
+    Same(&'w Word),
     /// Names of files in the folders that the command names.
     Listed,
     /// Path of a file that is not in a folder of secrets: a program, the root of the repository.
@@ -52,12 +54,12 @@ pub(super) fn output(words: &[Word]) -> Output<'_> {
             _ => Output::Unknown,
         },
         "realpath" => match rest {
-            [word] if !word.may_be_option() => Output::Part { word, part: |path| path },
+            [word] if !word.may_be_option() => Output::Same(word),
             _ => Output::Unknown,
         },
         "readlink" => match rest {
-            [option, word] if option.text.as_deref() == Some("-f") => {
-                Output::Part { word, part: |path| path }
+            [option, word] if option.text.as_deref() == Some("-f") && !word.may_be_option() => {
+                Output::Same(word)
             }
             _ => Output::Unknown,
         },
@@ -87,6 +89,10 @@ fn echoed(rest: &[Word]) -> Output<'_> {
     match rest.first().and_then(|word| word.text.as_deref()) {
         Some("-n") => Output::Words { words: &rest[1..], ends_line: false },
         Some(text) if text.starts_with('-') => Output::Unknown,
+        // A word that is not known may be an option.
+        None if rest.first().is_some_and(Word::may_be_option) => {
+            Output::Words { words: rest, ends_line: false }
+        }
         _ => Output::Words { words: rest, ends_line: true },
     }
 }
@@ -98,7 +104,9 @@ fn formatted(rest: &[Word]) -> Output<'_> {
         Some(text) if words.is_empty() && text.replace("\\t", "").replace("\\n", "").trim().is_empty() => {
             Output::Nothing
         }
-        Some("%s") if words.len() == 1 => Output::Words { words, ends_line: false },
+        Some("%s") if words.len() == 1 && !words[0].splits() && words[0].alternatives().is_empty() => {
+            Output::Words { words, ends_line: false }
+        }
         Some(text) if words.is_empty() && !text.contains(['%', '\\']) => {
             Output::Words { words: &rest[..1], ends_line: false }
         }

@@ -277,6 +277,15 @@ fn shows_no_environment(rest: &[Word]) -> bool {
     /// Letters whose value is the rest of the word, or the next word, in all versions.
     const VALUED: &str = "oOpU";
     let Some(words) = texts(rest) else { return false };
+    // Options that do not fit together make it read all of them in the other way.
+    let is_odd = |word: &&str| word.starts_with("-T") || matches!(*word, "--forest" | "-H" | "-m");
+    let has_e =
+        words.iter().any(|word| word.starts_with('-') && word.contains('e') && !word.starts_with("--"));
+    let lacks_value =
+        words.last().is_some_and(|word| matches!(*word, "-u" | "-U" | "-p" | "-o" | "-C" | "-g" | "-t"));
+    if lacks_value || (has_e && words.iter().any(is_odd)) {
+        return false;
+    }
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let (letters, with_dash) = match word.strip_prefix('-') {
@@ -292,7 +301,7 @@ fn shows_no_environment(rest: &[Word]) -> bool {
         let (flags, value) = letters.split_at(letters.find(|c| VALUED.contains(c)).unwrap_or(letters.len()));
         let is_plain = match (with_dash, flags.contains('e')) {
             (_, false) => !flags.contains('E'),
-            (true, true) => flags.chars().all(|c| "efFlyjLAHwT".contains(c)),
+            (true, true) => flags.chars().all(|c| "efFlyjLAHw".contains(c)),
             (false, true) => {
                 !flags.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b',')
             }
@@ -300,7 +309,8 @@ fn shows_no_environment(rest: &[Word]) -> bool {
         // A value in the next word is no letters.
         let next =
             if value.len() == 1 || matches!(word, "-u" | "-C" | "-g" | "-t") { words.next() } else { None };
-        if !is_plain || value.contains("env") || next.is_some_and(|next| next.contains("env")) {
+        let is_bad_value = |next: &str| next.contains("env") || next.starts_with('-');
+        if !is_plain || value.contains("env") || next.is_some_and(is_bad_value) {
             return false;
         }
     }

@@ -51,6 +51,8 @@ pub(super) struct Reader<'t, 's> {
     pub(super) input: usize,
     /// Stream that the next command writes.
     pub(super) output: usize,
+    /// Number of open loops and functions.
+    pub(super) loops: usize,
     /// True if the errors of the last command go where its output goes.
     pub(super) mixes_errors: bool,
     /// Number of changes of the shell's folder so far.
@@ -74,6 +76,7 @@ impl Reader<'_, '_> {
             folders: Folders::here(),
             input: 0,
             output: 0,
+            loops: 0,
             mixes_errors: false,
             moves: 0,
             has_open_heredoc: false,
@@ -99,6 +102,7 @@ impl Reader<'_, '_> {
             folders: self.folders.clone(),
             input: self.input,
             output: self.output,
+            loops: self.loops,
             mixes_errors: false,
             moves: 0,
             has_open_heredoc: false,

@@ -68,6 +68,10 @@ impl Reader<'_, '_> {
         let source = self.text[from..self.at].to_owned();
         let at = self.source_position(from);
         let reads = access == Access::Read && path.as_deref() != Some("/dev/null");
+        // Errors may go where the output goes.
+        let is_device =
+            |path: &str| path != "/dev/null" && (path.starts_with("/dev/") || path.starts_with("/proc/"));
+        self.mixes_errors |= access == Access::Write && path.as_deref().is_none_or(is_device);
         self.script.files.push(FileUse { path, word, source, access, folders: folders.clone(), at });
         reads
     }

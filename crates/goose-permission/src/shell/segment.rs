@@ -80,6 +80,7 @@ impl Reader<'_, '_> {
             input: self.input,
             reads_file: false,
             mixes_errors: false,
+            runs_once: self.loops == 0,
             output: self.output,
             found,
             opaque_reason,

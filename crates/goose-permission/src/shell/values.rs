@@ -22,6 +22,9 @@ use crate::protected::known_parts;
 const MAX_PER_WORD: usize = 512;
 const MAX_UNKNOWN: usize = 16;
 
+/// Maximum number of filters behind each other.
+const MAX_FILTERS: usize = 16;
+
 /// Maximum number of values that are computed for one script, and of their bytes.
 const MAX_VALUES: usize = 4000;
 const MAX_BYTES: usize = 512 * 1024;
@@ -34,6 +37,8 @@ const MAX_LENGTH: usize = 16 * 1024;
 pub(crate) enum Value {
     /// Text, in which `*` may be a wildcard.
     Text(String),
+    /// Path of a file, which may be written in another way.
+    Same(String),
     /// Name of a file that a command lists.
     Listed(Listed),
 }
@@ -56,6 +61,15 @@ pub(crate) enum Cause {
     Environment,
     /// The script computes it.
     Computed,
+}
+
+impl Value {
+    fn same(self) -> Self {
+        match self {
+            Self::Text(text) => Self::Same(text),
+            other => other,
+        }
+    }
 }
 
 type Found = Result<Vec<Value>, Cause>;
@@ -209,7 +223,14 @@ impl<'s> Values<'s> {
     /// A part of the word is unknown, or there are too many values.
     pub(crate) fn of(&self, word: &Word) -> Found {
         if let Some(text) = &word.text {
-            return Ok(vec![Value::Text(text.clone())]);
+            // The shell puts the home folder in its place.
+            let rest = text
+                .strip_prefix('~')
+                .filter(|rest| word.has_tilde() && (rest.is_empty() || rest.starts_with('/')));
+            return match (rest, self.home) {
+                (Some(rest), Some(home)) => Ok(vec![Value::Text(format!("{home}{rest}"))]),
+                _ => Ok(vec![Value::Text(text.clone())]),
+            };
         }
         if !word.alternatives().is_empty() {
             let found: Result<Vec<_>, Cause> = word.alternatives().iter().map(|word| self.of(word)).collect();
@@ -222,7 +243,11 @@ impl<'s> Values<'s> {
         }
         let pieces = known_parts(word);
         let (first, rest) = pieces.split_first().ok_or(Cause::Computed)?;
-        let mut found = vec![Value::Text((*first).to_owned())];
+        let first = match (first.strip_prefix('~').filter(|_| word.has_tilde()), self.home) {
+            (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+            _ => (*first).to_owned(),
+        };
+        let mut found = vec![Value::Text(first)];
         for (unknown, piece) in word.unknown().iter().zip(rest) {
             found = self.join(&found, &self.part(unknown)?, piece)?;
         }
@@ -251,7 +276,14 @@ impl<'s> Values<'s> {
                         let after = [start.after.as_str(), end, piece].concat();
                         Value::Listed(Listed { after, ..start.clone() })
                     }
-                    (Value::Listed(..), Value::Listed(..)) => return Err(Cause::Computed),
+                    // Only text behind it keeps the path.
+                    (Value::Text(start), Value::Same(end)) if start.is_empty() => {
+                        same_or_below(end, piece).ok_or(Cause::Computed)?
+                    }
+                    (Value::Same(start), Value::Text(end)) => {
+                        same_or_below(start, &[end, piece].concat()).ok_or(Cause::Computed)?
+                    }
+                    _ => return Err(Cause::Computed),
                 };
                 self.spend(&value)?;
                 found.push(value);
@@ -262,7 +294,7 @@ impl<'s> Values<'s> {
 
     fn spend(&self, value: &Value) -> Result<(), Cause> {
         let length = match value {
-            Value::Text(text) => text.len(),
+            Value::Text(text) | Value::Same(text) => text.len(),
             Value::Listed(listed) => listed.before.len() + listed.after.len(),
         };
         let left = self.values_left.get().checked_sub(1).zip(self.bytes_left.get().checked_sub(length));
@@ -359,7 +391,7 @@ impl<'s> Values<'s> {
             return match name {
                 "HOME" => self.home.map(|home| vec![text(home)]).ok_or(Cause::Environment),
                 "PWD" if self.script.segments.iter().all(|segment| segment.folders.is_here()) => {
-                    self.working.map(|folder| vec![text(folder)]).ok_or(Cause::Computed)
+                    self.working.map(|folder| vec![text(folder).same()]).ok_or(Cause::Computed)
                 }
                 "PWD" => Err(Cause::Computed),
                 _ => Err(Cause::Environment),
@@ -442,13 +474,17 @@ impl<'s> Values<'s> {
                 return Err(Cause::Computed);
             }
             let writers = self.writers(stream);
+            // What does not end its lines is joined with what follows.
+            let is_joined = writers.len() > 1 || writers.iter().any(|number| self.runs_again(*number));
+            if is_joined && !writers.iter().all(|number| self.ends_lines(*number, MAX_FILTERS)) {
+                return Err(Cause::Computed);
+            }
             let mut found = Vec::new();
             for number in writers {
-                let is_alone = writers.len() == 1;
                 let is_found = self.script.segments[*number].found == Some(stream);
                 found.extend(match is_found {
                     true => vec![listed(Some(*number))],
-                    false => self.written(*number, is_alone)?,
+                    false => self.written(*number)?,
                 });
                 if found.len() > MAX_PER_WORD {
                     return Err(Cause::Computed);
@@ -465,8 +501,32 @@ impl<'s> Values<'s> {
         if found.iter().any(is_odd) { Err(Cause::Computed) } else { self.split(found) }
     }
 
-    /// Returns the lines that a command writes. Without a line end, they are joined with those of others.
-    fn written(&self, number: usize, is_alone: bool) -> Found {
+    /// Returns true if a command may run several times, and write each time.
+    fn runs_again(&self, number: usize) -> bool {
+        let segment = &self.script.segments[number];
+        !segment.runs_once || segment.forms.len() > 1 || segment.kind == SegmentKind::Carrier
+    }
+
+    /// Returns true if everything that a command writes ends with a line end. Filters pass on what they read.
+    fn ends_lines(&self, number: usize, left: usize) -> bool {
+        let segment = &self.script.segments[number];
+        if segment.kind == SegmentKind::Carrier {
+            return true;
+        }
+        let words = segment.forms.last().map_or(&[][..], |form| form.words.as_slice());
+        match output(words) {
+            Output::Words { ends_line, .. } => ends_line,
+            Output::Input if left == 0 => false,
+            Output::Input => {
+                self.writers(segment.input).iter().all(|number| self.ends_lines(*number, left - 1))
+            }
+            Output::Listed => !words.iter().any(separates_by_nul),
+            _ => true,
+        }
+    }
+
+    /// Returns the lines that a command writes.
+    fn written(&self, number: usize) -> Found {
         let segment = &self.script.segments[number];
         if segment.mixes_errors {
             return Err(Cause::Computed);
@@ -477,7 +537,6 @@ impl<'s> Values<'s> {
         let words = segment.forms.last().map_or(&[][..], |form| form.words.as_slice());
         match output(words) {
             Output::Nothing => Ok(Vec::new()),
-            Output::Words { ends_line, .. } if !ends_line && !is_alone => Err(Cause::Computed),
             Output::Words { words, .. } => {
                 let found: Result<Vec<_>, Cause> = words.iter().map(|word| self.of(word)).collect();
                 let line: Option<Vec<&str>> = words.iter().map(|word| word.text.as_deref()).collect();
@@ -487,10 +546,17 @@ impl<'s> Values<'s> {
             Output::Part { word, part } => {
                 let of_value = |value: Value| match value {
                     Value::Text(path) => Ok(text(part(&path))),
-                    Value::Listed(_) => Err(Cause::Computed),
+                    _ => Err(Cause::Computed),
                 };
                 self.of(word)?.into_iter().map(of_value).collect()
             }
+            // The text differs from that of the word, the file does not.
+            Output::Same(word) => match self.of(word)?.as_slice() {
+                values if values.iter().all(|value| matches!(value, Value::Text(_))) => {
+                    Ok(values.iter().cloned().map(Value::same).collect())
+                }
+                _ => Err(Cause::Computed),
+            },
             Output::Listed => Ok(vec![listed(Some(number))]),
             Output::Existing => Ok(vec![listed(None)]),
             Output::Input => self.input(segment),
@@ -501,7 +567,7 @@ impl<'s> Values<'s> {
                         true => text(folder),
                         false => text(&format!("{working}/{folder}")),
                     };
-                    Ok(folders.iter().map(absolute).collect())
+                    Ok(folders.iter().map(absolute).map(Value::same).collect())
                 }
                 Folders::Unknown => Err(Cause::Computed),
             },
@@ -511,8 +577,22 @@ impl<'s> Values<'s> {
     }
 }
 
+/// Returns true for the options that end names with a NUL, which `$(…)` drops.
+fn separates_by_nul(word: &Word) -> bool {
+    word.text.as_deref().is_some_and(|text| {
+        text == "-print0"
+            || (text.starts_with('-') && !text.starts_with("--") && text.contains(['z', 'Z', '0']))
+    })
+}
+
 fn text(text: &str) -> Value {
     Value::Text(text.to_owned())
+}
+
+/// Returns a path below another one, or itself.
+fn same_or_below(path: &str, rest: &str) -> Option<Value> {
+    let is_below = rest.is_empty() || (rest.starts_with('/') && !rest.split('/').any(|name| name == ".."));
+    is_below.then(|| Value::Same(format!("{path}{rest}")))
 }
 
 fn listed(lister: Option<usize>) -> Value {

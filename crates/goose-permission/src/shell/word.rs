@@ -153,6 +153,11 @@ impl Word {
         self.text.as_deref().filter(|text| !text.starts_with('~') || self.tilde)
     }
 
+    /// Returns true if the word starts with an unquoted `~`.
+    pub(super) fn has_tilde(&self) -> bool {
+        self.tilde
+    }
+
     /// Returns the path that `cd` changes to, if it is known: a literal one, or one below `$HOME`.
     pub(super) fn folder(&self) -> Option<String> {
         match (self.unknown.as_slice(), self.pieces.as_slice()) {

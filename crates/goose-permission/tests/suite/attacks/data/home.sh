@@ -74,7 +74,7 @@ printf '%s\n' "$HOME/.netrc" >list
 printf '%s\0' "$HOME/.netrc" >list0
 echo "@$HOME/.netrc" >atlist
 echo "$HOME/.netrc" >3
-mkdir -p deep links 'links/d[x' lines bare
+mkdir -p clean/sub deep links 'links/d[x' lines bare
 echo SECRET-TEXT >deep/.env
 ln -s ../../../.netrc 'links/d[x/l]'
 ln -s ../.. links/home

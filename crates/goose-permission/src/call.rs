@@ -40,6 +40,20 @@ const PATH_ARGUMENTS: [&str; 8] =
 /// Maximum number of paths in one call.
 const MAX_PATHS: usize = 64;
 
+/// Longest command that is certainly judged fast.
+const MAX_SIMPLE_BYTES: usize = 256;
+
+/// Programs that search folders, or open repositories.
+const SEARCHING: [&str; 9] = ["git", "grep", "egrep", "fgrep", "rg", "diff", "find", "fd", "fdfind"];
+
+/// Returns true for a short command of plain words that searches nothing.
+fn is_simple(command: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" _./-=:,@+%'\"\n;&".contains(&byte);
+    command.len() <= MAX_SIMPLE_BYTES
+        && command.bytes().all(is_plain)
+        && !command.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| SEARCHING.contains(&word))
+}
+
 /// Effect of a call, as far as it is known.
 pub(super) enum Action<'a> {
     /// Runs a command line; `None` if it is not known.
@@ -86,7 +100,14 @@ impl<'a> CallToJudge<'a> {
     /// Returns true if judging the call may take long enough to block other tasks: a command may be long, and
     /// names folders and repositories that are searched.
     pub fn takes_long(&self) -> bool {
-        !matches!(self.action(), Action::Other)
+        match self.action() {
+            Action::Shell(Some(command)) => !is_simple(command),
+            Action::Files(Access::Read) => {
+                let is_folder = |path: &&str| self.working_dir.join(path).is_dir();
+                self.paths().is_none_or(|paths| paths.is_empty() || paths.iter().any(is_folder))
+            }
+            _ => false,
+        }
     }
 
     /// Returns the kind of access if this is one of goose's own file tools.

@@ -80,14 +80,18 @@ pub(super) fn title(call: &Description) -> &str {
 
 /// The action that a call is judged by. `folder` is the folder that the agent works in.
 pub(super) fn action(call: &Description, folder: &Path) -> AgentAction {
-    let kind = call.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let input = call.get("rawInput").cloned().unwrap_or_default();
+    let kind = match call.get("kind").and_then(Value::as_str).unwrap_or_default() {
+        // Some agents give no kind. New content for known files is a change of these files.
+        "" | "other" if ToolInput::is_edit(&input, folder) => "edit",
+        kind => kind,
+    };
     let purpose = match kind {
         "read" | "search" | "edit" | "delete" | "move" => Purpose::Files,
         "execute" => Purpose::Command,
         "think" | "fetch" | "switch_mode" | "other" => Purpose::Other,
         _ => Purpose::Unknown,
     };
-    let input = call.get("rawInput").cloned().unwrap_or_default();
     let mut found = ToolInput::read(&input, purpose, folder);
     let (diffs, locations) = (diffs(call), locations(call));
     let changes_files = matches!(kind, "edit" | "delete" | "move");

@@ -57,6 +57,10 @@ const DETAILS: [&str; 60] = [
     "respect_gemini_ignore", "call_id", "callId", "turn_id", "turnId", "-A", "-B", "-C", "-n", "-i", "started_at_ms",
 ];
 
+/// Fields with new content of a file.
+const CONTENT: [&str; 8] =
+    ["content", "contents", "file_text", "new_string", "newString", "new_str", "newText", "new_text"];
+
 /// Fields with a list of such fields.
 const GROUPS: [&str; 4] = ["edits", "changes", "operations", "file_filtering_options"];
 
@@ -108,6 +112,13 @@ impl ToolInput {
             Purpose::Files | Purpose::Unknown => !found.commands.is_empty(),
         };
         found
+    }
+
+    /// Returns true if an input is new content for files, and nothing else.
+    pub(super) fn is_edit(input: &Value, folder: &Path) -> bool {
+        let has_content = CONTENT.iter().any(|name| input.get(name).is_some());
+        let found = Self::read(input, Purpose::Files, folder);
+        has_content && !found.is_unclear && !found.paths.is_empty()
     }
 
     pub(super) fn add_path(&mut self, path: &str) {

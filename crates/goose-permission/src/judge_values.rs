@@ -342,22 +342,29 @@ impl Judge<'_> {
             for word in operands().filter(|word| word.is_pattern()) {
                 self.protect_expanded(Uses::READING, bases, word);
             }
-            // `ls x` prints names without their folder.
-            let is_folder = |text: &&str| *text != "." && bases.resolve(text).is_ok_and(|path| path.is_dir());
-            let is_bare = program(form) == Some("ls")
-                && !form.words.iter().any(|word| {
-                    word.text.as_deref().is_some_and(|text| text.starts_with('-') && text.contains('d'))
-                });
-            let exact = operands().filter_map(|word| word.text.as_deref());
-            let has_folder = exact.into_iter().any(|text| is_folder(&text))
-                || operands().filter(|word| word.is_pattern()).any(|word| {
-                    let files = self.matching_files(bases, &known_parts(word).join("*"));
-                    files.iter().any(|file| file.is_dir())
-                });
-            if listed.before.is_empty() && is_bare && (has_folder || lists_recursively(form)) {
+            if listed.before.is_empty() && self.lists_bare_names(form, bases) {
                 self.ask_unknown(&segment.source);
             }
         }
+    }
+
+    /// Returns true for an `ls` of folders, which prints names without their folder.
+    fn lists_bare_names(&mut self, form: &Form, bases: Bases<'_>) -> bool {
+        let is_option = |text: &str| text.starts_with('-') && text.contains('d');
+        let keeps_folders = form.words.iter().any(|word| word.text.as_deref().is_some_and(is_option));
+        if program(form) != Some("ls") || keeps_folders {
+            return false;
+        }
+        let is_folder = |text: &str| text != "." && bases.resolve(text).is_ok_and(|path| path.is_dir());
+        let mut operands = form.words.iter().skip(1).filter(|word| !word.may_be_option());
+        lists_recursively(form)
+            || operands.any(|word| match &word.text {
+                Some(text) => is_folder(text),
+                None => {
+                    let files = self.matching_files(bases, &known_parts(word).join("*"));
+                    files.iter().any(|file| file.is_dir())
+                }
+            })
     }
 
     /// Asks if a name has a blank: where a list is split, its parts may be the name of any file.

@@ -89,6 +89,7 @@ fn ordinary() -> Vec<Value> {
         of_kind("think", json!({"todos": [{"content": "Run the tests", "status": "pending"}]})),
         of_kind("switch_mode", json!({"plan": "First look, then change."})),
         of_kind("other", json!({"query": "weather", "count": 3})),
+        of_kind("other", json!({"path": "WORK/a.txt", "content": "new"})),
     ]
 }
 

@@ -291,6 +291,36 @@ fn is_known_filter(words: &[Word]) -> bool {
     }
 }
 
+/// Returns true for a git command that prints the name or the number of a commit.
+fn names_commit(texts: &[&str]) -> bool {
+    let is_revision = |text: &&str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "~^@-/".contains(c);
+        text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '@') && text.chars().all(is_plain)
+    };
+    match texts {
+        ["rev-parse", options @ ..] => {
+            let known = |text: &&str| {
+                matches!(
+                    *text,
+                    "--short" | "--abbrev-ref" | "--verify" | "-q" | "HEAD" | "@" | "HEAD~1" | "HEAD^"
+                )
+            };
+            options.iter().all(known)
+        }
+        ["describe", options @ ..] => {
+            let known =
+                |text: &&str| matches!(*text, "--tags" | "--always" | "--dirty" | "--abbrev=0" | "--long");
+            options.iter().all(known)
+        }
+        ["merge-base", revisions @ ..] => revisions.iter().all(is_revision),
+        ["rev-list", options @ ..] => {
+            options.iter().all(|text| matches!(*text, "--count" | "-1" | "-n1") || is_revision(text))
+        }
+        ["branch", "--show-current"] => true,
+        _ => false,
+    }
+}
+
 /// Returns the output of a git command.
 fn git<'w>(rest: &'w [Word], texts: Option<&[&str]>) -> Output<'w> {
     const LISTS: Options = Options {
@@ -312,32 +342,6 @@ fn git<'w>(rest: &'w [Word], texts: Option<&[&str]>) -> Output<'w> {
         ],
     };
     let has = |all: &[&str]| rest.iter().any(|word| word.text.as_deref().is_some_and(|it| all.contains(&it)));
-    let is_revision = |text: &&str| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "~^@-/".contains(c);
-        text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '@') && text.chars().all(is_plain)
-    };
-    let is_name = match texts {
-        Some(["rev-parse", options @ ..]) => {
-            let known = |text: &&str| {
-                matches!(
-                    *text,
-                    "--short" | "--abbrev-ref" | "--verify" | "-q" | "HEAD" | "@" | "HEAD~1" | "HEAD^"
-                )
-            };
-            options.iter().all(known)
-        }
-        Some(["describe", options @ ..]) => {
-            let known =
-                |text: &&str| matches!(*text, "--tags" | "--always" | "--dirty" | "--abbrev=0" | "--long");
-            options.iter().all(known)
-        }
-        Some(["merge-base", revisions @ ..]) => revisions.iter().all(is_revision),
-        Some(["rev-list", options @ ..]) => {
-            options.iter().all(|text| matches!(*text, "--count" | "-1" | "-n1") || is_revision(text))
-        }
-        Some(["branch", "--show-current"]) => true,
-        _ => false,
-    };
     let lists = match rest.first().and_then(|word| word.text.as_deref()) {
         Some("ls-files") => true,
         Some("diff") => has(&["--name-only"]),
@@ -347,7 +351,7 @@ fn git<'w>(rest: &'w [Word], texts: Option<&[&str]>) -> Output<'w> {
     };
     let has_magic = rest.iter().any(|word| word.text.as_deref().is_some_and(|text| text.starts_with(':')));
     match texts {
-        _ if is_name => Output::Name,
+        Some(texts) if names_commit(texts) => Output::Name,
         _ if has_magic => Output::Unknown,
         Some(["rev-parse", "--show-toplevel" | "--git-dir" | "--show-cdup"]) => Output::Existing,
         _ if lists && LISTS.accept(&rest[1..]) => Output::Listed,

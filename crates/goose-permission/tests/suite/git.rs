@@ -278,3 +278,19 @@ fn other_modes_ignore_repositories() -> anyhow::Result<()> {
     ensure!(Path::new(&attack.program()).exists());
     Ok(())
 }
+
+/// A rule about a command that only reads does not allow what a repository makes git run.
+#[test]
+fn rules_do_not_allow_programs_of_hostile_repositories() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["allow: shell git status"])?;
+    for mode in [Mode::SmartApprove, Mode::Approve] {
+        ensure!(home.shell(mode, "git status") == Verdict::Allow, "{mode}");
+    }
+    fs::create_dir_all(home.work().join(".git/objects"))?;
+    fs::write(home.work().join(".git/config"), "[core]\n\tfsmonitor = ./x\n")?;
+    for mode in [Mode::SmartApprove, Mode::Approve] {
+        let verdict = home.shell(mode, "git status");
+        ensure!(is_ask(&verdict) && reasons(&verdict).contains("fsmonitor"), "{mode}: {verdict:?}");
+    }
+    Ok(())
+}

@@ -8,7 +8,7 @@
 //! | `segment.rs`, `wrappers.rs`, `builtins.rs`, `launchers.rs` | commands that a command runs |
 //! | `read_only.rs`, `queries.rs`, `git.rs`, `sed.rs`, `awk.rs` | commands that are known to change nothing |
 //! | `folder_arguments.rs`, `written_files.rs` | folders and files that a command uses |
-//! | `values.rs`, `output.rs`, `trim.rs` | values that words may have at run time |
+//! | `values.rs`, `streams.rs`, `output.rs`, `trim.rs` | values that words may have at run time |
 //! | `exec_options.rs`, `variables.rs` | options and variables that make a program run another one |
 //!
 //! The parser supports a subset of the syntax that dash and bash parse alike. Everything else is a doubt
@@ -33,6 +33,7 @@ mod reader;
 mod redirection;
 mod sed;
 mod segment;
+mod streams;
 mod trim;
 mod values;
 mod variables;

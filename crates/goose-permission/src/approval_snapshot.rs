@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{
     call::CallToJudge,
-    paths::{self, Bases},
+    paths::{self, Bases, KnownFolders},
     tool_fingerprint::ToolFingerprint,
 };
 use goose_config::digest::json_digest;
@@ -59,7 +59,8 @@ pub enum StaleApproval {
 
 impl ApprovalSnapshot {
     pub(super) fn new(call: &CallToJudge<'_>, home: Option<&Path>) -> Self {
-        let bases = Bases { working: call.working_dir, home };
+        let known = KnownFolders::default();
+        let bases = Bases { working: call.working_dir, home, known: &known };
         let paths = call.paths().unwrap_or_default();
         Self {
             tool: ToolFingerprint::new(call.tool).digest().to_owned(),

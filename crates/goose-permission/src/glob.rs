@@ -43,8 +43,13 @@ impl Glob {
     pub(super) fn matches(&self, text: &str) -> bool {
         let Some((first, rest)) = self.pieces.split_first() else { return text.is_empty() };
         let Some((last, middle)) = rest.split_last() else { return text == first };
-        // Fast path: nearly all texts differ at the end.
-        if text.len() < first.len() + last.len() || !text.as_bytes().ends_with(last.as_bytes()) {
+        // Fast path: nearly all texts differ in the first or the last byte.
+        let differs = |piece: Option<&u8>, text: Option<&u8>| piece.is_some() && piece != text;
+        let bytes = text.as_bytes();
+        if differs(first.as_bytes().first(), bytes.first())
+            || differs(last.as_bytes().last(), bytes.last())
+            || bytes.len() < first.len() + last.len()
+        {
             return false;
         }
         let Some(mut text) = text.strip_prefix(first.as_str()) else { return false };

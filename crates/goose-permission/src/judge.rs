@@ -3,8 +3,8 @@
 //! Deny wins over ask, and ask over allow. If no rule applies, the mode decides.
 
 use std::{
-    cell::{OnceCell, RefCell},
-    collections::{HashMap, HashSet},
+    cell::OnceCell,
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -19,7 +19,7 @@ use super::{
     git_repository::RepositoryRisk,
     glob::Glob,
     matching::Certainty,
-    paths::Bases,
+    paths::{Bases, KnownFolders},
     permissions::Permissions,
     rule::{Effect, Rule},
     secrets_below::{MAX_ENTRIES, Names},
@@ -56,8 +56,6 @@ pub(super) struct Judge<'a> {
     readable_links: HardLinks,
     /// Reason why git may run programs in the working folder, computed on first use.
     pub(super) repository: OnceCell<Option<RepositoryRisk>>,
-    /// Cache of resolved folders.
-    pub(super) real_folders: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
     /// Remaining directory entries for the search for secrets.
     pub(super) entries_left: usize,
     /// Commands whose lists of files were checked.
@@ -67,8 +65,12 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(permissions: &'a Permissions, call: &'a CallToJudge<'a>) -> Self {
-        let bases = Bases { working: call.working_dir, home: permissions.home() };
+    pub(super) fn new(
+        permissions: &'a Permissions,
+        call: &'a CallToJudge<'a>,
+        known: &'a KnownFolders,
+    ) -> Self {
+        let bases = Bases { working: call.working_dir, home: permissions.home(), known };
         Self {
             permissions,
             call,
@@ -80,7 +82,6 @@ impl<'a> Judge<'a> {
             writes: Vec::new(),
             readable_links: HardLinks::Refused,
             repository: OnceCell::new(),
-            real_folders: RefCell::default(),
             entries_left: MAX_ENTRIES,
             lists_checked: HashSet::new(),
             hints_left: MAX_HINTS,

@@ -11,7 +11,7 @@ use super::{
     glob::Glob,
     judge::{DefaultPolicy, Judge, shown},
     judge_writes::expand,
-    paths::{self, Bases, PathPattern},
+    paths::{Bases, PathPattern},
     protected::{SecretScope, known_parts},
     rule::{Effect, Rule},
     secrets_below::{self, Names, SearchResult},
@@ -64,7 +64,7 @@ impl Judge<'_> {
                 Some(text) if places.is_none() => self.protect_name(uses.content, text),
                 None if word.is_pattern() => {
                     for place in places.unwrap_or_default() {
-                        self.protect_expanded(uses, Bases { working: place, home: self.bases.home }, word);
+                        self.protect_expanded(uses, self.bases.at(place), word);
                     }
                 }
                 _ => {}
@@ -91,7 +91,7 @@ impl Judge<'_> {
             let is_direct = !is_link && !file.iter().any(|name| name == "..");
             let resolved = match is_direct {
                 true => file.clone(),
-                false => paths::resolve(&file).unwrap_or_else(|_| file.clone()),
+                false => bases.known.resolve(&file).unwrap_or_else(|_| file.clone()),
             };
             let text = file.to_string_lossy();
             self.protect_path(uses, &text, &file, &resolved);

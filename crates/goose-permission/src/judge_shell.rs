@@ -11,7 +11,6 @@ use super::{
     judge_writes::MAX_WRITTEN,
     matching::Certainty,
     path_arguments::{RestrictedPaths, is_per_process, without_dots},
-    paths,
     rule::{Effect, Rule},
     shell::{
         self, Access, Coverage, FileUse, Folders, Form, LooseWord, MAX_SEGMENTS, Script, Segment,
@@ -297,9 +296,11 @@ impl Judge<'_> {
                 || names_version(folder.join("package.json"), &["volta"])
                 || others
         };
-        let home = self.bases.home.and_then(|home| paths::resolve(home).ok());
+        let home = self.bases.home.and_then(|home| self.bases.known.resolve(home).ok());
         let is_project = |folder: &&Path| home.as_deref() != Some(*folder);
-        paths::resolve(self.bases.working)
+        self.bases
+            .known
+            .resolve(self.bases.working)
             .map_or(true, |working| working.ancestors().take_while(is_project).any(chooses))
     }
 
@@ -316,10 +317,10 @@ impl Judge<'_> {
         let Some(target) = target.text.as_deref().filter(|target| !target.starts_with('-')) else {
             return false;
         };
-        let Ok(working) = paths::resolve(self.bases.working) else { return false };
+        let Ok(working) = self.bases.known.resolve(self.bases.working) else { return false };
         let places = self.places(&folders.join(target)).unwrap_or_default();
         let is_inside =
-            |place: &PathBuf| paths::resolve(place).is_ok_and(|place| place.starts_with(&working));
+            |place: &PathBuf| self.bases.known.resolve(place).is_ok_and(|place| place.starts_with(&working));
         program.text.as_deref() == Some("cd") && !places.is_empty() && places.iter().all(is_inside)
     }
 
@@ -328,8 +329,8 @@ impl Judge<'_> {
         if folders.is_here() {
             return true;
         }
-        let Ok(working) = paths::resolve(self.bases.working) else { return false };
-        let is_same = |place: &PathBuf| paths::resolve(place).is_ok_and(|place| place == working);
+        let Ok(working) = self.bases.known.resolve(self.bases.working) else { return false };
+        let is_same = |place: &PathBuf| self.bases.known.resolve(place).is_ok_and(|place| place == working);
         self.places(folders).is_some_and(|places| places.iter().all(is_same))
     }
 
@@ -345,7 +346,7 @@ impl Judge<'_> {
             }
             let written = self.bases.absolute(folder).ok()?;
             if folder.contains("..") {
-                places.push(paths::resolve(&written).ok()?);
+                places.push(self.bases.known.resolve(&written).ok()?);
             }
             places.push(without_dots(&written));
         }

@@ -162,7 +162,7 @@ impl Judge<'_> {
         let texts: Vec<String> =
             words.iter().map(|text| (*text).to_owned()).chain(joined).take(MAX_FOLDERS).collect();
         for place in self.places(&segment.folders).unwrap_or_default() {
-            let bases = Bases { working: &place, home: self.bases.home };
+            let bases = self.bases.at(&place);
             for text in &texts {
                 let Ok(path) = bases.resolve(text) else { continue };
                 if let Some(rule) = self.permissions.protected().find(Access::Write, &path, &path) {
@@ -226,7 +226,7 @@ impl Judge<'_> {
         for text in texts.into_iter().filter(|text| text.len() <= MAX_PATH_BYTES) {
             if text.contains('*') {
                 for place in self.places(folders).unwrap_or_default() {
-                    let bases = Bases { working: &place, home: self.bases.home };
+                    let bases = self.bases.at(&place);
                     let files = self.matching_files(bases, &text);
                     paths.extend(files.iter().map(|file| file.to_string_lossy().into_owned()));
                 }
@@ -255,7 +255,7 @@ impl Judge<'_> {
             self.protect_listed(listed, walks, values);
         }
         for place in places.unwrap_or_default() {
-            let bases = Bases { working: place, home: self.bases.home };
+            let bases = self.bases.at(place);
             for Listed { before, .. } in operands.listed.iter().filter(|listed| !listed.before.is_empty()) {
                 let Ok(path) = bases.resolve(before) else { continue };
                 self.protect_below(&path, Names::All, before);
@@ -277,7 +277,7 @@ impl Judge<'_> {
             return;
         }
         for place in places.unwrap_or_default() {
-            let bases = Bases { working: place, home: self.bases.home };
+            let bases = self.bases.at(place);
             if let Some(file) = self.matching_files(bases, "-*").first() {
                 let name = shown(&file.to_string_lossy());
                 self.opinions.ask(format!("the name of `{name}` may be taken for an option"));
@@ -324,7 +324,7 @@ impl Judge<'_> {
             if is_git && !is_below && !place.join(".git").exists() {
                 self.ask_unknown(&segment.source);
             }
-            let bases = Bases { working: &place, home: self.bases.home };
+            let bases = self.bases.at(&place);
             for text in &texts {
                 let Ok(path) = bases.resolve(text) else { continue };
                 self.protect_link(Uses::READING, text, path.symlink_metadata().ok().as_ref());

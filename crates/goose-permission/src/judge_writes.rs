@@ -31,7 +31,7 @@ impl Judge<'_> {
         let here = [self.bases.working.to_owned()];
         let mut found = Vec::new();
         for place in places.as_deref().unwrap_or(&here) {
-            let bases = Bases { working: place, home: self.bases.home };
+            let bases = self.bases.at(place);
             let mut files = |word: &Word| if is_known(word) { files(bases, word, left) } else { Vec::new() };
             found.extend(named.iter().flat_map(&mut files));
             let Some((sources, target)) = &copied else { continue };

@@ -13,7 +13,7 @@ use super::{
     judge_protected::Uses,
     judge_values::Operands,
     matching::Certainty,
-    paths::{self, Bases, Places},
+    paths::{self, Places},
     rule::Rule,
     shell::{self, Access, Folders, Form, Reach, Values, Word},
 };
@@ -180,7 +180,7 @@ impl Judge<'_> {
         }
         if word.is_pattern() {
             for place in places.iter().flatten() {
-                let bases = Bases { working: place, home: self.bases.home };
+                let bases = self.bases.at(place);
                 self.protect_expanded(Uses::READING, bases, word);
             }
         }
@@ -213,28 +213,13 @@ impl Judge<'_> {
         }
         for folder in chosen {
             let folder = folder.filter(|folder| !folder.is_empty())?;
-            let in_place = |place: &PathBuf| self.bases_in(place).absolute(&folder);
+            let in_place = |place: &PathBuf| self.bases.at(place).absolute(&folder);
             let more: Vec<PathBuf> = places.iter().filter_map(|place| in_place(place).ok()).collect();
             places.extend(more);
             places.truncate(2 * MAX_CHOSEN);
         }
         places.dedup();
         Some(places)
-    }
-
-    /// Resolves a folder, with a cache.
-    fn real_folder(&self, folder: &Path) -> Option<PathBuf> {
-        let mut known = self.real_folders.borrow_mut();
-        if let Some(real) = known.get(folder) {
-            return real.clone();
-        }
-        let real = paths::resolve(folder).ok();
-        known.insert(folder.to_owned(), real.clone());
-        real
-    }
-
-    fn bases_in<'p>(&'p self, folder: &'p Path) -> Bases<'p> {
-        Bases { working: folder, home: self.bases.home }
     }
 
     /// Returns the possible paths in the words of a command.
@@ -283,15 +268,8 @@ impl Judge<'_> {
 
     /// Resolves a possible path in a folder; `None` if it is not a path.
     fn resolved_path(&self, place: &Path, text: &str, depth: Depth) -> Option<ResolvedPath> {
-        let written = self.bases_in(place).absolute(text).ok()?;
-        let is_absolute = text.starts_with(['/', '~']);
-        let folder = if is_absolute { Some(PathBuf::from("/")) } else { self.real_folder(place) };
-        let path = if is_absolute { written.as_path() } else { Path::new(text) };
-        let found = folder.and_then(|folder| paths::walk(&folder, path)).or_else(|| {
-            let resolved = paths::resolve(&written).ok()?;
-            let metadata = resolved.symlink_metadata().ok();
-            Some((resolved, metadata))
-        });
+        let written = self.bases.at(place).absolute(text).ok()?;
+        let found = self.bases.known.resolve_with_metadata(&written).ok();
         let is_unclear = found.is_none() || is_per_process(&written);
         // If a link cannot be read, such as those of other processes, the written path counts.
         let (resolved, metadata) = found.unwrap_or_else(|| (written.clone(), None));

@@ -4,6 +4,8 @@
 //! `/work`. A path that does not exist yet is resolved through its nearest existing parent.
 
 use std::{
+    cell::RefCell,
+    collections::HashMap,
     fs::{self, Metadata},
     io,
     path::{Component, Path, PathBuf},
@@ -29,9 +31,18 @@ pub(super) enum PathError {
 pub(super) struct Bases<'a> {
     pub(super) working: &'a Path,
     pub(super) home: Option<&'a Path>,
+    pub(super) known: &'a KnownFolders,
 }
 
-impl Bases<'_> {
+impl<'a> Bases<'a> {
+    /// Returns the same with another working folder.
+    pub(super) fn at<'b>(self, working: &'b Path) -> Bases<'b>
+    where
+        'a: 'b,
+    {
+        Bases { working, home: self.home, known: self.known }
+    }
+
     /// Makes a path absolute without resolving links.
     pub(super) fn absolute(self, text: &str) -> Result<PathBuf, PathError> {
         if text.is_empty() || text.contains('\0') {
@@ -46,46 +57,89 @@ impl Bases<'_> {
 
     /// Makes a path absolute and resolves it.
     pub(super) fn resolve(self, text: &str) -> Result<PathBuf, PathError> {
-        resolve(&self.absolute(text)?)
+        self.known.resolve(&self.absolute(text)?)
     }
 }
 
 /// Resolves all links and `..`. Missing components are kept as written.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, PathError> {
-    if let Some((resolved, _)) = path.is_absolute().then(|| walk(Path::new("/"), path)).flatten() {
-        return Ok(resolved);
-    }
     goose_fs::resolve(path).map_err(|error| match goose_fs::is_link(&error) {
         true => PathError::LinkCycle(path.to_owned()),
         false => PathError::Unresolved { path: path.to_owned(), error },
     })
 }
 
-/// Resolves a path below a resolved folder and returns its metadata; `None` if the path has a link or `..`.
-/// Much faster than [`resolve`].
-pub(super) fn walk(folder: &Path, path: &Path) -> Option<(PathBuf, Option<Metadata>)> {
-    let (mut place, mut metadata) = (folder.to_owned(), None);
-    let mut is_there = true;
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => place.push(name),
-            Component::RootDir | Component::CurDir => continue,
-            Component::ParentDir | Component::Prefix(_) => return None,
+/// Maximum number of folders that are remembered.
+const MAX_KNOWN: usize = 1000;
+
+/// Maximum length of a path that is looked up folder by folder, as on Linux.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// Folders that were resolved before, to look at each of them only once per verdict.
+#[derive(Debug, Default)]
+pub(super) struct KnownFolders(RefCell<HashMap<PathBuf, (PathBuf, Option<Metadata>)>>);
+
+impl KnownFolders {
+    /// Resolves all links and `..` of a path. Missing components are kept as written.
+    pub(super) fn resolve(&self, path: &Path) -> Result<PathBuf, PathError> {
+        self.find(path).map_or_else(|| resolve(path), |(resolved, _)| Ok(resolved))
+    }
+
+    /// Resolves a path and returns what is there.
+    pub(super) fn resolve_with_metadata(
+        &self,
+        path: &Path,
+    ) -> Result<(PathBuf, Option<Metadata>), PathError> {
+        self.find(path).map_or_else(
+            || {
+                let resolved = resolve(path)?;
+                let metadata = resolved.symlink_metadata().ok();
+                Ok((resolved, metadata))
+            },
+            Ok,
+        )
+    }
+
+    /// Finds a path in its folder; `None` if its last component is a link or cannot be looked up.
+    fn find(&self, path: &Path) -> Option<(PathBuf, Option<Metadata>)> {
+        if path.as_os_str().len() > MAX_PATH_BYTES {
+            return None;
         }
+        let mut components = path.components();
+        let last = components.next_back()?;
+        let name = match last {
+            Component::Normal(name) => name,
+            Component::RootDir => return Some((path.to_owned(), fs::symlink_metadata(path).ok())),
+            Component::ParentDir => {
+                let (folder, _) = self.folder(components.as_path())?;
+                return self.folder(folder.parent().unwrap_or(&folder));
+            }
+            Component::CurDir | Component::Prefix(_) => return None,
+        };
+        let (folder, metadata) = self.folder(components.as_path())?;
+        let place = folder.join(name);
         // A missing folder has no entries.
-        if is_there {
-            metadata = match fs::symlink_metadata(&place) {
-                Ok(metadata) if metadata.is_symlink() => return None,
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return None,
-                found => found.ok(),
-            };
-            is_there = metadata.is_some();
+        if metadata.is_none() {
+            return Some((place, None));
+        }
+        match fs::symlink_metadata(&place) {
+            Ok(metadata) if metadata.is_symlink() => None,
+            Err(error) if error.kind() != io::ErrorKind::NotFound => None,
+            found => Some((place, found.ok())),
         }
     }
-    if place == folder {
-        metadata = fs::symlink_metadata(folder).ok();
+
+    fn folder(&self, path: &Path) -> Option<(PathBuf, Option<Metadata>)> {
+        if let Some(found) = self.0.borrow().get(path) {
+            return Some(found.clone());
+        }
+        let found = self.resolve_with_metadata(path).ok()?;
+        let mut known = self.0.borrow_mut();
+        if known.len() < MAX_KNOWN {
+            known.insert(path.to_owned(), found.clone());
+        }
+        Some(found)
     }
-    Some((place, metadata))
 }
 
 /// A path in a rule: `~/.ssh/**`, `src/*.rs`, `/etc`. `*` matches within a component, `**` any number of
@@ -157,7 +211,9 @@ impl PathPattern {
     /// does not allow the target of a link that replaces a folder of the pattern. As in a shell, `*` does not
     /// match a leading dot.
     pub(super) fn allows(&self, resolved: &Path, bases: Bases<'_>) -> bool {
-        let Some(base) = self.base(bases).and_then(|base| resolve(&base).ok()) else { return false };
+        let Some(base) = self.base(bases).and_then(|base| bases.known.resolve(&base).ok()) else {
+            return false;
+        };
         let is_hidden = |name: &str| name.starts_with('.');
         let Some(names) = names_below(&base, resolved) else { return false };
         let same =
@@ -174,8 +230,8 @@ impl PathPattern {
     /// unresolved; `None` if the base of the pattern is not known.
     pub(super) fn places(&self, bases: Bases<'_>) -> Option<Places> {
         let base = self.base(bases)?;
-        let real = |base: &Path| resolve(base).unwrap_or_else(|_| base.to_owned());
-        let (folder, rest) = self.with_literals_resolved(&base);
+        let real = |base: &Path| bases.known.resolve(base).unwrap_or_else(|_| base.to_owned());
+        let (folder, rest) = self.with_literals_resolved(&base, bases.known);
         let mut variants = vec![(real(&base), self.clone()), (base, self.clone()), (folder, rest)];
         variants.dedup();
         Some(Places { variants: variants.into_iter().map(Variant::new).collect() })
@@ -219,10 +275,10 @@ impl PathPattern {
         Some(self.literal_folder(&self.base(bases)?))
     }
 
-    fn with_literals_resolved(&self, base: &Path) -> (PathBuf, Self) {
+    fn with_literals_resolved(&self, base: &Path, known: &KnownFolders) -> (PathBuf, Self) {
         let folder = self.literal_folder(base);
         let rest = self.components[self.literals().len()..].to_vec();
-        (resolve(&folder).unwrap_or(folder), Self { base: Base::Root, components: rest })
+        (known.resolve(&folder).unwrap_or(folder), Self { base: Base::Root, components: rest })
     }
 
     /// Returns texts that indicate the path within other text: the whole path, its last two components, and

@@ -17,6 +17,7 @@ use super::{
     approval_snapshot::{ApprovalSnapshot, StaleApproval},
     call::CallToJudge,
     judge::Judge,
+    paths::KnownFolders,
     protected::{Protected, ProtectedFile},
     rule::Rule,
     rules_file::{RulesFile, Stamp},
@@ -147,7 +148,8 @@ impl Permissions {
 
     /// Decides about a call, and returns the files that it may use.
     pub fn judgement(&self, call: &CallToJudge<'_>) -> Judgement {
-        let judged = catch_unwind(AssertUnwindSafe(|| Judge::new(self, call).judgement()));
+        let known = KnownFolders::default();
+        let judged = catch_unwind(AssertUnwindSafe(|| Judge::new(self, call, &known).judgement()));
         judged.unwrap_or_else(|_| {
             let reason = "the rules could not be applied to this call because of a bug in goose".to_owned();
             let verdict = Verdict::Ask { reasons: vec![reason], always: None, shown: self.shown(call) };

@@ -13,7 +13,7 @@ use std::{
 
 use super::{
     glob::Glob,
-    paths::{Bases, PatternPart, parts_match},
+    paths::{Bases, KnownFolders, PatternPart, parts_match},
     rule::{Effect, Rule},
     shell::{Access, Word},
 };
@@ -125,7 +125,8 @@ fn lines() -> impl Iterator<Item = Line> {
 impl List {
     /// Creates a list from the patterns that satisfy `is_included`.
     fn load(is_included: impl Fn(&str) -> bool, home: Option<&Path>) -> Self {
-        let mut list = Self::default();
+        let (mut list, known) = (Self::default(), KnownFolders::default());
+        let bases = Bases { working: Path::new("/"), home, known: &known };
         for Line { kind, path, .. } in lines().filter(|line| is_included(line.path)) {
             let (accesses, kind): (&[Access], Kind) = match kind {
                 "write" => (&[Access::Write], Kind::Personal),
@@ -138,15 +139,14 @@ impl List {
                     continue;
                 }
             };
-            accesses.iter().for_each(|access| list.add(*access, kind, path, home));
+            accesses.iter().for_each(|access| list.add(*access, kind, path, bases));
         }
         list
     }
 
-    fn add(&mut self, access: Access, kind: Kind, pattern: &str, home: Option<&Path>) {
+    fn add(&mut self, access: Access, kind: Kind, pattern: &str, bases: Bases<'_>) {
         let verb = if access == Access::Read { "read" } else { "write" };
         let Ok(rule) = Rule::parse(Effect::Ask, &format!("{verb} {pattern}")) else { return };
-        let bases = Bases { working: Path::new("/"), home };
         let Some(places) = rule.path().and_then(|path| path.places_from_root(bases)) else { return };
         let index = self.entries.len();
         for place in &places {
@@ -164,13 +164,15 @@ impl List {
     /// Adds goose's own folders. The state folder as a whole stays readable: it contains outputs of commands
     /// for the model.
     fn add_own(&mut self, paths: &Paths) {
+        let known = KnownFolders::default();
+        let bases = Bases { working: Path::new("/"), home: None, known: &known };
         let read = ["history.txt", "logs", "trusted.yaml"].map(|name| paths.state.join(name));
         let logins = paths.logins();
         let written = own_folders(paths).map(|path| (Access::Write, path));
         let read = read.iter().chain([&paths.config, &paths.data, &logins]).map(|path| (Access::Read, path));
         for (access, path) in written.into_iter().chain(read) {
             if let Some(path) = path.to_str().filter(|path| !path.contains('*')) {
-                self.add(access, Kind::Personal, &format!("{path}/**"), None);
+                self.add(access, Kind::Personal, &format!("{path}/**"), bases);
             }
         }
     }

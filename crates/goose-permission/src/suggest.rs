@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use super::{
     call::{CallToJudge, Origin},
-    paths::{self, Bases},
+    paths::Bases,
     rule::{Effect, Rule},
     shell::{self, Access, Coverage, Form, Segment},
     tool_fingerprint::ToolFingerprint,
@@ -88,9 +88,9 @@ pub(super) fn command(call: &CallToJudge<'_>, segment: &Segment) -> Option<Rule>
 /// Suggests a rule for the files next to a file: only in a folder of the project, without hidden files, and
 /// not for subfolders.
 pub(super) fn path(access: Access, resolved: &Path, bases: Bases<'_>) -> Option<Rule> {
-    let working = paths::resolve(bases.working).ok()?;
+    let working = bases.known.resolve(bases.working).ok()?;
     let folder = resolved.parent().filter(|folder| folder.starts_with(&working))?;
-    let home = bases.home.and_then(|home| paths::resolve(home).ok());
+    let home = bases.home.and_then(|home| bases.known.resolve(home).ok());
     if folder.parent().is_none() || home.is_some_and(|home| home.starts_with(folder)) {
         return None;
     }

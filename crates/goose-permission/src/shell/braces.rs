@@ -6,7 +6,7 @@ use super::word::Unknown;
 const MAX_WORDS: usize = 64;
 
 /// Maximum number of braces and commas in a word.
-const MAX_BRACES: usize = 256;
+pub(super) const MAX_BRACES: usize = 256;
 
 /// Maximum number of items of a range.
 const MAX_COUNT: i64 = 64;
@@ -23,9 +23,6 @@ pub(super) enum Item {
 /// Returns the words that a word expands to, itself if it has no braces to expand; `None` if there are too
 /// many.
 pub(super) fn expand(items: &[Item]) -> Option<Vec<Vec<Item>>> {
-    if items.iter().filter(|item| matches!(item, Item::Brace(_))).count() > MAX_BRACES {
-        return None;
-    }
     let mut from = 0;
     while let Some(open) = items[from..].iter().position(|item| is(item, b'{')).map(|at| from + at) {
         from = open + 1;

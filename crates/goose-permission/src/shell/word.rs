@@ -276,8 +276,8 @@ impl WordBuilder {
         if self.braces.is_empty() || !(source.contains(',') || source.contains("..")) {
             return self.word();
         }
-        let items = self.items();
-        let alternatives = braces::expand(&items).unwrap_or_default();
+        let items = if self.braces.len() <= braces::MAX_BRACES { self.items() } else { Vec::new() };
+        let alternatives = if items.is_empty() { None } else { braces::expand(&items) }.unwrap_or_default();
         match alternatives.as_slice() {
             // There is nothing to expand.
             [one] if one.len() == items.len() => self.word(),

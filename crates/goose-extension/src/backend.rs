@@ -27,6 +27,11 @@ pub trait Backend: Send + Sync {
         false
     }
 
+    /// Returns false where [`replace`](Self::replace) only pretends to write, to find out what a call would change.
+    fn keeps_changes(&self) -> bool {
+        true
+    }
+
     /// Reads a whole file of at most `limit` bytes.
     ///
     /// # Errors

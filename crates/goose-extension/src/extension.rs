@@ -15,6 +15,7 @@ use crate::{
     context::CallContext,
     error::{AnyhowResult, ToolError, ToolResult},
     guard,
+    notifier::RichRenderable,
     output::{Resource, ResourceContents, ToolOutput},
     registry::unknown_tool,
     requirements::Offers,
@@ -105,6 +106,17 @@ pub trait Extension: Send + Sync {
         let call =
             async { self.call_tool(tool_name, arguments.into_iter().collect()).await.map(ToolOutput::value) };
         guard::run(tool, context, call).await
+    }
+
+    /// Returns what a call would change, such as [`RichRenderable::Diff`], for the person who is asked to allow it; `None`
+    /// if the tool cannot tell. Nothing is changed.
+    async fn preview(
+        &self,
+        _tool_name: &str,
+        _arguments: CheckedArguments,
+        _context: &CallContext,
+    ) -> Option<RichRenderable> {
+        None
     }
 
     /// The optional parts that the extension has. Only these are announced to MCP clients.

@@ -7,7 +7,7 @@ use syn::{FnArg, Ident, ImplItem, ImplItemFn, ReturnType, Type};
 use crate::{args::ExtensionArgs, types::names};
 
 /// Every method of the trait. What else stands in an `impl Extension for …` belongs to the type itself.
-pub(crate) const TRAIT_METHODS: [&str; 22] = [
+pub(crate) const TRAIT_METHODS: [&str; 23] = [
     "name",
     "description",
     "instructions",
@@ -18,6 +18,7 @@ pub(crate) const TRAIT_METHODS: [&str; 22] = [
     "prompt",
     "call",
     "call_checked",
+    "preview",
     "features",
     "freshness",
     "changes",

@@ -47,8 +47,8 @@ pub struct ModeVerdict {
     pub effect: Effect,
     /// Reasons for the decision; at least one.
     pub reasons: Vec<String>,
-    /// Rule that "always" would store.
-    pub always: Option<Rule>,
+    /// Rules that "always" would store.
+    pub always: Vec<Rule>,
 }
 
 /// One command of the command line.
@@ -125,8 +125,8 @@ impl Permissions {
     fn mode_verdict(&self, call: &CallToJudge<'_>, segments: &[ExplainedSegment]) -> ModeVerdict {
         let mode = self.mode();
         let (effect, reasons, always) = match self.judge(call) {
-            Verdict::Allow => (Effect::Allow, allowed_because(mode, segments), None),
-            Verdict::Deny { reason } => (Effect::Deny, vec![reason], None),
+            Verdict::Allow => (Effect::Allow, allowed_because(mode, segments), Vec::new()),
+            Verdict::Deny { reason } => (Effect::Deny, vec![reason], Vec::new()),
             Verdict::Ask { reasons, always, .. } => (Effect::Ask, reasons, always),
         };
         ModeVerdict { mode, effect, reasons, always }

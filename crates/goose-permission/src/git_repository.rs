@@ -148,6 +148,31 @@ pub(super) fn risk(folder: &Path) -> Option<RepositoryRisk> {
     Search { pending, looked_at: 0, bytes_left: MAX_BYTES }.run().err()
 }
 
+/// Returns true if the repository with this working tree has files of a folder in its index.
+pub(super) fn tracks(root: &Path, folder: &Path) -> bool {
+    let Some(name) = folder.strip_prefix(root).ok().and_then(Path::to_str) else { return false };
+    let mut search = Search { pending: Vec::new(), looked_at: 0, bytes_left: MAX_BYTES };
+    let Ok(Some(repository)) = search.linked(&root.join(".git")) else { return false };
+    let Ok(Some(index)) = search.read(&repository.join("index"), MAX_BYTES) else { return false };
+    let mut is_found = false;
+    let _ = for_each_entry(&index, |_, entry| {
+        is_found =
+            name.is_empty() || entry.strip_prefix(name.as_bytes()).is_some_and(|it| it.starts_with(b"/"));
+        (!is_found).then_some(())
+    });
+    is_found
+}
+
+/// Returns true if git may take a folder for a repository or its working tree.
+pub(super) fn is_repository(folder: &Path) -> bool {
+    folder.join(".git").symlink_metadata().is_ok() || is_bare(folder)
+}
+
+fn is_bare(folder: &Path) -> bool {
+    let has = |name: &&str| folder.join(name).symlink_metadata().is_ok();
+    has(&"HEAD") && ["objects", "refs", "commondir"].iter().any(has)
+}
+
 /// Repositories that git may open.
 struct Search {
     /// Folders that may be repositories or their working trees.
@@ -163,11 +188,7 @@ impl Search {
             if let Some(repository) = self.linked(&dot_git)? {
                 self.repository(&repository, &folder)?;
             }
-            let is_bare = folder.join("HEAD").symlink_metadata().is_ok()
-                && ["objects", "refs", "commondir"]
-                    .iter()
-                    .any(|name| folder.join(name).symlink_metadata().is_ok());
-            if is_bare {
+            if is_bare(&folder) {
                 self.repository(&folder, &folder)?;
             }
         }
@@ -352,8 +373,21 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// Returns the paths of the submodules in an index of version 2 or 3.
+/// Returns the paths of the submodules in an index.
 fn submodules(index: &[u8]) -> Option<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for_each_entry(index, |mode, name| {
+        if mode == SUBMODULE_MODE {
+            found.push(PathBuf::from(std::str::from_utf8(name).ok()?));
+        }
+        Some(())
+    })?;
+    Some(found)
+}
+
+/// Calls a function with the mode and the name of each entry of an index of version 2 or 3, until it returns
+/// `None`. Returns `None` then, and if the index is not understood.
+fn for_each_entry(index: &[u8], mut each: impl FnMut(&[u8], &[u8]) -> Option<()>) -> Option<()> {
     /// Offsets in an entry with object names of 20 bytes.
     const MODE: usize = 24;
     const FLAGS: usize = 60;
@@ -362,17 +396,15 @@ fn submodules(index: &[u8]) -> Option<Vec<PathBuf>> {
     if magic != b"DIRC" || !matches!(version, 2 | 3) {
         return None;
     }
-    let (mut at, mut found) = (12, Vec::new());
+    let mut at = 12;
     for _ in 0..count {
         let flags = u16::from_be_bytes(index.get(at + FLAGS..at + FLAGS + 2)?.try_into().ok()?);
         let is_extended = version == 3 && flags & 0x4000 != 0;
         let start = at + FLAGS + 2 + if is_extended { 2 } else { 0 };
         let length = index.get(start..)?.iter().position(|byte| *byte == 0)?;
-        if index.get(at + MODE..at + MODE + 4)? == SUBMODULE_MODE {
-            found.push(PathBuf::from(std::str::from_utf8(index.get(start..start + length)?).ok()?));
-        }
+        each(index.get(at + MODE..at + MODE + 4)?, index.get(start..start + length)?)?;
         // Names are padded with one to eight zeros, so that entries start at multiples of eight.
         at += (start + length - at + 8) & !7;
     }
-    Some(found)
+    Some(())
 }

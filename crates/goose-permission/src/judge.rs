@@ -118,6 +118,7 @@ impl<'a> Judge<'a> {
                 self.opinions.ask(format!("the rules cannot be read: {error}"));
             }
         }
+        self.rules.extend(self.permissions.session_rules());
         self.drop_void_rules();
     }
 
@@ -251,7 +252,7 @@ impl<'a> Judge<'a> {
             DefaultPolicy::Reading => access == Access::Read,
             DefaultPolicy::Nothing => access == Access::Read && means == Means::Shell,
         };
-        if !is_allowed && !runs {
+        if !is_allowed && !runs && means != Means::OutputOfAllowed {
             let verb = if access == Access::Read { "reads" } else { "writes" };
             let reason = format!("it {verb} `{}`", resolved.display());
             self.opinions.ask_unless(reason, suggest::path(access, resolved, self.bases));
@@ -335,7 +336,7 @@ impl<'a> Judge<'a> {
         if !is_allowed && !runs {
             let reason = match (self.call.concern, self.default_policy, self.call.origin) {
                 (Some(concern), ..) => concern,
-                (None, DefaultPolicy::Reading, Origin::Own) => "it may change something",
+                (None, DefaultPolicy::Reading, Origin::Own) => "it may change files or other data",
                 (None, DefaultPolicy::Reading, Origin::Foreign) => {
                     "it is not part of goose, so its effects are unknown"
                 }
@@ -372,6 +373,8 @@ impl<'a> Judge<'a> {
 pub(super) enum Means {
     Tool,
     Shell,
+    /// A redirection of the shell that holds the output of an allowed command.
+    OutputOfAllowed,
 }
 
 fn argument(arguments: &JsonObject, name: &str, glob: &Glob) -> Certainty {

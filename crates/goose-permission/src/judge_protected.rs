@@ -16,6 +16,7 @@ use super::{
     rule::{Effect, Rule},
     secrets_below::{self, Names, SearchResult},
     shell::{self, Access, Form, Word},
+    suggest,
 };
 
 impl Judge<'_> {
@@ -190,7 +191,14 @@ impl Judge<'_> {
         let allowing = |rule: &&Rule| rule.effect() == Effect::Allow && rule.is_about_access(access);
         let mut patterns = self.rules.iter().filter(allowing).filter_map(Rule::path).filter(is_written_out);
         if !patterns.any(|pattern| pattern.allows(resolved, self.bases)) {
-            self.opinions.ask(format!("`{}` is a protected file (`{rule}`)", shown(what)));
+            let reason = format!("`{}` is a protected file (`{rule}`)", shown(what));
+            match suggest::protected(access, resolved, self.bases) {
+                Some(allow) => {
+                    let reason = format!("{reason}; only the rule `{allow}` would allow it");
+                    self.opinions.ask_unless_in_session(reason, Some(allow));
+                }
+                None => self.opinions.ask(reason),
+            }
         }
     }
 }

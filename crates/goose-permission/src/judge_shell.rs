@@ -1,6 +1,7 @@
 //! Judges shell commands: segments, redirections and doubts.
 
 use std::{
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
 };
@@ -81,7 +82,11 @@ impl Judge<'_> {
             }
         }
         for file in &script.files {
-            self.redirection(file, &values, checks, &mut watch);
+            let means = match self.holds_allowed_output(file, &script) {
+                true => Means::OutputOfAllowed,
+                false => Means::Shell,
+            };
+            self.redirection(file, (&values, means), checks, &mut watch);
         }
         let mut outer = script.segments.iter().filter_map(|segment| segment.forms.first());
         let only_reads = outer.all(|form| form.reads_only)
@@ -110,7 +115,7 @@ impl Judge<'_> {
             && self.default_policy != DefaultPolicy::Everything
             && script.files.is_empty()
         {
-            self.opinions.ask("it has no known command");
+            self.opinions.ask("there is nothing to run in it");
         }
     }
 
@@ -168,17 +173,21 @@ impl Judge<'_> {
             risk = if reads || form.reads_only { self.repository_risk(words) } else { None };
             (self.is_allowed(words, &segment.folders) && risk.is_none())
                 || (reads && risk.is_none())
+                || (form.reads_only && self.filters_allowed(segment, script))
                 || self.stays_inside(words, &segment.folders)
         });
         if !is_fine {
             let what = line(&outer.words);
             let reason = match (risk, self.default_policy) {
                 (Some(risk), _) => format!("`{what}` may run a program: {risk}"),
-                _ if !self.is_here(&segment.folders) => format!("`{what}` may run in another folder"),
-                (None, DefaultPolicy::Reading) => format!("`{what}` may change something"),
+                _ if !self.is_in_project(&segment.folders) => {
+                    format!("`{what}` {}", in_another_folder(&segment.folders))
+                }
+                (None, DefaultPolicy::Reading) => format!("`{what}` may change files"),
                 _ => format!("no rule allows `{what}`"),
             };
-            let rule = suggest::command(self.call, segment).filter(|_| self.is_here(&segment.folders));
+            let rule = suggest::command(self.call, segment, self.bases)
+                .filter(|_| self.is_in_project(&segment.folders));
             self.opinions.ask_unless(reason, rule);
         }
     }
@@ -251,15 +260,71 @@ impl Judge<'_> {
         }
     }
 
-    /// Returns true if a rule allows the command. Rules apply in the working folder: in another one, the same
-    /// words may have another effect.
+    /// Returns true if a rule allows the command. Rules apply in the project: elsewhere, the same words may
+    /// have another effect.
     fn is_allowed(&self, words: &[Word], folders: &Folders) -> bool {
-        self.is_here(folders)
+        // In another folder, the same words name another script.
+        (self.is_here(folders) || (suggest::script(words).is_none() && self.is_in_project(folders)))
             && self
                 .rules
                 .iter()
                 .filter(|rule| rule.effect() == Effect::Allow && rule.is_about(self.call))
                 .any(|rule| rule.command().is_some_and(|pattern| pattern.allows(words)))
+    }
+
+    /// Returns true if a segment, or what is piped into it through commands that only read, is a command that
+    /// a rule allows.
+    fn passes_on_allowed(&self, segment: &Segment, script: &Script) -> bool {
+        let mut segment = Some(segment);
+        for _ in 0..MAX_SEGMENTS {
+            let Some(Segment { forms, folders, input, .. }) = segment else { return false };
+            let mut counted = forms.iter().filter(|form| form.coverage == Coverage::Segment);
+            if counted.any(|form| self.is_allowed(&form.words, folders)) {
+                return true;
+            }
+            if *input == 0 || !forms.iter().all(|form| form.reads_only) {
+                return false;
+            }
+            segment = script.segments.iter().find(|writer| writer.output == *input);
+        }
+        false
+    }
+
+    /// Returns true for a command that only reads the output of an allowed one, and no files: `| tail -n 5`.
+    fn filters_allowed(&self, segment: &Segment, script: &Script) -> bool {
+        let is_file = |word: &Word| match word.text.as_deref() {
+            Some(text) => self.bases.absolute(text).is_ok_and(is_there),
+            None => true,
+        };
+        let has_files = segment.forms.iter().any(|form| form.words.iter().skip(1).any(is_file));
+        segment.input != 0 && !has_files && self.passes_on_allowed(segment, script)
+    }
+
+    /// Returns true if a redirection writes the output of an allowed command to a file of the project that is
+    /// meant for output.
+    fn holds_allowed_output(&self, file: &FileUse, script: &Script) -> bool {
+        let Some(path) = file.path.as_deref().map(Path::new).filter(|_| file.access == Access::Write) else {
+            return false;
+        };
+        let is_plain = |name: &OsStr| !name.to_string_lossy().starts_with(['.', '~']);
+        let places = self.places(&file.folders).unwrap_or_default();
+        let is_direct = |place: &PathBuf| {
+            let resolved = self.bases.known.resolve(&place.join(path));
+            let folder = self.bases.known.resolve(place);
+            resolved.is_ok_and(|resolved| folder.is_ok_and(|folder| resolved == folder.join(path)))
+        };
+        let is_inside = path.is_relative()
+            && path.iter().all(is_plain)
+            && places.iter().all(is_direct)
+            && self.is_in_project(&file.folders);
+        let is_output = match path.extension().and_then(OsStr::to_str) {
+            Some("err" | "log" | "out") => true,
+            // Other tools read some of them, such as `requirements.txt`.
+            Some("txt") => places.iter().all(|place| !is_there(place.join(path))),
+            _ => false,
+        };
+        let writer = script.segments.iter().filter(|segment| segment.at <= file.at).max_by_key(|it| it.at);
+        is_inside && is_output && writer.is_some_and(|writer| self.passes_on_allowed(writer, script))
     }
 
     /// Returns true if the command only reads. In another folder, git may find a configuration that runs
@@ -268,21 +333,15 @@ impl Judge<'_> {
         let words = &form.words;
         let is_git = words.first().and_then(Word::program) == Some("git");
         let is_version = self.is_here(folders) && shell::asks_version(words) && !self.chooses_versions(words);
-        (form.reads_only && (!is_git || self.is_here(folders))) || shell::only_carries(words) || is_version
+        (form.reads_only && (!is_git || self.is_in_project(folders)))
+            || shell::only_carries(words)
+            || is_version
     }
 
     /// Returns true if a file in the working folder or above selects the version of a language that is run.
     /// Files in the home folder are trusted.
     fn chooses_versions(&self, words: &[Word]) -> bool {
         let program = words.first().and_then(Word::program).unwrap_or_default();
-        let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
-        let names_version = |file: PathBuf, names: &[&str]| match file.symlink_metadata() {
-            Ok(metadata) if !metadata.is_file() || metadata.len() > MAX_PACKAGE_BYTES => true,
-            Ok(_) => {
-                fs::read_to_string(file).map_or(true, |text| names.iter().any(|name| text.contains(name)))
-            }
-            Err(_) => false,
-        };
         let chooses = |folder: &Path| {
             let others = match program {
                 "npm" => {
@@ -292,9 +351,7 @@ impl Judge<'_> {
                 "go" => ["go.mod", "go.work"].iter().any(|it| names_version(folder.join(it), &["toolchain"])),
                 _ => false,
             };
-            VERSION_FILES.iter().any(|name| is_there(folder.join(name)))
-                || names_version(folder.join("package.json"), &["volta"])
-                || others
+            has_version_file(folder) || others
         };
         let home = self.bases.home.and_then(|home| self.bases.known.resolve(home).ok());
         let is_project = |folder: &&Path| home.as_deref() != Some(*folder);
@@ -321,7 +378,8 @@ impl Judge<'_> {
         let places = self.places(&folders.join(target)).unwrap_or_default();
         let is_inside =
             |place: &PathBuf| self.bases.known.resolve(place).is_ok_and(|place| place.starts_with(&working));
-        program.text.as_deref() == Some("cd") && !places.is_empty() && places.iter().all(is_inside)
+        let is_fine = places.iter().all(is_inside) || self.is_in_project(&folders.join(target));
+        program.text.as_deref() == Some("cd") && !places.is_empty() && is_fine
     }
 
     /// Returns true if these folders are certainly the working folder, under any name.
@@ -332,6 +390,29 @@ impl Judge<'_> {
         let Ok(working) = self.bases.known.resolve(self.bases.working) else { return false };
         let is_same = |place: &PathBuf| self.bases.known.resolve(place).is_ok_and(|place| place == working);
         self.places(folders).is_some_and(|places| places.iter().all(is_same))
+    }
+
+    /// Returns true if these folders certainly belong to the project: they have files in the repository of
+    /// the working folder, and no repository or version file of their own.
+    fn is_in_project(&self, folders: &Folders) -> bool {
+        if folders.is_here() {
+            return true;
+        }
+        let Ok(working) = self.bases.known.resolve(self.bases.working) else { return false };
+        let home = self.bases.home.and_then(|home| self.bases.known.resolve(home).ok());
+        let is_above_home = |folder: &Path| home.as_ref().is_some_and(|home| home.starts_with(folder));
+        let root = working.ancestors().find(|folder| is_there(folder.join(".git")));
+        let root = root.filter(|folder| !is_above_home(folder));
+        let has_own = |folder: &Path| git_repository::is_repository(folder) || has_version_file(folder);
+        let is_inside = |place: &PathBuf| {
+            let Ok(place) = self.bases.known.resolve(place) else { return false };
+            let own = place.ancestors().take_while(|folder| !working.starts_with(folder));
+            place == working
+                || (root.is_some_and(|root| git_repository::tracks(root, &place))
+                    && place.is_dir()
+                    && !own.into_iter().any(has_own))
+        };
+        self.places(folders).is_some_and(|places| places.iter().all(is_inside))
     }
 
     /// Returns the absolute paths of these folders, with `..` both removed as shells do and resolved through
@@ -357,7 +438,7 @@ impl Judge<'_> {
     fn redirection(
         &mut self,
         file: &FileUse,
-        values: &Values<'_>,
+        (values, means): (&Values<'_>, Means),
         checks: Checks,
         watch: &mut RestrictedPaths,
     ) {
@@ -370,12 +451,12 @@ impl Judge<'_> {
             if !watch.spend() {
                 return self.opinions.ask("it has too many words to check");
             }
-            self.redirected(file, &path, checks);
+            self.redirected(file, &path, means, checks);
         }
     }
 
     /// Judges a path that a redirection uses.
-    fn redirected(&mut self, file: &FileUse, path: &str, checks: Checks) {
+    fn redirected(&mut self, file: &FileUse, path: &str, means: Means, checks: Checks) {
         if HARMLESS_FILES.contains(&path) {
             return;
         }
@@ -386,19 +467,48 @@ impl Judge<'_> {
             self.opinions.ask(format!("`{path}` is different in each process"));
         }
         if self.is_here(&file.folders) || path.starts_with(['/', '~']) {
-            return self.path(file.access, path, Means::Shell);
+            return self.path(file.access, path, means);
         }
         let places = self.places(&file.folders);
         if places.is_none() {
             self.protect_name(&[file.access], path);
         }
         for place in places.unwrap_or_default() {
-            self.path(file.access, &place.join(path).to_string_lossy(), Means::Shell);
+            self.path(file.access, &place.join(path).to_string_lossy(), means);
         }
-        if checks == Checks::All {
+        if checks == Checks::All && means != Means::OutputOfAllowed {
             self.opinions.ask(format!("the folder of `{path}` is not known"));
         }
     }
+}
+
+/// Says that a command runs in another folder.
+fn in_another_folder(folders: &Folders) -> String {
+    match folders {
+        Folders::Known(folders) if folders.len() == 1 => {
+            format!("runs in another folder (`{}`)", super::judge::shown(&folders[0]))
+        }
+        _ => "may run in another folder".to_owned(),
+    }
+}
+
+fn is_there(path: PathBuf) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Returns true if a small file has one of these names in it, or cannot be read.
+fn names_version(file: PathBuf, names: &[&str]) -> bool {
+    match file.symlink_metadata() {
+        Ok(metadata) if !metadata.is_file() || metadata.len() > MAX_PACKAGE_BYTES => true,
+        Ok(_) => fs::read_to_string(file).map_or(true, |text| names.iter().any(|name| text.contains(name))),
+        Err(_) => false,
+    }
+}
+
+/// Returns true if a file in a folder selects the versions of programs.
+fn has_version_file(folder: &Path) -> bool {
+    VERSION_FILES.iter().any(|name| is_there(folder.join(name)))
+        || names_version(folder.join("package.json"), &["volta"])
 }
 
 /// Formats a command for a reason.

@@ -33,6 +33,9 @@ const FILE_NAME: &str = "permission.yaml";
 /// Maximum number of external tools that are checked for changes while goose runs.
 const MAX_SEEN: usize = 4096;
 
+/// Maximum number of calls that are allowed for a session one by one.
+const MAX_SESSION_CALLS: usize = 1000;
+
 /// Options for [`Permissions::new`].
 #[derive(Default)]
 pub struct PermissionOptions {
@@ -94,8 +97,18 @@ struct Shared {
     cached: RwLock<Option<CachedRules>>,
     has_reported_problem: AtomicBool,
     has_checked_tools: AtomicBool,
+    /// Decisions of the user for this session.
+    session: RwLock<SessionDecisions>,
     /// External tools as they were when first seen.
     seen: Mutex<HashMap<String, Arc<ToolFingerprint>>>,
+}
+
+/// Decisions of the user that end with the session.
+#[derive(Default)]
+struct SessionDecisions {
+    rules: Vec<Rule>,
+    /// Calls that may be repeated, with the reasons that the user has seen.
+    calls: Vec<(ApprovalSnapshot, Vec<String>)>,
 }
 
 /// Rules as of the last read.
@@ -120,6 +133,7 @@ impl Permissions {
             cached: RwLock::default(),
             has_reported_problem: AtomicBool::new(false),
             has_checked_tools: AtomicBool::new(false),
+            session: RwLock::default(),
             seen: Mutex::default(),
             paths: options.paths,
         };
@@ -150,9 +164,15 @@ impl Permissions {
     pub fn judgement(&self, call: &CallToJudge<'_>) -> Judgement {
         let known = KnownFolders::default();
         let judged = catch_unwind(AssertUnwindSafe(|| Judge::new(self, call, &known).judgement()));
+        let judged = judged.map(|judgement| match self.is_repeated(&judgement.verdict) {
+            true => Judgement { verdict: Verdict::Allow, ..judgement },
+            false => judgement,
+        });
         judged.unwrap_or_else(|_| {
             let reason = "the rules could not be applied to this call because of a bug in goose".to_owned();
-            let verdict = Verdict::Ask { reasons: vec![reason], always: None, shown: self.shown(call) };
+            let reasons = vec![reason];
+            let shown = self.shown(call);
+            let verdict = Verdict::Ask { reasons, always: Vec::new(), session: Vec::new(), shown };
             Judgement { verdict, files: Vec::new(), writes: Vec::new() }
         })
     }
@@ -193,6 +213,31 @@ impl Permissions {
         }
         *self.shared.cached.write() = None;
         Ok(())
+    }
+
+    /// Returns true if the user has allowed exactly this call for the session, and no reason to ask is new.
+    fn is_repeated(&self, verdict: &Verdict) -> bool {
+        let Verdict::Ask { reasons, shown, .. } = verdict else { return false };
+        let session = self.shared.session.read();
+        session
+            .calls
+            .iter()
+            .any(|(allowed, seen)| allowed == shown && reasons.iter().all(|reason| seen.contains(reason)))
+    }
+
+    /// Allows calls until the session ends: those that the offered rules allow, or exactly this call if there
+    /// are none.
+    pub fn allow_for_session(&self, rules: &[Rule], shown: &ApprovalSnapshot, reasons: &[String]) {
+        let mut session = self.shared.session.write();
+        session.rules.extend(rules.iter().cloned());
+        if rules.is_empty() && session.calls.len() < MAX_SESSION_CALLS {
+            session.calls.push((shown.clone(), reasons.to_vec()));
+        }
+    }
+
+    /// Returns the rules that the user has added for this session.
+    pub(super) fn session_rules(&self) -> Vec<Rule> {
+        self.shared.session.read().rules.clone()
     }
 
     /// Returns the error in the rules file. Later calls return `None`.

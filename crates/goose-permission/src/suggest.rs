@@ -6,13 +6,13 @@ use super::{
     call::{CallToJudge, Origin},
     paths::Bases,
     rule::{Effect, Rule},
-    shell::{self, Access, Coverage, Form, Segment},
+    shell::{self, Access, Coverage, Form, Segment, Word},
     tool_fingerprint::ToolFingerprint,
 };
 
 /// Commands that "always" allows with any further words. They build and test the user's project, or only show
 /// something.
-const OPEN: [&str; 34] = [
+const OPEN: [&str; 42] = [
     "cargo bench",
     "cargo build",
     "cargo check",
@@ -43,11 +43,24 @@ const OPEN: [&str; 34] = [
     "kubectl get",
     "kubectl logs",
     "mkdir",
+    "npm run build",
+    "npm run lint",
+    "npm run test",
     "npm test",
+    "pnpm test",
     "pytest",
+    "python -m pytest",
+    "python3 -m pytest",
+    "python3 -m unittest",
     "rustfmt",
     "touch",
+    "yarn test",
 ];
+
+/// Programs that run the script which is their first word. Without options before it, nothing else decides
+/// what runs.
+const INTERPRETERS: [&str; 10] =
+    ["bash", "bun", "lua", "node", "perl", "php", "python", "python3", "ruby", "sh"];
 
 /// Programs that run other commands or are destructive. For these and for all
 /// [launchers](shell::is_launcher), "always" is not offered, not even for the exact words.
@@ -58,31 +71,54 @@ const NEVER: [&str; 30] = [
 ];
 
 /// Suggests a rule for a command, without its wrappers.
-pub(super) fn command(call: &CallToJudge<'_>, segment: &Segment) -> Option<Rule> {
-    let starts_never = |form: &Form| {
-        let start = form.words.iter().take(2).map(|word| word.text.as_deref()).collect::<Option<Vec<_>>>();
-        let is_open = start.is_some_and(|start| OPEN.contains(&start.join(" ").as_str()));
-        !is_open && form.words.first().and_then(|word| word.text.as_deref()).is_none_or(is_never)
+pub(super) fn command(call: &CallToJudge<'_>, segment: &Segment, bases: Bases<'_>) -> Option<Rule> {
+    let is_offered = |form: &Form| {
+        let program = form.words.first().and_then(|word| word.text.as_deref());
+        open_start(&form.words).is_some()
+            || program.is_some_and(|program| !is_never(program))
+            || runs_script(&form.words, bases)
     };
-    if segment.forms.iter().any(starts_never) {
+    if !segment.forms.iter().all(is_offered) {
         return None;
     }
     let words = &segment.forms.iter().rfind(|form| form.coverage == Coverage::Segment)?.words;
-    let texts: Option<Vec<&str>> = words.iter().map(|word| word.text.as_deref()).collect();
+    let texts = || words.iter().map(|word| word.text.as_deref()).collect::<Option<Vec<&str>>>();
+    let program = words.first()?.text.as_deref()?;
+    let pattern = match open_start(words) {
+        Some(start) => format!("{start} *"),
+        None if shell::is_always_read_only(program) => format!("{program} *"),
+        None => texts()?.iter().map(|text| quoted(text)).collect::<Option<Vec<_>>>()?.join(" "),
+    };
+    let rule = rule(call, &format!("{} {pattern}", subject(call)))?;
+    rule.command().is_some_and(|pattern| pattern.allows(words)).then_some(rule)
+}
+
+/// Returns the words at the start of a command that "always" allows with any further words.
+fn open_start(words: &[Word]) -> Option<String> {
     let first_words = |count: usize| -> Option<String> {
         let texts: Option<Vec<&str>> = words.get(..count)?.iter().map(|word| word.text.as_deref()).collect();
         Some(texts?.join(" "))
     };
-    let open = (1..=3).filter_map(first_words).find(|start| OPEN.contains(&start.as_str()));
-    let program = words.first()?.text.as_deref()?;
-    let pattern = match open {
-        Some(start) => format!("{start} *"),
-        None if shell::is_always_read_only(program) => format!("{program} *"),
-        None if is_never(program) => return None,
-        None => texts?.iter().map(|text| quoted(text)).collect::<Option<Vec<_>>>()?.join(" "),
-    };
-    let rule = rule(call, &format!("{} {pattern}", subject(call)))?;
-    rule.command().is_some_and(|pattern| pattern.allows(words)).then_some(rule)
+    (1..=3).filter_map(first_words).find(|start| OPEN.contains(&start.as_str()))
+}
+
+/// Returns the script that a command runs by its path: `./build.sh`, `python3 tests/all.py`.
+pub(super) fn script(words: &[Word]) -> Option<&str> {
+    let mut texts = words.iter().map_while(|word| word.text.as_deref());
+    match texts.next() {
+        Some(program) if INTERPRETERS.contains(&program) => {
+            texts.next().filter(|script| !script.starts_with('-'))
+        }
+        program => program.filter(|program| program.contains('/')),
+    }
+}
+
+/// Returns true if a command runs a script of the project.
+fn runs_script(words: &[Word], bases: Bases<'_>) -> bool {
+    let Some(script) = script(words).filter(|script| !script.starts_with(['/', '~'])) else { return false };
+    let working = bases.known.resolve(bases.working);
+    let (Ok(working), Ok(file)) = (working, bases.resolve(script)) else { return false };
+    file.is_file() && file.starts_with(working)
 }
 
 /// Suggests a rule for the files next to a file: only in a folder of the project, without hidden files, and
@@ -100,6 +136,14 @@ pub(super) fn path(access: Access, resolved: &Path, bases: Bases<'_>) -> Option<
     let verb = if access == Access::Read { "read" } else { "write" };
     let rule = Rule::parse(Effect::Allow, &format!("{verb} {folder}/*")).ok()?;
     rule.path().is_some_and(|pattern| !is_hidden && pattern.allows(resolved, bases)).then_some(rule)
+}
+
+/// Suggests a rule that allows a protected file, by its own path.
+pub(super) fn protected(access: Access, resolved: &Path, bases: Bases<'_>) -> Option<Rule> {
+    let path = resolved.to_str().filter(|path| !path.contains('*') && path.trim() == *path)?;
+    let verb = if access == Access::Read { "read" } else { "write" };
+    let rule = Rule::parse(Effect::Allow, &format!("{verb} {path}")).ok()?;
+    rule.path().is_some_and(|pattern| pattern.allows(resolved, bases)).then_some(rule)
 }
 
 /// Suggests a rule for all calls of a tool with its current definition.

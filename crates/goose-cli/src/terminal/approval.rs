@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use goose::exchange::{self, Approval, ConsentRequest, Decision};
-use goose_extension::JsonObject;
+use goose_extension::{JsonObject, RichRenderable};
 use serde_json::Value;
 
 use super::{
+    diff,
     input::{InputEvent, Turn},
     tool_call,
 };
@@ -16,10 +17,14 @@ use crate::{
     stderr,
 };
 
-/// Arguments with content of files. A long one is shown by its beginning and its end, everything else completely: the dangerous line
-/// of a command may be any. Editing shows all.
-const CONTENT: [(&str, &str); 3] =
-    [("developer__write", "content"), ("developer__edit", "before"), ("developer__edit", "after")];
+/// Arguments with content of files. A preview shows them as a change. Without one, a long one is shown by its beginning and its
+/// end, and everything else completely: the dangerous line of a command may be any. Editing shows all.
+const CONTENT: [(&str, &str); 4] = [
+    ("developer__write", "content"),
+    ("developer__edit", "before"),
+    ("developer__edit", "after"),
+    ("developer__edit", "edits"),
+];
 
 /// Lines and bytes of the beginning that are shown.
 const HEAD_LINES: usize = 200;
@@ -28,6 +33,9 @@ const HEAD_BYTES: usize = 24 * 1024;
 /// Lines and bytes of the end that are shown.
 const TAIL_LINES: usize = 100;
 const TAIL_BYTES: usize = 8 * 1024;
+
+/// Lines of a change that are shown.
+const CHANGE_LINES: usize = 60;
 
 const PROMPT: &str = "Allow it? ";
 
@@ -46,7 +54,10 @@ enum Answer {
     Yes,
     No(Option<String>),
     Always,
+    Session,
     Edit,
+    /// Show the whole change.
+    Change,
     Unclear,
 }
 
@@ -57,13 +68,26 @@ pub(crate) async fn ask(turn: &Turn, approval: &Approval) -> Said {
     }
     loop {
         let answer = match turn.answer(PROMPT).await {
-            InputEvent::Text(text) => answer(&text, approval.always.is_some()),
+            InputEvent::Text(text) => answer(&text),
             InputEvent::Ended | InputEvent::Lost => Answer::No(None),
             InputEvent::Interrupted | InputEvent::Dropped => return Said::Cancel,
         };
         let decision = match answer {
             Answer::Yes => Decision::Allow,
-            Answer::Always => Decision::Always,
+            Answer::Session => Decision::Session,
+            Answer::Always if !approval.always.is_empty() => Decision::Always,
+            Answer::Always => {
+                stderr::line(
+                    "  There is no rule for this that would be narrow enough. (s) allows it for this session.",
+                );
+                continue;
+            }
+            Answer::Change => {
+                for line in change(approval, usize::MAX) {
+                    stderr::line(line);
+                }
+                continue;
+            }
             Answer::No(instead) => Decision::Deny { instead },
             Answer::Edit => match edit(turn, &approval.arguments).await {
                 Edited::Arguments(arguments) => Decision::Edited(arguments),
@@ -71,7 +95,9 @@ pub(crate) async fn ask(turn: &Turn, approval: &Approval) -> Said {
                 Edited::Interrupted => return Said::Cancel,
             },
             Answer::Unclear => {
-                stderr::line(format_args!("  {}", choices(approval)));
+                for line in choices(approval) {
+                    stderr::line(line);
+                }
                 continue;
             }
         };
@@ -92,7 +118,7 @@ pub(crate) async fn ask_consent(turn: &Turn, request: &ConsentRequest) -> Said {
             InputEvent::Ended | InputEvent::Lost => return Said::Answer(exchange::Answer::Consent(false)),
             InputEvent::Interrupted | InputEvent::Dropped => return Said::Cancel,
         };
-        match answer(&text, false) {
+        match answer(&text) {
             Answer::Yes => return Said::Answer(exchange::Answer::Consent(true)),
             Answer::No(_) => return Said::Answer(exchange::Answer::Consent(false)),
             _ => {}
@@ -114,26 +140,53 @@ pub(crate) fn refuse(approval: &Approval) -> Decision {
 /// The lines that put the question.
 fn question(approval: &Approval) -> Vec<String> {
     let name = tool_call::name(&approval.tool);
-    let mut lines = vec![format!("{WARNING}?{WARNING:#} {NAME}{name}{NAME:#} wants to run with:")];
-    let arguments = shortened(&approval.tool, &approval.arguments);
-    lines.extend(shown(&arguments).lines().map(|line| format!("    {line}")));
+    let what = if approval.preview.is_some() { "make this change" } else { "run this" };
+    let mut lines = vec![format!("{WARNING}?{WARNING:#} Allow {NAME}{name}{NAME:#} to {what}?")];
+    let mut arguments = shortened(&approval.tool, &approval.arguments);
+    if approval.preview.is_some() {
+        // The change shows its path and all of the content.
+        let is_shown =
+            |name: &String| name == "path" || CONTENT.contains(&(approval.tool.as_str(), name.as_str()));
+        arguments.retain(|name, _| !is_shown(name));
+    }
+    let is_plain = approval.preview.is_some() && arguments.is_empty();
+    let arguments = if is_plain { String::new() } else { shown(&arguments) };
+    lines.extend(arguments.lines().map(|line| format!("    {line}")));
+    lines.extend(change(approval, CHANGE_LINES));
     if has_hidden(&approval.arguments) {
         lines.push(format!("  {WARNING}It contains invisible characters, shown as \\u{{…}}.{WARNING:#}"));
     }
-    for reason in &approval.reasons {
-        lines.push(format!("  {FAINT}because {}{FAINT:#}", escape::line(reason)));
-    }
-    lines.push(format!("  {}", choices(approval)));
+    lines.extend(approval.reasons.iter().map(|reason| format!("  {FAINT}{}{FAINT:#}", escape::line(reason))));
+    lines.extend(choices(approval));
     lines
 }
 
-fn choices(approval: &Approval) -> String {
-    let mut choices = "(y)es, (n)o, (n WORDS) no and what to do instead, (e)dit".to_owned();
-    if let Some(rule) = &approval.always {
-        // Writing into a string cannot fail.
-        let _ = write!(choices, ", (a)lways: {}", escape::line(rule));
+/// The change that the call would make, up to some lines.
+fn change(approval: &Approval, limit: usize) -> Vec<String> {
+    match &approval.preview {
+        Some(RichRenderable::Diff { path, unified }) => diff::lines(path, unified, limit),
+        Some(other) => {
+            escape::text(&other.plain()).lines().take(limit).map(|line| format!("    {line}")).collect()
+        }
+        None => Vec::new(),
     }
-    choices
+}
+
+fn choices(approval: &Approval) -> Vec<String> {
+    let mut lines = vec!["  (y)es, (n)o, (n TEXT) no, and tell goose what to do instead, (e)dit".to_owned()];
+    if change(approval, usize::MAX).len() > change(approval, CHANGE_LINES).len() {
+        lines[0].push_str(", (d) show the whole change");
+    }
+    let rules = |rules: &[String]| rules.iter().map(|rule| escape::line(rule)).collect::<Vec<_>>().join("; ");
+    let session = rules(&approval.session);
+    lines.push(match approval.session.is_empty() {
+        true => "  (s) yes, and exactly this again in this session".to_owned(),
+        false if approval.session == approval.always => {
+            format!("  (s) yes, for this session, or (a)lways: {session}")
+        }
+        false => format!("  (s) yes, for this session: {session}"),
+    });
+    lines
 }
 
 /// The arguments with a short form of content of files.
@@ -210,14 +263,16 @@ fn is_escaped(text: &str) -> bool {
 }
 
 /// Parses an answer.
-fn answer(text: &str, can_always: bool) -> Answer {
+fn answer(text: &str) -> Answer {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let words = Some(rest.trim()).filter(|rest| !rest.is_empty()).map(str::to_owned);
     match (word.to_ascii_lowercase().trim_end_matches([',', ':', '.']), &words) {
         ("y" | "yes", None) => Answer::Yes,
         ("n" | "no", _) => Answer::No(words),
-        ("a" | "always", None) if can_always => Answer::Always,
+        ("s" | "session", None) => Answer::Session,
+        ("a" | "always", None) => Answer::Always,
+        ("d" | "diff", None) => Answer::Change,
         ("e" | "edit", None) => Answer::Edit,
         _ => Answer::Unclear,
     }
@@ -279,15 +334,16 @@ mod tests {
             ("no, use rg instead", no("use rg instead")),
             ("n run the tests first", no("run the tests first")),
             ("always", Answer::Always),
+            ("s", Answer::Session),
+            ("d", Answer::Change),
             ("e", Answer::Edit),
             ("", Answer::Unclear),
             ("yes please do", Answer::Unclear),
             ("what?", Answer::Unclear),
         ];
         for (text, expected) in cases {
-            assert_eq!(answer(text, true), expected, "{text:?}");
+            assert_eq!(answer(text), expected, "{text:?}");
         }
-        assert_eq!(answer("a", false), Answer::Unclear, "no rule is safe");
     }
 
     #[test]

@@ -7,19 +7,19 @@ use crate::{
     output::{BAD, FAINT, GOOD, NAME},
 };
 
-/// Maximum number of lines of a change.
-const MAX_LINES: usize = 200;
+/// Maximum number of lines of a change that was made.
+pub(crate) const MAX_LINES: usize = 200;
 
 const PLACE: Style = AnsiColor::Cyan.on_default();
 
-/// Formats a unified diff.
-pub(crate) fn lines(path: &str, unified: &str) -> Vec<String> {
+/// Formats a unified diff, up to some lines.
+pub(crate) fn lines(path: &str, unified: &str, limit: usize) -> Vec<String> {
     let body: Vec<&str> = unified.lines().skip_while(|line| is_file_name(line)).collect();
     let (added, removed) = (count(&body, '+'), count(&body, '-'));
     let path = escape::line(path);
     let mut lines = vec![format!("  {NAME}{path}{NAME:#} {GOOD}+{added}{GOOD:#} {BAD}-{removed}{BAD:#}")];
-    lines.extend(body.iter().take(MAX_LINES).map(|line| painted(line)));
-    if let Some(left @ 1..) = body.len().checked_sub(MAX_LINES) {
+    lines.extend(body.iter().take(limit).map(|line| painted(line)));
+    if let Some(left @ 1..) = body.len().checked_sub(limit) {
         lines.push(format!("  {FAINT}… {left} more lines{FAINT:#}"));
     }
     lines
@@ -53,7 +53,7 @@ mod tests {
     fn a_change_is_shown_with_its_size() {
         let unified =
             "--- a/x.rs\n+++ b/x.rs\n@@ -1,2 +1,2 @@\n fn main() {\n-\told();\n+\tnew();\u{1b}[2J\n";
-        let shown = anstream::adapter::strip_str(&lines("x.rs", unified).join("\n")).to_string();
+        let shown = anstream::adapter::strip_str(&lines("x.rs", unified, MAX_LINES).join("\n")).to_string();
         assert_eq!(
             shown,
             "  x.rs +1 -1\n  @@ -1,2 +1,2 @@\n   fn main() {\n  -    old();\n  +    new();\\u{1b}[2J"
@@ -64,13 +64,13 @@ mod tests {
     #[test]
     fn a_change_that_looks_like_a_file_name_is_shown() {
         let unified = "--- a/q.sql\n+++ b/q.sql\n@@ -1,2 +1,2 @@\n select 1;\n--- old comment\n+++ new\n";
-        let shown = anstream::adapter::strip_str(&lines("q.sql", unified).join("\n")).to_string();
+        let shown = anstream::adapter::strip_str(&lines("q.sql", unified, MAX_LINES).join("\n")).to_string();
         assert_eq!(shown, "  q.sql +1 -1\n  @@ -1,2 +1,2 @@\n   select 1;\n  --- old comment\n  +++ new");
     }
 
     #[test]
     fn a_large_change_is_cut_and_says_so() {
-        let shown = lines("x", &"+line\n".repeat(1_000));
+        let shown = lines("x", &"+line\n".repeat(1_000), MAX_LINES);
         assert_eq!(shown.len(), MAX_LINES + 2);
         assert!(shown[0].contains("+1000"), "{}", shown[0]);
         assert!(shown[MAX_LINES + 1].contains("800 more lines"), "{}", shown[MAX_LINES + 1]);

@@ -467,7 +467,7 @@ pub(crate) fn problem(outcome: &Outcome) -> Option<String> {
 /// The lines of a log entry.
 pub(crate) fn rendered(content: &RichRenderable) -> Vec<String> {
     match content {
-        RichRenderable::Diff { path, unified } => diff::lines(path, unified),
+        RichRenderable::Diff { path, unified } => diff::lines(path, unified, diff::MAX_LINES),
         RichRenderable::Markdown { text } => indented(&set(text)),
         RichRenderable::Code { language, text } => indented(&set(&format!("````{language}\n{text}\n````"))),
         RichRenderable::Json { value } => {

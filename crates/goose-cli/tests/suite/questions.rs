@@ -57,7 +57,7 @@ fn an_extension_cannot_ask_while_an_approval_is_open() -> anyhow::Result<()> {
             screen.matches("Allow it?").count() > answered && last_line(screen) == "Allow it?"
         })?;
         let screen = terminal.screen();
-        let question = screen.rsplit("wants to run").next().unwrap_or_default();
+        let question = screen.rsplit("to run this?").next().unwrap_or_default();
         let asks_for_name = !question.contains("touch forbidden");
         if !asks_for_name && answered == 1 {
             let said = home.path().join("said");

@@ -24,7 +24,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use goose_extension::{Backend, CheckedArguments, ToolAction, ToolDef, prelude::*};
+use goose_extension::{Backend, CheckedArguments, RichRenderable, ToolAction, ToolDef, prelude::*};
 use parking_lot::Mutex;
 
 use self::{files::SeenFiles, plan::Plans, shell::Shell};
@@ -150,6 +150,15 @@ impl Extension for Developer {
         context: &CallContext,
     ) -> ToolResult<ToolOutput> {
         TOOLS.call_checked(self, tool_name, arguments, context).await
+    }
+
+    async fn preview(
+        &self,
+        tool_name: &str,
+        arguments: CheckedArguments,
+        context: &CallContext,
+    ) -> Option<RichRenderable> {
+        self.preview_change(tool_name, arguments, context).await
     }
 }
 

@@ -317,7 +317,7 @@ impl Reader<'_, '_> {
         self.at += 1;
         let rest = &self.text[self.at..];
         let end = rest.find('\'').unwrap_or_else(|| {
-            self.doubt_at(start, "has no end");
+            self.doubt_at(start, "has an unbalanced quote");
             rest.len()
         });
         self.lines_within(&rest[..end]);
@@ -363,7 +363,7 @@ impl Reader<'_, '_> {
                 _ => self.non_ascii_in_quotes(word),
             }
         }
-        self.doubt_at(start, "has no end");
+        self.doubt_at(start, "has an unbalanced quote");
     }
 
     fn non_ascii_in_quotes(&mut self, word: &mut WordBuilder) {

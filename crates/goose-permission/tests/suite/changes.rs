@@ -12,7 +12,7 @@ use crate::support::{Call, TestHome, is_ask, reasons};
 /// Returns the snapshot for the approval, and the suggested rule.
 fn asked(verdict: Verdict) -> anyhow::Result<(ApprovalSnapshot, Option<Rule>)> {
     match verdict {
-        Verdict::Ask { shown, always, .. } => Ok((shown, always)),
+        Verdict::Ask { shown, always, .. } => Ok((shown, always.into_iter().next())),
         other => anyhow::bail!("not asked: {other:?}"),
     }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests write files and run programs directly")]
 
+mod approvals;
 mod attacks;
 mod bypasses;
 mod changes;

@@ -220,7 +220,7 @@ fn words_are_resolved_in_the_current_folder() -> anyhow::Result<()> {
 }
 
 #[test]
-fn rules_allow_only_in_the_working_folder() -> anyhow::Result<()> {
+fn rules_allow_only_in_the_project() -> anyhow::Result<()> {
     let home =
         TestHome::with_rules(&["allow: shell git status", "allow: shell cargo test *", "allow: shell cd *"])?;
     fs::create_dir_all(home.work().join("sub"))?;

@@ -420,7 +420,7 @@ fn allow_rule_matches_exactly_its_words() -> anyhow::Result<()> {
         "make check all",
         "make",
         "RUSTC_WRAPPER=evil cargo test",
-        "cargo test > out.txt",
+        "cargo test > out.rs",
         "cargo test $(touch x)",
         "sudo cargo test",
         "git commit -m 'other' xyz",

@@ -142,10 +142,12 @@ pub(crate) fn is_deny(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Deny { .. })
 }
 
-/// Returns the rule that "always" would store.
+/// Returns the rules that "always" would store.
 pub(crate) fn always(verdict: &Verdict) -> Option<String> {
     match verdict {
-        Verdict::Ask { always, .. } => always.as_ref().map(ToString::to_string),
+        Verdict::Ask { always, .. } if !always.is_empty() => {
+            Some(always.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+        }
         _ => None,
     }
 }

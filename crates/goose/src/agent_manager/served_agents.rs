@@ -266,18 +266,29 @@ async fn answer(
             (approval.id.clone(), deny.into())
         }
         Event::Approval(approval) => {
-            let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
+            let arguments = match &approval.preview {
+                Some(preview) => preview.plain(),
+                None => serde_json::to_string_pretty(&approval.arguments).unwrap_or_default(),
+            };
             let arguments = goose_fs::truncate_chars(&arguments, SHOWN_CHARS).into_owned();
             let reasons = approval.reasons.join("\n");
             let mut words = vec![("allow", "Allow".to_owned()), ("deny", "Deny".to_owned())];
-            if let Some(rule) = &approval.always {
-                words.push(("always", format!("Always allow: {rule}")));
+            words.push((
+                "session",
+                match approval.session.is_empty() {
+                    true => "Allow exactly this for the session".to_owned(),
+                    false => format!("For this session: {}", approval.session.join("; ")),
+                },
+            ));
+            if !approval.always.is_empty() {
+                words.push(("always", format!("Always: {}", approval.always.join("; "))));
             }
             let message = format!("{who} wants to call {}.\n{reasons}\n{arguments}", approval.tool);
             let said = context.elicit(key, form(&visible(&message), &words)?).await;
             let decision = match said.as_ref().map(word) {
                 Ok(Some("allow")) => Decision::Allow,
-                Ok(Some("always")) if approval.always.is_some() => Decision::Always,
+                Ok(Some("session")) => Decision::Session,
+                Ok(Some("always")) if !approval.always.is_empty() => Decision::Always,
                 Ok(_) => Decision::Deny { instead: None },
                 Err(ToolError::InputRequired(_) | ToolError::Cancelled(_)) => {
                     said.map(|_| Decision::Allow)?

@@ -21,8 +21,8 @@ use std::{
 
 use futures::FutureExt as _;
 use goose_extension::{
-    CallContext, Caller, CheckedArguments, ContentBlock, JsonObject, JudgedPath, Model, Notifier, ToolError,
-    ToolOutput, ToolResult,
+    CallContext, Caller, CheckedArguments, ContentBlock, JsonObject, JudgedPath, Model, Notifier,
+    RichRenderable, ToolError, ToolOutput, ToolResult,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -153,10 +153,22 @@ pub(super) enum PermissionDecision {
 /// Question to the user if a call may run.
 pub(super) struct ApprovalQuestion {
     pub(super) reasons: Vec<String>,
-    /// Rule that "always" would store.
-    pub(super) always: Option<Rule>,
+    /// Rules that "always" would store.
+    pub(super) always: Vec<Rule>,
+    /// Rules that "for this session" would add.
+    pub(super) session: Vec<Rule>,
     /// Exact subject of the question, to detect a change before the call runs.
     pub(super) shown: ApprovalSnapshot,
+}
+
+/// Consent of the user to a call.
+pub(super) enum Approved {
+    /// For this call.
+    Once,
+    /// For this call and others.
+    Repeatedly,
+    /// With these arguments.
+    Edited(JsonObject),
 }
 
 impl Call {
@@ -203,8 +215,8 @@ impl CallPath {
         call.handle.check_files(files, &self.working_dir).map_err(Refusal::denied)?;
         match judgement.verdict {
             Verdict::Allow => Ok(PermissionDecision::Allowed(call)),
-            Verdict::Ask { reasons, always, shown } => {
-                Ok(PermissionDecision::Ask(call, ApprovalQuestion { reasons, always, shown }))
+            Verdict::Ask { reasons, always, session, shown } => {
+                Ok(PermissionDecision::Ask(call, ApprovalQuestion { reasons, always, session, shown }))
             }
             Verdict::Deny { reason } => Err(Refusal::denied(reason)),
         }
@@ -232,48 +244,90 @@ impl CallPath {
         answered.map_err(|error| Refusal::denied(format!("the call could not be judged: {error}")))
     }
 
-    /// Asks the user if a call may run. Only the first answer counts; no answer is a refusal.
-    pub(super) async fn approve(&self, call: Call, asked: ApprovalQuestion) -> Result<Call, Refusal> {
-        match self.ask(&call.id, call.name(), call.arguments.as_object(), &asked).await? {
-            None => self.still_holds(call, &asked).await,
-            Some(arguments) => self.edited(call, &asked, arguments).await,
+    /// Asks the user if a call may run. Only the first answer counts; no answer is a refusal. If the call
+    /// would change something else by the time of the answer, the user is asked again.
+    pub(super) async fn approve(
+        self: &Arc<Self>,
+        call: Call,
+        asked: ApprovalQuestion,
+    ) -> Result<Call, Refusal> {
+        let mut preview = self.preview(&call).await;
+        for _ in 0..MAX_CHECKS {
+            let arguments = call.arguments.as_object();
+            match self.ask(&call.id, call.name(), arguments, preview.clone(), &asked).await? {
+                Approved::Edited(arguments) => return self.edited(call, &asked, arguments).await,
+                Approved::Repeatedly => return self.still_holds(call, &asked).await,
+                Approved::Once => {
+                    let now = self.preview(&call).await;
+                    if now == preview {
+                        return self.still_holds(call, &asked).await;
+                    }
+                    preview = now;
+                }
+            }
         }
+        Err(Refusal::denied("the files that it changes keep changing. Look at them again."))
     }
 
-    /// Asks the user about a call. Returns the changed arguments if the user edited them.
+    /// Returns what a call would change, if its tool is part of goose and can tell.
+    async fn preview(self: &Arc<Self>, call: &Call) -> Option<RichRenderable> {
+        if call.handle.origin == Origin::Foreign {
+            return None;
+        }
+        let running = Arc::new(RunningCall::new(self, call, self.cancellation.child_token()));
+        let manager = call.toolset.manager();
+        manager.preview(&call.handle, call.arguments.clone(), &running.context()).await
+    }
+
+    /// Asks the user about a call.
     pub(super) async fn ask(
         &self,
         id: &CallId,
         tool: &str,
         arguments: &JsonObject,
+        preview: Option<RichRenderable>,
         asked: &ApprovalQuestion,
-    ) -> Result<Option<JsonObject>, Refusal> {
+    ) -> Result<Approved, Refusal> {
         let _turn = self.events.question_turn().await;
+        let texts = |rules: &[Rule]| rules.iter().map(ToString::to_string).collect();
         let approval = Approval {
             id: id.id.clone(),
             tool: tool.to_owned(),
             arguments: arguments.clone(),
             reasons: asked.reasons.clone(),
-            always: asked.always.as_ref().map(ToString::to_string),
+            always: texts(&asked.always),
+            session: texts(&asked.session),
+            preview,
         };
         let events = self.events_of(id);
         let answer = events.ask(id.id.clone(), Event::Approval(approval)).answer().await;
         let Some(event::Answer::Decision(decision)) = answer else { return Err(Refusal::denied(DECLINED)) };
         match decision {
-            Decision::Allow => Ok(None),
+            Decision::Allow => Ok(Approved::Once),
             Decision::Always => {
-                if let Some(rule) = &asked.always
-                    && let Err(error) = self.permissions.remember(rule)
-                {
-                    events.emit(Event::Notice(format!("The rule could not be stored: {error}")));
-                }
-                Ok(None)
+                self.remember(&asked.always, &events);
+                Ok(Approved::Repeatedly)
             }
-            Decision::Edited(arguments) => Ok(Some(arguments)),
+            Decision::Session => {
+                self.permissions.allow_for_session(&asked.session, &asked.shown, &asked.reasons);
+                Ok(Approved::Repeatedly)
+            }
+            Decision::Edited(arguments) => Ok(Approved::Edited(arguments)),
             Decision::Deny { instead: Some(words) } => {
                 Err(Refusal::denied(format!("the user did not allow this call and says: {words}")))
             }
             Decision::Deny { instead: None } => Err(Refusal::denied(DECLINED)),
+        }
+    }
+
+    /// Stores the rules of "always", and reports where.
+    fn remember(&self, rules: &[Rule], events: &EventSink) {
+        let file = self.permissions.file().map(|file| file.display().to_string()).unwrap_or_default();
+        for rule in rules {
+            events.emit(Event::Notice(match self.permissions.remember(rule) {
+                Ok(()) => format!("Stored `{rule}` in {file}."),
+                Err(error) => format!("The rule `{rule}` could not be stored: {error}"),
+            }));
         }
     }
 
@@ -356,7 +410,7 @@ impl CallPath {
         )))
     }
 
-    async fn check_again(&self, call: Call) -> Result<Call, Refusal> {
+    async fn check_again(self: &Arc<Self>, call: Call) -> Result<Call, Refusal> {
         let Call { id, handle, arguments, note, .. } = call;
         let checked = self.check(id, handle.tool.name(), arguments.into_object())?;
         match self.judge(Call { note, ..checked }).await? {
@@ -397,7 +451,7 @@ impl CallPath {
 
     /// Checks and approves a call, without running it.
     pub(super) async fn permit(
-        &self,
+        self: &Arc<Self>,
         id: CallId,
         name: &str,
         arguments: JsonObject,

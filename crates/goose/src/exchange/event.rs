@@ -325,9 +325,15 @@ pub struct Approval {
     pub arguments: JsonObject,
     /// Reasons for asking, one per line.
     pub reasons: Vec<String>,
-    /// Readable form of the rule that [`Decision::Always`] would store. Without one, "always" is not offered.
+    /// Rules that [`Decision::Always`] would store. Without one, "always" is not offered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub always: Vec<String>,
+    /// Rules that [`Decision::Session`] would add. Without one, it allows exactly this call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub session: Vec<String>,
+    /// What the call would change, if its tool can tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub always: Option<String>,
+    pub preview: Option<RichRenderable>,
 }
 
 /// Question of an extension to the user: a form to fill in, or a page to open.
@@ -365,8 +371,10 @@ pub struct ConsentRequest {
 pub enum Decision {
     /// Allow this call.
     Allow,
-    /// Allow this call and store the rule that was shown.
+    /// Allow this call and store the rules that were shown.
     Always,
+    /// Allow this call, and others like it until the session ends.
+    Session,
     /// Allow the call with these arguments.
     Edited(JsonObject),
     /// Deny the call.

@@ -30,7 +30,8 @@ fn progress(message: impl ToString) -> Event {
 fn approval(id: &str) -> Event {
     let (id, tool) = (id.to_owned(), "developer__shell".to_owned());
     let (arguments, reasons) = (JsonObject::new(), vec!["it writes".to_owned()]);
-    Event::Approval(Approval { id, tool, arguments, reasons, always: None })
+    let (always, session, preview) = (Vec::new(), Vec::new(), None);
+    Event::Approval(Approval { id, tool, arguments, reasons, always, session, preview })
 }
 
 fn elicitation() -> Event {

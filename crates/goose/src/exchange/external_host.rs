@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     agent_loop::{Abort, AgentLoop, StepResult},
-    call_path::{ApprovalQuestion, Call, Refusal, RunningCall},
+    call_path::{ApprovalQuestion, Approved, Call, Refusal, RunningCall},
     event::{Event, Outcome, ToolEnd},
     sanitize_output::sanitize_output,
 };
@@ -261,11 +261,17 @@ impl ExternalHost {
         let asked = match path.permissions.judge(call) {
             Verdict::Allow => return Ok(()),
             Verdict::Deny { reason } => return Err(Refusal::denied(reason)),
-            Verdict::Ask { reasons, always, shown } => ApprovalQuestion { reasons, always, shown },
+            Verdict::Ask { reasons, always, session, shown } => {
+                ApprovalQuestion { reasons, always, session, shown }
+            }
         };
-        match path.ask(&self.call.next_id(), call.name(), call.arguments, &asked).await? {
-            None => path.permissions.still_holds(&asked.shown, call).map_err(Refusal::denied),
-            Some(_) => Err(Refusal::denied("the user wants it otherwise, and the agent does it by itself")),
+        match path.ask(&self.call.next_id(), call.name(), call.arguments, None, &asked).await? {
+            Approved::Once | Approved::Repeatedly => {
+                path.permissions.still_holds(&asked.shown, call).map_err(Refusal::denied)
+            }
+            Approved::Edited(_) => {
+                Err(Refusal::denied("the user wants it otherwise, and the agent does it by itself"))
+            }
         }
     }
 

@@ -21,6 +21,9 @@ use super::{
 /// Time limit for tools to end after they were cancelled.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
+/// Result of a call that was waiting for approval when the reply was cancelled.
+const NOT_RUN: &str = "Cancelled by the user. It was not run.";
+
 /// Maximum number of fields of a tool that an error names.
 const MAX_FIELDS: usize = 20;
 
@@ -238,11 +241,13 @@ impl AgentLoop {
         mut to_ask: VecDeque<(Call, ApprovalQuestion)>,
     ) -> StepResult<()> {
         let mut approving: Option<PendingApproval> = None;
+        let mut asking: Option<(String, String)> = None;
         let cancellation = self.cancellation.clone();
         loop {
             if approving.is_none()
                 && let Some((call, asked)) = to_ask.pop_front()
             {
+                asking = Some((call.id.id.clone(), call.name().to_owned()));
                 approving = Some(approve(Arc::clone(&running.path), call, asked));
             }
             if approving.is_none() && running.calls.is_empty() {
@@ -251,12 +256,15 @@ impl AgentLoop {
             self.settle().await?;
             tokio::select! {
                 biased;
-                () = cancellation.cancelled() => return Err(Abort::Cancelled),
+                () = cancellation.cancelled() => {
+                    let unasked = to_ask.into_iter().map(|(call, _)| (call.id.id.clone(), call.name().to_owned()));
+                    return self.end_unapproved(asking.into_iter().chain(unasked)).await;
+                }
                 Some(ended) = running.calls.join_next(), if !running.calls.is_empty() => {
                     self.take_ended(ended).await?;
                 }
                 (id, name, approved) = pending_or_never(&mut approving) => {
-                    approving = None;
+                    (approving, asking) = (None, None);
                     match approved {
                         Ok(call) => self.begin_call(call, running).await?,
                         Err(refused) => {
@@ -266,6 +274,14 @@ impl AgentLoop {
                 }
             }
         }
+    }
+
+    /// Ends calls that the user was not asked about, or did not answer, because the reply was cancelled.
+    async fn end_unapproved(&mut self, calls: impl Iterator<Item = (String, String)>) -> StepResult<()> {
+        for (id, name) in calls {
+            self.finish_call(id, name, ToolOutput::error(NOT_RUN), ToolEnd::Cancelled).await?;
+        }
+        Err(Abort::Cancelled)
     }
 
     /// Starts a call, once the answer that contains it is stored.

@@ -11,7 +11,8 @@ use std::{
 };
 
 use goose_extension::{
-    CallContext, CheckedArguments, Extension, Subscriptions, ToolError, ToolOutput, ToolResult,
+    CallContext, CheckedArguments, Extension, RichRenderable, Subscriptions, ToolError, ToolOutput,
+    ToolResult,
 };
 use goose_mcp_bridge::{DroppedTool, Lifecycle};
 use parking_lot::{Mutex, MutexGuard};
@@ -319,6 +320,21 @@ impl Service {
         };
         self.record_outcome(&instance, failure.as_ref());
         Ok(output)
+    }
+
+    /// Returns what a call would change, if its tool can tell.
+    pub(crate) async fn preview(
+        self: &Arc<Self>,
+        request: ToolCallRequest<'_>,
+        context: &CallContext,
+    ) -> Option<RichRenderable> {
+        let instance = self.instance().await.ok()?;
+        let snapshot = instance.snapshot();
+        let is_current = snapshot.fingerprint(request.tool, request.position) == Some(request.fingerprint);
+        if !is_current {
+            return None;
+        }
+        snapshot.extension.preview(request.tool, request.arguments, context).await
     }
 
     fn timed_out(&self, tool: &str, limit: Duration) -> ToolError {

@@ -179,7 +179,7 @@ fn print_verdict(out: &mut Output, verdict: &ModeVerdict) -> io::Result<()> {
     for reason in reasons {
         out.indented(INDENT, anstyle::Style::new(), &reason)?;
     }
-    if let Some(rule) = &verdict.always {
+    for rule in &verdict.always {
         out.indented(INDENT, FAINT, &format!("`always` would store: {rule}"))?;
     }
     Ok(())

@@ -7,8 +7,9 @@ use similar::{Algorithm, ChangeTag, TextDiff};
 
 use super::matching::plain;
 
-/// Bytes of a difference that the person is shown.
+/// Bytes of a difference that the person is shown afterwards, and before they allow it.
 const MAX_SHOWN_BYTES: usize = 64 * 1024;
+const MAX_PREVIEW_BYTES: usize = 2 * 1024 * 1024;
 
 /// Bytes of a difference that the model is shown.
 const MAX_BRIEF_BYTES: usize = 2 * 1024;
@@ -43,17 +44,20 @@ impl Change {
         let unified = diff.unified_diff().context_radius(SHOWN_AROUND).header(from, to).to_string();
         let brief = diff.unified_diff().context_radius(BRIEF_AROUND).to_string();
         Self {
-            unified: capped(unified, MAX_SHOWN_BYTES),
+            unified,
             brief: capped(brief, MAX_BRIEF_BYTES),
             added: count(ChangeTag::Insert),
             removed: count(ChangeTag::Delete),
         }
     }
 
-    /// Shows the person what was changed.
+    /// Shows the person what was changed, or would be.
     pub(super) fn show(&self, path: &str, context: &CallContext) {
         if !self.unified.is_empty() {
-            context.log(RichRenderable::Diff { path: path.to_owned(), unified: self.unified.clone() });
+            let is_done = context.backend().is_none_or(|backend| backend.keeps_changes());
+            let limit = if is_done { MAX_SHOWN_BYTES } else { MAX_PREVIEW_BYTES };
+            let unified = capped(self.unified.clone(), limit);
+            context.log(RichRenderable::Diff { path: path.to_owned(), unified });
         }
     }
 

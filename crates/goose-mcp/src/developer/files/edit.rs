@@ -54,6 +54,7 @@ impl Developer {
         let edits = all_edits(before, after, edits)?;
         let places = if replace_all == Some(true) { Places::All } else { Places::One };
         let (backend, changes) = (self.backend(context), Arc::clone(&self.changes));
+        let is_done = backend.keeps_changes();
         let session = context.session_id().unwrap_or_default();
         let (mut files, folder) = (self.seen.files(session), context.working_dir().to_owned());
         files.insert(place.target.path.clone());
@@ -65,7 +66,9 @@ impl Developer {
             Ok((place, change, left))
         })
         .await?;
-        self.seen.note(session, &place.target.path);
+        if is_done {
+            self.seen.note(session, &place.target.path);
+        }
         change.show(&place.given, context);
         let left = left.map(|left| format!("\n{left}")).unwrap_or_default();
         Ok(format!("Edited {} ({})\n{}{left}", place.given, change.counts(), change.brief()))

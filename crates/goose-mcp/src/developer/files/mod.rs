@@ -6,6 +6,7 @@
 //! | `open.rs` | reading and replacing through the backend; messages where that fails, with similar names |
 //! | `encoding.rs` | bytes as text, and back without a loss |
 //! | `change.rs` | the difference, for the person and for the model |
+//! | `preview.rs` | the difference that a call would make |
 //! | `matching.rs` | the place of the text to be changed, whatever its line ends |
 //! | `explain.rs` | the closest text where it is missing |
 //! | `renamed.rs` | where a word that an edit replaces still is |
@@ -21,6 +22,7 @@ mod encoding;
 mod explain;
 mod matching;
 mod open;
+mod preview;
 mod read;
 mod renamed;
 mod seen;

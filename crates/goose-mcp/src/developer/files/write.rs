@@ -27,6 +27,7 @@ impl Developer {
     ) -> ToolResult<String> {
         let place = self.resolve_path(path, context)?;
         let (backend, changes) = (self.backend(context), Arc::clone(&self.changes));
+        let is_done = backend.keeps_changes();
         let session = context.session_id().unwrap_or_default();
         let is_seen = self.seen.has(session, &place.target.path);
         let (place, written) = blocking(move || {
@@ -40,7 +41,9 @@ impl Developer {
             Ok((place, written))
         })
         .await?;
-        self.seen.note(session, &place.target.path);
+        if is_done {
+            self.seen.note(session, &place.target.path);
+        }
         if let Some(change) = &written.change {
             change.show(&place.given, context);
         }

@@ -3,7 +3,8 @@
 use std::{collections::HashMap, pin::pin, sync::Arc};
 
 use goose_extension::{
-    CallContext, CheckedArguments, JsonObject, ToolError, ToolOutput, ToolResult, adapter::json_kind,
+    CallContext, CheckedArguments, JsonObject, RichRenderable, ToolError, ToolOutput, ToolResult,
+    adapter::json_kind,
 };
 use serde_json::Value;
 
@@ -99,6 +100,19 @@ impl ExtensionManager {
         }
     }
 
+    /// Returns what a call would change, if its tool can tell. Nothing is changed.
+    pub(crate) async fn preview(
+        &self,
+        handle: &ToolHandle,
+        arguments: CheckedArguments,
+        context: &CallContext,
+    ) -> Option<RichRenderable> {
+        let bound = &handle.service;
+        let _in_use = bound.in_use()?;
+        let context = self.inner.context_for(bound.name(), context);
+        bound.service.preview(handle.request(arguments), &context).await
+    }
+
     /// Returns the tool of a name. Does not start any extension.
     ///
     /// # Errors
@@ -106,6 +120,17 @@ impl ExtensionManager {
     /// Returns [`ToolError::NotFound`] if no known tool has the name, or if several have it.
     pub fn locate(&self, name: &str) -> ToolResult<Arc<ToolHandle>> {
         Ok(self.inner.index().find(name).cloned()?)
+    }
+}
+
+impl ToolHandle {
+    fn request(&self, arguments: CheckedArguments) -> ToolCallRequest<'_> {
+        ToolCallRequest {
+            tool: &self.bare_name,
+            position: self.position,
+            fingerprint: self.fingerprint(),
+            arguments,
+        }
     }
 }
 
@@ -134,13 +159,7 @@ impl Inner {
         // Held during the call, so that the service is not stopped meanwhile.
         let _in_use = bound.in_use().ok_or_else(changed)?;
         let context = self.context_for(bound.name(), context);
-        let request = ToolCallRequest {
-            tool: &handle.bare_name,
-            position: handle.position,
-            fingerprint: handle.fingerprint(),
-            arguments,
-        };
-        bound.service.call(request, &context).await.map_err(|_| changed())
+        bound.service.call(handle.request(arguments), &context).await.map_err(|_| changed())
     }
 
     /// Finds a tool. Also waits for extensions that are starting or whose listing is from an earlier run,

@@ -211,7 +211,7 @@ impl Selection {
 
 /// Adds the summary of a built-in whose entry has no description.
 fn described(config: ExtensionConfig) -> ExtensionConfig {
-    let is_silent = config.kind == ExtensionKind::Builtin && config.description().is_empty();
+    let is_silent = matches!(config.kind, ExtensionKind::Builtin { .. }) && config.description().is_empty();
     match builtins::find(&config.key()).filter(|_| is_silent) {
         Some(builtin) => config.with_description(builtin.summary),
         None => config,
@@ -222,7 +222,7 @@ fn disabled(candidate: &Candidate) -> anyhow::Error {
     let Candidate { key, place, .. } = candidate;
     let place = place.as_deref().unwrap_or("config.yaml");
     let once = match candidate.config.as_ref().map(|config| &config.kind) {
-        Some(ExtensionKind::Builtin) => format!("--with-builtin {key}"),
+        Some(ExtensionKind::Builtin { .. }) => format!("--with-builtin {key}"),
         Some(ExtensionKind::StreamableHttp { .. }) => "--with-streamable-http-extension URL".to_owned(),
         _ => "--with-extension 'CMD'".to_owned(),
     };

@@ -62,7 +62,7 @@ impl ConfiguredExtension {
         let Ok(config) = &mut self.config else { return };
         let key = config.key();
         if config.kind == ExtensionKind::Platform && builtins.iter().any(|builtin| builtin.name == key) {
-            config.kind = ExtensionKind::Builtin;
+            config.kind = ExtensionKind::Builtin { env_keys: Vec::new() };
         }
     }
 }

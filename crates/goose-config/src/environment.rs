@@ -19,7 +19,11 @@ use crate::{
 /// Environment that every child process starts with: the given variables without those that [look like
 /// secrets](is_secret_variable), by name or by value.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct BaseEnvironment(BTreeMap<OsString, OsString>);
+pub struct BaseEnvironment {
+    variables: BTreeMap<OsString, OsString>,
+    /// Variables that look like secrets, and their values.
+    withheld: BTreeMap<OsString, OsString>,
+}
 
 impl BaseEnvironment {
     /// Takes the variables of this process, as they are now. For programs; everything else gets them as
@@ -31,38 +35,51 @@ impl BaseEnvironment {
     /// Returns the variables of one child: these, and those of its configuration, which take precedence.
     pub fn for_child(&self, resolved: &Resolved) -> BTreeMap<OsString, OsString> {
         let own = resolved.variables.iter().map(|(name, value)| (name.into(), value.expose().into()));
-        self.0.clone().into_iter().chain(own).collect()
+        self.variables.clone().into_iter().chain(own).collect()
+    }
+
+    /// Returns the same environment with the variables of a built-in service.
+    #[must_use]
+    pub fn with_variables(&self, resolved: &Resolved) -> Self {
+        let mut withheld = self.withheld.clone();
+        withheld.retain(|name, _| !resolved.variables.keys().any(|own| name == own.as_str()));
+        Self { variables: self.for_child(resolved), withheld }
+    }
+
+    /// Returns the variables that look like secrets. No child process gets them.
+    pub fn withheld(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.withheld.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
     /// Returns all variables.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
-        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+        self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
     /// Sets a variable.
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
-        self.0.insert(name.into(), value.into());
+        self.variables.insert(name.into(), value.into());
     }
 
     /// Returns one variable.
     pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
-        self.0.get(name.as_ref()).map(OsString::as_os_str)
+        self.variables.get(name.as_ref()).map(OsString::as_os_str)
     }
 }
 
 impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for BaseEnvironment {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
-        let is_harmless = |(name, value): &(OsString, OsString)| {
-            !is_secret_variable(&name.to_string_lossy(), &value.to_string_lossy())
-        };
-        Self(variables.filter(is_harmless).collect())
+        let (withheld, variables) = variables.partition(|(name, value): &(OsString, OsString)| {
+            is_secret_variable(&name.to_string_lossy(), &value.to_string_lossy())
+        });
+        Self { variables, withheld }
     }
 }
 
 impl fmt::Debug for BaseEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BaseEnvironment({} variables)", self.0.len())
+        write!(f, "BaseEnvironment({} variables)", self.variables.len())
     }
 }
 
@@ -107,8 +124,12 @@ impl ExtensionConfig {
             literal.map(|(name, value)| (name.clone(), Secret::new(value.as_str()))).collect();
         for name in env_keys {
             if !variables.contains_key(name) {
-                let value = secrets.get(name)?.ok_or_else(|| self.missing(name, "env_keys"))?;
-                variables.insert(name.clone(), value);
+                match secrets.get(name)? {
+                    Some(value) => variables.insert(name.clone(), value),
+                    // Commands of a built-in service do without it.
+                    None if self.is_own() => None,
+                    None => return Err(self.missing(name, "env_keys")),
+                };
             }
         }
         Ok(variables)

@@ -47,7 +47,11 @@ pub struct ExtensionConfig {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ExtensionKind {
     /// Service that is part of goose, by name.
-    Builtin,
+    Builtin {
+        /// Names of secret environment variables that its commands get, where they are set.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        env_keys: Vec<String>,
+    },
     /// Part of goose that needs sessions or models, by name.
     Platform,
     /// Child process that speaks MCP on its standard input and output.
@@ -144,7 +148,7 @@ impl ExtensionConfig {
 
     /// Creates a service that is part of goose.
     pub fn builtin(name: impl Into<String>) -> Self {
-        Self::new(name, ExtensionKind::Builtin)
+        Self::new(name, ExtensionKind::Builtin { env_keys: Vec::new() })
     }
 
     /// Creates a part of goose that needs sessions or models.
@@ -209,8 +213,9 @@ impl ExtensionConfig {
 
     /// Adds a secret, by name. Kinds without variables stay as they are.
     pub fn with_env_key(mut self, name: impl Into<String>) -> Self {
-        if let ExtensionKind::Stdio { env_keys, .. } | ExtensionKind::StreamableHttp { env_keys, .. } =
-            &mut self.kind
+        if let ExtensionKind::Builtin { env_keys }
+        | ExtensionKind::Stdio { env_keys, .. }
+        | ExtensionKind::StreamableHttp { env_keys, .. } = &mut self.kind
         {
             env_keys.push(name.into());
         }
@@ -268,7 +273,7 @@ impl ExtensionConfig {
 
     /// Returns whether the extension is part of goose.
     pub fn is_own(&self) -> bool {
-        matches!(self.kind, ExtensionKind::Builtin | ExtensionKind::Platform)
+        matches!(self.kind, ExtensionKind::Builtin { .. } | ExtensionKind::Platform)
     }
 
     /// Returns true for a feature of any goose version that an entry of `type: platform` can switch.
@@ -279,7 +284,7 @@ impl ExtensionConfig {
     /// Returns the name of its kind, the value of `type:`.
     pub fn type_name(&self) -> &'static str {
         match self.kind {
-            ExtensionKind::Builtin => "builtin",
+            ExtensionKind::Builtin { .. } => "builtin",
             ExtensionKind::Platform => "platform",
             ExtensionKind::Stdio { .. } => "stdio",
             ExtensionKind::StreamableHttp { .. } => "streamable_http",
@@ -309,6 +314,7 @@ impl ExtensionConfig {
         match &self.kind {
             ExtensionKind::Stdio { envs, env_keys, .. }
             | ExtensionKind::StreamableHttp { envs, env_keys, .. } => (Some(envs), env_keys),
+            ExtensionKind::Builtin { env_keys } => (None, env_keys),
             _ => (None, &[]),
         }
     }

@@ -61,7 +61,8 @@ impl ExtensionConfig {
             return Err(Flaw::ZeroTimeout);
         }
         match &self.kind {
-            ExtensionKind::Builtin | ExtensionKind::Platform => Ok(()),
+            ExtensionKind::Builtin { env_keys } => check_variables(&Values::default(), env_keys),
+            ExtensionKind::Platform => Ok(()),
             ExtensionKind::Stdio { cmd, args, envs, env_keys } => check_stdio(cmd, args, envs, env_keys),
             ExtensionKind::StreamableHttp { uri, headers, envs, env_keys, oauth } => {
                 check_uri(uri)?;

@@ -51,7 +51,7 @@ impl ExtensionConfig {
         names.sort();
         names.dedup();
         let parts = match &self.kind {
-            ExtensionKind::Builtin | ExtensionKind::Platform => json!(self.key()),
+            ExtensionKind::Builtin { .. } | ExtensionKind::Platform => json!(self.key()),
             ExtensionKind::Stdio { cmd, args, .. } => json!([cmd, args]),
             ExtensionKind::StreamableHttp { uri, headers, oauth, .. } => {
                 let oauth = oauth.as_ref().map(|oauth| OAuthConfig { redirect_port: None, ..oauth.clone() });

@@ -97,7 +97,7 @@ impl TryFrom<Wire> for ExtensionConfig {
 impl Wire {
     fn into_kind(self, name: &str) -> Result<ExtensionKind, ConfigError> {
         match self.kind.as_deref() {
-            Some("builtin") => Ok(ExtensionKind::Builtin),
+            Some("builtin") => Ok(ExtensionKind::Builtin { env_keys: self.env_keys.unwrap_or_default() }),
             Some("platform") => Ok(ExtensionKind::Platform),
             Some("stdio") => self.into_stdio(name),
             Some("streamable_http") => self.into_streamable_http(name),

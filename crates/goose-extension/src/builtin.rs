@@ -14,6 +14,8 @@ pub struct BuiltinOptions {
     pub working_dir: Option<PathBuf>,
     /// Environment of commands, without secrets. Commands inherit nothing else.
     pub environment: BTreeMap<OsString, OsString>,
+    /// Names of variables that are set, but withheld from commands because they look like secrets.
+    pub withheld: Vec<String>,
     /// Folder for long outputs of commands. Without one, long outputs are truncated.
     pub scratch_dir: Option<PathBuf>,
 }
@@ -25,6 +27,7 @@ impl BuiltinOptions {
             config_dir: config_dir.into(),
             working_dir: None,
             environment: BTreeMap::new(),
+            withheld: Vec::new(),
             scratch_dir: None,
         }
     }
@@ -41,6 +44,12 @@ impl BuiltinOptions {
         variables: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
     ) -> Self {
         self.environment = variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        self
+    }
+
+    /// Names the variables that are withheld from commands.
+    pub fn with_withheld(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.withheld = names.into_iter().map(Into::into).collect();
         self
     }
 

@@ -474,3 +474,31 @@ fn the_shell_is_configured() -> anyhow::Result<()> {
     ensure!(run.stderr.contains("shell is /bin/sh"), "{run:?}");
     Ok(())
 }
+
+/// Variables that look like secrets reach commands only if the user names them, and the model is told when it misses one.
+#[test]
+fn withheld_variables_are_named_and_can_be_allowed() -> anyhow::Result<()> {
+    let developer = "extensions:\n  developer:\n    type: builtin\n    name: developer\n    enabled: true\n";
+    let keys = format!("{developer}    env_keys: [NPM_TOKEN, NOT_SET_ANYWHERE]\n");
+    let remark = "goose does not give NPM_TOKEN to commands";
+    for (config, command, expected, has_remark) in [
+        ("", "echo \"[$NPM_TOKEN]\"", "[]", true),
+        ("", "echo NPM_TOKEN is missing; exit 3", "exit code 3", true),
+        ("", "echo plain", "plain", false),
+        ("GOOSE_SHELL_ENV: [NPM_TOKEN]\n", "echo \"[$NPM_TOKEN]\"", "[abc]", false),
+        ("GOOSE_SHELL_ENV: GH_TOKEN,NPM_TOKEN\n", "echo \"[$NPM_TOKEN]\"", "[abc]", false),
+        (keys.as_str(), "echo \"[$NPM_TOKEN]\"", "[abc]", false),
+    ] {
+        let home = Home::with_config(config)?;
+        let server = ModelServer::scripted([shell(command), Turn::text("Done.")])?;
+        let run: Run =
+            goose(&home, &server, &["run", "-t", "Go"]).env("NPM_TOKEN", "abc").output()?.try_into()?;
+        let results = server.asked().last().map(|asked| asked.tool_results()).unwrap_or_default();
+        let result = results.first().map(|(_, text)| text.as_str()).unwrap_or_default();
+        ensure!(
+            result.contains(expected) && result.contains(remark) == has_remark,
+            "{config}{command}: {result}\n{run:?}"
+        );
+    }
+    Ok(())
+}

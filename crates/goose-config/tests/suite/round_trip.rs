@@ -46,7 +46,7 @@ fn tool() -> impl Strategy<Value = Value> {
 
 fn kind() -> impl Strategy<Value = ExtensionKind> {
     prop_oneof![
-        Just(ExtensionKind::Builtin),
+        texts().prop_map(|env_keys| ExtensionKind::Builtin { env_keys }),
         Just(ExtensionKind::Platform),
         (text(), texts(), values(), texts()).prop_map(|(cmd, args, envs, env_keys)| ExtensionKind::Stdio {
             cmd,

@@ -63,6 +63,26 @@ async fn only_the_given_variables_reach_a_command() {
     assert!(!text.contains("CARGO_MANIFEST_DIR"), "{text}");
 }
 
+/// Many systems have `python3` only, and models write `python`.
+#[tokio::test]
+async fn a_missing_python_is_python3() {
+    let folder = tempfile::tempdir().unwrap();
+    goose_test_support::write_program(&folder.path().join("python3"), "#!/bin/sh\necho three \"$@\"\n")
+        .unwrap();
+    for name in ["bash", "env", "xargs"] {
+        let program = ["/usr/bin", "/bin"].map(|bin| std::path::Path::new(bin).join(name));
+        let program = program.into_iter().find(|program| program.exists()).unwrap();
+        std::os::unix::fs::symlink(program, folder.path().join(name)).unwrap();
+    }
+    let path = folder.path().to_str().unwrap();
+    let desk = Desk::with_variables(&[("PATH", path)]);
+    let text = desk.ok("shell", json!({ "command": "python -m x 'a b' && (python y)" })).await;
+    assert_eq!(text, "three -m x a b\nthree y");
+    goose_test_support::write_program(&folder.path().join("python"), "#!/bin/sh\necho own\n").unwrap();
+    let desk = Desk::with_variables(&[("PATH", path)]);
+    assert_eq!(desk.ok("shell", json!({ "command": "python" })).await, "own");
+}
+
 #[tokio::test]
 async fn another_shell_may_be_named() {
     for shell in ["bash", "/bin/bash"] {

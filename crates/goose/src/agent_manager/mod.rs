@@ -53,7 +53,7 @@ use crate::{
     exchange::Exchange,
     permission::{Mode, PermissionOptions, Permissions, UnknownMode},
     platform,
-    services::{BindingContext, PoolOptions, ServicePool, earlier_logins, registered_builtins},
+    services::{BindingContext, PoolOptions, SHELL_ENV, ServicePool, earlier_logins, registered_builtins},
     session::{Session, SessionStore, StoreError},
 };
 
@@ -276,10 +276,15 @@ impl AgentManager {
         Ok(Permissions::new(options))
     }
 
-    /// Tells commands about the shell that the configuration names.
+    /// Tells commands about the shell and the secret variables that the configuration names.
     fn set_shell(&self, environment: &mut BaseEnvironment) {
         if let Ok(Some(shell)) = self.settings.get::<String>(SHELL) {
             environment.set(SHELL, shell);
+        }
+        let names = self.settings.get::<Vec<String>>(SHELL_ENV).ok().flatten().map(|names| names.join(","));
+        let names = names.or_else(|| self.settings.get::<String>(SHELL_ENV).ok().flatten());
+        if let Some(names) = names {
+            environment.set(SHELL_ENV, names);
         }
     }
 

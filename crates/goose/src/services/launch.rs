@@ -160,7 +160,13 @@ impl LaunchKind {
         let environment = || context.environment.for_child(&resolved);
         let working_dir = context.working_dir.clone();
         match &config.kind {
-            ExtensionKind::Builtin | ExtensionKind::Platform => Self::Builtin(config.key(), context.clone()),
+            ExtensionKind::Builtin { .. } | ExtensionKind::Platform => {
+                let mut context = context.clone();
+                if !resolved.variables.is_empty() {
+                    context.environment = Arc::new(context.environment.with_variables(&resolved));
+                }
+                Self::Builtin(config.key(), context)
+            }
             ExtensionKind::Stdio { cmd, args, .. } => Self::Program(Program {
                 program: cmd.clone(),
                 arguments: args.clone(),

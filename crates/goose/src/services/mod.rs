@@ -28,6 +28,7 @@ mod tool_fingerprint;
 
 pub(crate) use launch::Launch;
 pub use listing::Listing;
+pub(crate) use options::SHELL_ENV;
 pub(crate) use options::earlier_logins;
 pub use options::{BindingContext, BuildService, Interceptors, PoolOptions, builtin_options};
 pub(crate) use pool::registered_builtins;

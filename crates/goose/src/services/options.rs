@@ -1,7 +1,7 @@
 //! Options of a pool ([`PoolOptions`]), and the context of each binding ([`BindingContext`]): its folder,
 //! environment, secrets and logins. The pool itself does not look them up.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{ffi::OsStr, path::PathBuf, sync::Arc, time::Duration};
 
 use goose_extension::{Builtin, BuiltinOptions, Extension, ToolResult};
 use goose_mcp_bridge::{FileTokenStore, Interceptor, OAuth};
@@ -150,10 +150,19 @@ impl PoolOptions {
     }
 }
 
-/// Returns the options of built-ins for a binding. They see the same environment as child processes.
+/// Variable with the names of secret variables that commands get.
+pub(crate) const SHELL_ENV: &str = "GOOSE_SHELL_ENV";
+
+/// Returns the options of built-ins for a binding. They see the same environment as child processes, and the
+/// secret variables that the user allows for commands.
 pub fn builtin_options(paths: &Paths, context: &BindingContext) -> BuiltinOptions {
+    let environment = &context.environment;
+    let allowed = environment.get(SHELL_ENV).unwrap_or_default().to_string_lossy().into_owned();
+    let is_allowed = |(name, _): &(&OsStr, &OsStr)| allowed.split([',', ' ']).any(|it| **name == *it);
+    let (given, withheld): (Vec<_>, Vec<_>) = environment.withheld().partition(is_allowed);
     let options = BuiltinOptions::new(&paths.config)
-        .with_environment(context.environment.iter())
+        .with_environment(environment.iter().chain(given))
+        .with_withheld(withheld.into_iter().map(|(name, _)| name.to_string_lossy()))
         .with_scratch_dir(paths.cache.join("outputs"));
     match &context.working_dir {
         Some(dir) => options.with_working_dir(dir),

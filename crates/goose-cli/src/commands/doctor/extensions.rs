@@ -29,7 +29,7 @@ fn one(entry: &ConfiguredExtension, settings: &Settings) -> Check {
     match &config.kind {
         ExtensionKind::Stdio { cmd, .. } => program(name, cmd),
         ExtensionKind::InlinePython { .. } => program(name, "uvx"),
-        ExtensionKind::Builtin if builtins::find(&config.key()).is_none() => {
+        ExtensionKind::Builtin { .. } if builtins::find(&config.key()).is_none() => {
             let says = format!("goose has no built-in '{}'", config.name());
             Check::warning(name, says, format!("remove or rename it; built-ins are: {}", builtins::names()))
         }

@@ -45,6 +45,8 @@ const MAX_STATUS_CHARS: usize = 120;
 pub(super) struct Shell {
     program: Program,
     scratch: Option<Scratch>,
+    /// Names of variables that are set, but withheld from commands.
+    withheld: Vec<String>,
     running: Arc<RunningCommands>,
 }
 
@@ -79,6 +81,7 @@ impl Shell {
         Self {
             program: Program::new(&options.environment),
             scratch: options.scratch_dir.clone().map(Scratch::new),
+            withheld: options.withheld.clone(),
             running: Arc::default(),
         }
     }
@@ -121,7 +124,7 @@ impl Developer {
         context.log(RichRenderable::Code { language: "sh".to_owned(), text: command.to_owned() });
         context.status(RUNNING);
         let run = Run::new(started, context, self.shell.scratch.as_ref());
-        run.finish(limit).await?.into_result()
+        run.finish(limit).await?.with_withheld(command, &self.shell.withheld).into_result()
     }
 }
 

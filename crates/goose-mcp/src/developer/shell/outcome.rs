@@ -55,6 +55,24 @@ impl Outcome {
         Self { ending, text }
     }
 
+    /// Adds a remark about variables that the command names, or its output if it failed, and that it was not given.
+    pub(super) fn with_withheld(mut self, command: &str, withheld: &[String]) -> Self {
+        let has_failed = !matches!(&self.ending, Ending::Exited(status) if status.success());
+        let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+        let has_name = |text: &str, name: &str| text.split(|c: char| !is_letter(c)).any(|word| word == name);
+        let is_used = |name: &&String| has_name(command, name) || (has_failed && has_name(&self.text, name));
+        let used: Vec<&str> = withheld.iter().filter(is_used).map(String::as_str).collect();
+        if !used.is_empty() {
+            let names = used.join(", ");
+            let note_text = format!(
+                "goose does not give {names} to commands, because it looks like a secret. If the command needs it, ask the person \
+                 to add it to GOOSE_SHELL_ENV in the environment or config.yaml"
+            );
+            note(&mut self.text, &note_text);
+        }
+        self
+    }
+
     /// The result of the call. A command that failed is one, too.
     ///
     /// # Errors

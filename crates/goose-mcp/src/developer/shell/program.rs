@@ -33,12 +33,18 @@ const FIXED: [(&str, &str); 7] = [
 /// bash would run the file that `BASH_ENV` names before each command.
 const REMOVED: [&str; 3] = ["BASH_ENV", "CDPATH", "OLDPWD"];
 
+/// A function of bash that runs `python3` as `python`, in the form in which bash passes functions on. Many systems have only
+/// `python3`, and models write `python`.
+const PYTHON: (&str, &str) = ("BASH_FUNC_python%%", "() { python3 \"$@\"; }");
+
 /// The shell and the environment of commands.
 pub(super) struct Program {
     /// The shell that the user named.
     named: Option<OsString>,
     found: OnceLock<PathBuf>,
-    environment: Arc<BTreeMap<OsString, OsString>>,
+    variables: BTreeMap<OsString, OsString>,
+    /// The variables, with what depends on the programs of this machine.
+    environment: OnceLock<Arc<BTreeMap<OsString, OsString>>>,
 }
 
 impl Program {
@@ -51,8 +57,21 @@ impl Program {
         Self {
             named: named.cloned(),
             found: OnceLock::new(),
-            environment: Arc::new(kept.chain(fixed).collect()),
+            variables: kept.chain(fixed).collect(),
+            environment: OnceLock::new(),
         }
+    }
+
+    fn environment(&self) -> Arc<BTreeMap<OsString, OsString>> {
+        let environment = self.environment.get_or_init(|| {
+            let mut environment = self.variables.clone();
+            let has = |name: &str| self.in_path(Path::new(name)).is_some();
+            if self.name() == BASH && !has("python") && has("python3") {
+                environment.insert(PYTHON.0.into(), PYTHON.1.into());
+            }
+            Arc::new(environment)
+        });
+        Arc::clone(environment)
     }
 
     /// Starts a command.
@@ -69,7 +88,7 @@ impl Program {
         let spec = CommandSpec {
             program: self.path().to_owned(),
             args: vec!["-c".into(), command.into()],
-            env: Arc::clone(&self.environment),
+            env: self.environment(),
             working_dir: folder.to_owned(),
         };
         backend.spawn(spec).map_err(|error| self.explain(&error, folder))
@@ -94,7 +113,7 @@ impl Program {
     }
 
     fn in_path(&self, name: &Path) -> Option<PathBuf> {
-        let path = self.environment.get(OsStr::new("PATH"))?;
+        let path = self.variables.get(OsStr::new("PATH"))?;
         std::env::split_paths(path).map(|folder| folder.join(name)).find(|path| path.is_file())
     }
 

@@ -22,6 +22,7 @@ mod inside;
 mod kept;
 mod kills;
 mod list;
+mod long_messages;
 mod mcp;
 mod mcp_agents;
 #[cfg(feature = "local")]

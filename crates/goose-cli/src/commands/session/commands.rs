@@ -85,9 +85,17 @@ impl Chat {
             async move { exchange.compact().await }
         });
         match self.working("compacting", compacting).await? {
-            Ok(Ok(Ok((before, after)))) => {
-                stderr::line(format_args!("{} → {} tokens, about.", tokens(before), tokens(after)));
+            Ok(Ok(Ok((before, after)))) if after < before => {
+                stderr::line(format_args!(
+                    "Compacted the conversation: about {} → {} tokens.",
+                    tokens(before),
+                    tokens(after)
+                ));
             }
+            Ok(Ok(Ok((_, now)))) => stderr::line(format_args!(
+                "Nothing to compact: the conversation has about {} tokens and cannot be made shorter.",
+                tokens(now)
+            )),
             Ok(Ok(Err(failure))) => stderr::error(&failure.message),
             Ok(Err(error)) => stderr::error(&format!("Compaction failed: {error}")),
             Err(asked) => {

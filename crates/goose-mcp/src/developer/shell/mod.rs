@@ -121,7 +121,7 @@ impl Developer {
         context.log(RichRenderable::Code { language: "sh".to_owned(), text: command.to_owned() });
         context.status(RUNNING);
         let run = Run::new(started, context, self.shell.scratch.as_ref());
-        run.finish(limit).await?.into_result()
+        run.finish(limit).await?.into_result(command)
     }
 }
 

@@ -80,7 +80,7 @@ fn doctor() -> anyhow::Result<()> {
 #[cfg(feature = "local")]
 #[test]
 fn configure() -> anyhow::Result<()> {
-    let home = Home::new()?;
+    let home = Home::with_short_path()?;
     let terminal = at_terminal(&home, &["configure"], &[])?;
     terminal.wait_for("Provider [")?;
     insta::assert_snapshot!(screen(&terminal, &home)?);

@@ -37,6 +37,7 @@ mod run;
 mod screens;
 mod secrets;
 mod sessions;
+mod shown_lines;
 mod special_files;
 mod status;
 mod support;

@@ -103,7 +103,7 @@ fn ends_with_comparison(command: &str) -> bool {
     let is_first_word = |name: &&str| {
         last.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
     };
-    COMPARISONS.iter().any(|name| is_first_word(&name))
+    COMPARISONS.iter().any(is_first_word)
 }
 
 fn out_of_time(limit: Duration, stopped: io::Result<()>) -> String {

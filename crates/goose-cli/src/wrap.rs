@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthChar as _;
 /// Marks of list items. Further lines of an item are indented by the width of its mark.
 const BULLETS: [&str; 3] = ["- ", "• ", "* "];
 
-/// Breaks a line at spaces, but not within backquotes. A word that is too long is not broken. Escape
+/// Breaks a line at spaces, but not within backquotes or before a percent sign. A word that is too long is not broken. Escape
 /// sequences have no width.
 pub(crate) fn wrapped(line: &str, width: usize) -> Vec<&str> {
     let (mut lines, mut rest) = (Vec::new(), line.trim_end());
@@ -39,7 +39,7 @@ pub(crate) fn wrapped_text(text: &str, width: usize) -> String {
 
 /// Returns the place of the first line break; none if the line fits or has no place for one.
 fn first_break(line: &str, width: usize) -> Option<usize> {
-    let has_code = line.matches('`').count() % 2 == 0;
+    let has_code = line.matches('`').count().is_multiple_of(2);
     let (mut used, mut is_escape, mut is_code, mut has_text) = (0, false, false, false);
     let mut space = None;
     for (at, c) in line.char_indices() {
@@ -47,7 +47,8 @@ fn first_break(line: &str, width: usize) -> Option<usize> {
             '\u{1b}' => is_escape = true,
             _ if is_escape => is_escape = !c.is_ascii_alphabetic(),
             ' ' => {
-                space = Some(at).filter(|_| has_text && !is_code).or(space);
+                let is_before_unit = line[at..].starts_with(" %");
+                space = Some(at).filter(|_| has_text && !is_code && !is_before_unit).or(space);
                 used += 1;
             }
             _ => {
@@ -83,6 +84,7 @@ mod tests {
     fn commands_in_backquotes_stay_on_one_line() {
         assert_eq!(wrapped("Run `goose configure` now", 16), ["Run", "`goose configure`", "now"]);
         assert_eq!(wrapped("`a b c d e f` g", 5), ["`a b c d e f`", "g"]);
+        assert_eq!(wrapped("used (9 %) here", 8), ["used", "(9 %)", "here"]);
     }
 
     #[test]

@@ -293,6 +293,7 @@ impl Screen {
                 self.line(&line)?;
             }
         }
+        self.tail = Tail::default();
         match self.calls.last() {
             Some(_) => self.status(None, ""),
             None => self.stop(),

@@ -113,7 +113,10 @@ impl Field {
     fn shown(&self, value: &Value) -> String {
         match value {
             Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
-            Value::String(text) => text.clone(),
+            Value::String(text) => {
+                let choice = self.choices().iter().find(|choice| choice.value == *text);
+                choice.map_or(text, |choice| &choice.label).clone()
+            }
             Value::Array(items) => items.iter().map(|item| self.shown(item)).collect::<Vec<_>>().join(", "),
             other => other.to_string(),
         }

@@ -11,11 +11,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-use crate::{
-    args::JsonArgs,
-    escape,
-    wrap::{WIDTH, wrapped},
-};
+use crate::{args::JsonArgs, escape, terminal::size, wrap::wrapped};
 
 /// Names of things.
 pub(crate) const NAME: Style = Style::new().bold();
@@ -60,7 +56,12 @@ impl Output {
 
     /// Returns true if a text fits on a line with `used` columns taken.
     pub(crate) fn has_room(&self, used: usize, text: &str) -> bool {
-        !self.is_terminal || used + text.chars().count() <= WIDTH
+        used + text.chars().count() <= self.width()
+    }
+
+    /// Returns the width of text. A file or pipe has no limit.
+    pub(crate) fn width(&self) -> usize {
+        if self.is_terminal { size::text_width() } else { usize::MAX }
     }
 
     /// Writes a line.
@@ -70,7 +71,7 @@ impl Output {
 
     /// Writes untrusted text on indented lines, wrapped on a terminal.
     pub(crate) fn indented(&mut self, indent: usize, style: Style, text: &str) -> io::Result<()> {
-        let width = if self.is_terminal { WIDTH.saturating_sub(indent) } else { usize::MAX };
+        let width = self.width().saturating_sub(indent);
         let text = escape::text(text);
         for line in text.trim_end().lines().flat_map(|line| wrapped(line, width)) {
             let line = self.paint(style, line);

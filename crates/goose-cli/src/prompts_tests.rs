@@ -97,7 +97,7 @@ async fn a_form_is_asked_field_by_field() -> serde_json::Result<()> {
          age (whole number from 1 to 150): 36\n\
          \u{20} 1) Small\n\
          \u{20} 2) Large\n\
-         size (one of these, optional; Enter for l): \n\
+         size (one of these, optional; Enter for Large): \n\
          news (yes or no, optional): maybe\n\
          \u{20} Give yes or no.\n\
          news (yes or no, optional): y\n"

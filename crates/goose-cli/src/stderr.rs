@@ -8,10 +8,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::{
-    escape,
-    wrap::{WIDTH, wrapped},
-};
+use crate::{escape, terminal::size, wrap::wrapped_text};
 
 /// Maximum width of a status line, so that it is not wrapped.
 const STATUS_WIDTH: usize = 78;
@@ -51,15 +48,15 @@ pub(crate) fn can_ask() -> bool {
 
 /// Writes an error.
 pub(crate) fn error(text: &str) {
-    let (text, width) = (escape::text(text.trim_end()), if is_seen() { WIDTH } else { usize::MAX });
-    let text = format!("{LABEL} {text}");
-    let lines: Vec<&str> = text.lines().flat_map(|line| wrapped(line, width)).collect();
-    let text = lines.join("\n");
+    let text = format!("{LABEL} {}", escape::text(text.trim_end()));
+    let text = if is_seen() { wrapped_text(&text, size::text_width()) } else { text };
     line(format_args!("{ERROR}{LABEL}{ERROR:#}{}", text.strip_prefix(LABEL).unwrap_or(&text)));
 }
 
-/// Writes a line. Failures are ignored: there is no other place to report them.
+/// Writes a line, wrapped on a terminal. Failures are ignored: there is no other place to report them.
 pub(crate) fn line(line: impl Display) {
+    let line = line.to_string();
+    let line = if is_seen() { wrapped_text(&line, size::columns()) } else { line };
     let mut shown = clear();
     let line_end = if std::mem::take(&mut shown.question) { "\n" } else { "" };
     let _ = writeln!(anstream::stderr(), "{line_end}{line}");

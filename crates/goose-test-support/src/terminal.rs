@@ -56,8 +56,23 @@ impl Terminal {
         environment: impl IntoIterator<Item = (K, V)>,
         folder: &Path,
     ) -> anyhow::Result<Self> {
+        Self::start_sized(program, arguments, environment, folder, (Self::COLUMNS, Self::ROWS))
+    }
+
+    /// Starts a program at a terminal with this number of columns and rows.
+    ///
+    /// # Errors
+    ///
+    /// There is no terminal, or no such program.
+    pub fn start_sized<A: AsRef<OsStr>, K: AsRef<OsStr>, V: AsRef<OsStr>>(
+        program: &Path,
+        arguments: impl IntoIterator<Item = A>,
+        environment: impl IntoIterator<Item = (K, V)>,
+        folder: &Path,
+        (columns, rows): (u16, u16),
+    ) -> anyhow::Result<Self> {
         let (pty, pts) = pty_process::blocking::open()?;
-        pty.resize(Size::new(Self::ROWS, Self::COLUMNS))?;
+        pty.resize(Size::new(rows, columns))?;
         let child = Command::new(program)
             .args(arguments)
             .env_clear()
@@ -66,7 +81,7 @@ impl Terminal {
             .current_dir(folder)
             .spawn(pts)
             .with_context(|| format!("{} cannot be started", program.display()))?;
-        let (rows, columns) = (NonZeroU16::new(Self::ROWS), NonZeroU16::new(Self::COLUMNS));
+        let (rows, columns) = (NonZeroU16::new(rows), NonZeroU16::new(columns));
         let (rows, columns) = (rows.context("rows")?, columns.context("columns")?);
         let screen = Arc::new(Mutex::new(Parser::new(rows, columns, SCROLLBACK)));
         let pty = Arc::new(pty);

@@ -31,7 +31,7 @@ async fn an_agent_that_does_not_start_is_named_with_the_reason() -> anyhow::Resu
         for reason in reasons {
             assert!(failure.contains(reason), "{failure}\nlacks {reason}");
         }
-        assert!(failure.contains("Do the task yourself"), "{failure}");
+        assert!(!failure.contains("yourself"), "advice for a model: {failure}");
     }
     Ok(())
 }
@@ -124,7 +124,7 @@ async fn an_agent_that_fails_too_often_is_not_started_any_more() -> anyhow::Resu
     let begun = Instant::now();
     let seen = tell(&exchange, "say hello").await?;
     let failure = seen.failure()?;
-    for words in ["`other` failed 3 times in a row", "tried again in", "exit code 3", "another agent"] {
+    for words in ["`other` failed 3 times in a row", "tried again in", "exit code 3"] {
         assert!(failure.contains(words), "{failure}");
     }
     assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());

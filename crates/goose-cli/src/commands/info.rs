@@ -21,6 +21,7 @@ use crate::{
     output::{self, BAD, FAINT, NAME, Output, WARNING, byte_size},
     runtime::new_runtime,
     settings::{self, ConfigArgs, Here},
+    wrap::wrapped,
 };
 
 const EXAMPLES: &str = "\
@@ -105,7 +106,9 @@ fn print(out: &mut Output, report: &Report, args: &InfoArgs) -> io::Result<()> {
 
 fn row(out: &mut Output, name: &str, value: &str) -> io::Result<()> {
     let name = out.paint(NAME, format!("{name:COLUMN$}"));
-    out.line(format_args!("{name}  {}", escape::line(value)))
+    let value = escape::line(value);
+    let lines = wrapped(&value, out.width().saturating_sub(COLUMN + 2));
+    out.line(format_args!("{name}  {}", lines.join(&format!("\n{:COLUMN$}  ", ""))))
 }
 
 /// Returns the size of a file.

@@ -2,7 +2,8 @@
 
 use std::{env, fs, path::MAIN_SEPARATOR};
 
-use goose::{agents::catalog::AgentCatalog, config::Paths};
+use goose::{agents::catalog::AgentCatalog, config::Paths, permission::Mode};
+use goose_providers::Registry;
 use rustyline::{
     Context, Helper,
     completion::{Completer, Pair},
@@ -11,7 +12,7 @@ use rustyline::{
     validate::Validator,
 };
 
-use crate::{commands::session::slash::COMMANDS, escape};
+use crate::{builtins, commands::session::slash::COMMANDS, escape};
 
 /// Maximum number of candidates.
 const MAX_CANDIDATES: usize = 200;
@@ -67,14 +68,42 @@ fn candidates(typed: &str) -> (usize, Vec<Pair>) {
         let fitting = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
         return (0, fitting.map(|command| pair(command.name, format!("{} ", command.name))).collect());
     }
-    if let Some(name) = typed.strip_prefix("/agent ").filter(|name| !name.contains(char::is_whitespace)) {
-        return (typed.len() - name.len(), agents(name));
+    if let Some((command, value)) = typed.split_once(' ')
+        && let Some(values) = values(command, value)
+    {
+        return (typed.len() - value.len(), values);
     }
     let names = typed.strip_prefix(MARK).filter(|name| !name.contains(char::is_whitespace)).map(agents);
     match names {
         Some(names) if !names.is_empty() => (MARK.len_utf8(), names),
         _ => file_candidates(typed),
     }
+}
+
+/// Returns the values of a command that begin as typed; none if the command has no known values.
+fn values(command: &str, begin: &str) -> Option<Vec<Pair>> {
+    if begin.contains(char::is_whitespace) {
+        return None;
+    }
+    let names: Vec<String> = match command {
+        "/agent" => return Some(agents(begin)),
+        "/mode" => Mode::ALL.iter().map(ToString::to_string).collect(),
+        "/model" => models(),
+        "/builtin" => builtins::names().split(", ").map(str::to_owned).collect(),
+        _ => return None,
+    };
+    let fitting = names.into_iter().filter(|name| name.starts_with(begin)).take(MAX_CANDIDATES);
+    Some(fitting.map(|name| pair(&name.clone(), name)).collect())
+}
+
+/// Returns the models that are known by name, with their providers.
+fn models() -> Vec<String> {
+    let known = Registry::default();
+    let models = known
+        .known()
+        .iter()
+        .flat_map(|provider| provider.default_model.iter().map(|model| format!("{}:{model}", provider.name)));
+    models.collect()
 }
 
 /// Returns the agents and modes whose names have this prefix. They are read anew each time, as files are.
@@ -156,6 +185,10 @@ mod tests {
         assert_eq!(completed("look at @src/mai"), (9, vec!["src/main.rs".to_owned()]));
         assert_eq!(completed("@src/terminal/mark"), (1, vec!["src/terminal/markdown/".to_owned()]));
         assert_eq!(completed("/agent coding-agent/se"), (7, vec!["coding-agent/security".to_owned()]));
+        assert_eq!(completed("/mode ap"), (6, vec!["approve".to_owned()]));
+        assert_eq!(completed("/model openai:").0, 7);
+        assert!(!completed("/model openai:").1.is_empty());
+        assert_eq!(completed("/builtin mem"), (9, vec!["memory".to_owned()]));
         assert_eq!(completed("plain words"), (11, vec![]));
         assert_eq!(completed("@nothing/here"), (1, vec![]));
         assert_eq!(completed("look\u{3000}@src/mai"), (8, vec!["src/main.rs".to_owned()]));

@@ -124,6 +124,7 @@ impl Follower<'_> {
                     }
                     stopping.begin(asked);
                     if asked == ExitSignal::Interrupt && self.input.is_some() {
+                        self.view.before_question(None)?;
                         stderr::line("Cancelling. Press Ctrl-C again to exit.");
                     }
                 }
@@ -152,6 +153,8 @@ impl Follower<'_> {
                 }
                 Ok(None)
             }
+            // It would follow the line that says that the reply is cancelled.
+            Event::Text(_) if stopping.deadline.is_some() && self.input.is_some() => Ok(None),
             event => {
                 self.view.event(event)?;
                 let Event::Finished(outcome) = event else { return Ok(None) };

@@ -16,7 +16,7 @@ use goose::{
 use goose_extension::{ContentBlock, Message, MessageContent, ToolOutput};
 use serde_json::{Value, json};
 
-use super::screen::{View, problem};
+use super::{outcome::problem, screen::View};
 use crate::{escape, stderr};
 
 /// The output format.

@@ -1,6 +1,7 @@
 //! Display of replies on a terminal, and input of messages and answers.
 //!
-//! - `screen`: the events of a reply as text, made of `answer` (set by `markdown`), `tool_call`, `tasks`, `diff`, `status`;
+//! - `screen`: the events of a reply as text, made of `answer` (set by `markdown`), `tool_call`, `tasks`,
+//!   `log_entry`, `diff`, `reasoning`, `outcome`, `status`;
 //!   `json`: the same events for programs;
 //! - `input`: the keyboard and its turns; `reader`: reads lines, with `completion`; `approval`: consent to tool calls;
 //! - `follow`: follows one reply, with signals and questions; `size`: width of the terminal.
@@ -12,8 +13,11 @@ pub(crate) mod diff;
 pub(crate) mod follow;
 pub(crate) mod input;
 pub(crate) mod json;
+pub(crate) mod log_entry;
 pub(crate) mod markdown;
+mod outcome;
 mod reader;
+mod reasoning;
 pub(crate) mod screen;
 pub(crate) mod size;
 pub(crate) mod status;

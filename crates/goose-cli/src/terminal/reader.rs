@@ -20,8 +20,8 @@ use rustix::{
     termios::{Termios, tcgetattr},
 };
 use rustyline::{
-    Behavior, Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyEvent,
-    RepeatCount,
+    Behavior, Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyCode,
+    KeyEvent, Modifiers, RepeatCount,
     config::Configurer as _,
     error::{ReadlineError, Signal},
     history::DefaultHistory,
@@ -261,6 +261,23 @@ impl ConditionalEventHandler for Interrupt {
     }
 }
 
+/// Inserts the letter after Esc on an empty line. Esc that was typed during a reply is read together with the
+/// next letter, as Alt and that letter.
+struct EscapeThenLetter;
+
+impl ConditionalEventHandler for EscapeThenLetter {
+    fn handle(&self, event: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
+        match event.get(0) {
+            Some(KeyEvent(KeyCode::Char(letter), Modifiers::ALT))
+                if context.line().is_empty() && letter.is_alphanumeric() =>
+            {
+                Some(Cmd::SelfInsert(1, *letter))
+            }
+            _ => None,
+        }
+    }
+}
+
 fn editor(purpose: Purpose, interrupt: Interrupt) -> rustyline::Result<LineEditor> {
     let behavior = if stderr::can_ask() { Behavior::PreferTerm } else { Behavior::Stdio };
     let config = Config::builder()
@@ -275,6 +292,7 @@ fn editor(purpose: Purpose, interrupt: Interrupt) -> rustyline::Result<LineEdito
     editor.set_helper(Some(Assistant { purpose }));
     editor.bind_sequence(KeyEvent::ctrl('J'), Cmd::Newline);
     editor.bind_sequence(KeyEvent::alt('\r'), Cmd::Newline);
+    editor.bind_sequence(Event::Any, EventHandler::Conditional(Box::new(EscapeThenLetter)));
     editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(Box::new(interrupt)));
     Ok(editor)
 }

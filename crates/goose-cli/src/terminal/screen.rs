@@ -2,13 +2,15 @@
 
 use std::{io, time::Instant};
 
+use anstream::adapter::strip_str;
 use goose::exchange::{Cost, Event, Facts, Outcome, ResultCheck, ToolEnd};
-use goose_extension::{JsonObject, RichRenderable, ToolOutput};
+use goose_extension::{JsonObject, Message, MessageContent, RichRenderable, ToolOutput};
 
 use super::{
     answer::Answer,
-    diff,
-    markdown::Markdown,
+    log_entry::{faint, rendered},
+    outcome::problem,
+    reasoning::Reasoning,
     size,
     status::{Activity, seconds, tokens},
     tasks::TaskList,
@@ -65,13 +67,18 @@ pub(crate) struct Screen {
     detail: Detail,
     /// Set if decisions are shown with their reasons.
     explains: bool,
+    /// Set if a change of the agent is shown.
+    announces: bool,
     /// Set if the answer is a JSON value, and not the text.
     is_structured: bool,
     /// True if standard error is a terminal.
     is_seen: bool,
     activity: Option<Activity>,
     tail: Tail,
+    reasoning: Reasoning,
     calls: Vec<Call>,
+    /// Ids and arguments of the calls in the last answer of the model.
+    asked: Vec<(String, JsonObject)>,
     tasks: TaskList,
     cost: Option<Cost>,
     facts: Facts,
@@ -97,11 +104,14 @@ impl Screen {
             answer: Answer::new(),
             detail,
             explains: false,
+            announces: true,
             is_structured: false,
             is_seen: stderr::is_seen(),
             activity: None,
             tail: Tail::default(),
+            reasoning: Reasoning::default(),
             calls: Vec::new(),
+            asked: Vec::new(),
             tasks: TaskList::default(),
             cost: None,
             facts: Facts::default(),
@@ -123,6 +133,16 @@ impl Screen {
     /// The last reported cost of the conversation.
     pub(crate) fn cost(&self) -> Option<&Cost> {
         self.cost.as_ref()
+    }
+
+    /// The model's reasoning of the last reply.
+    pub(crate) fn reasoning(&self) -> &str {
+        self.reasoning.text()
+    }
+
+    /// Sets whether a change of the agent is shown.
+    pub(crate) fn set_announcing(&mut self, announces: bool) {
+        self.announces = announces;
     }
 
     /// The amount of detail.
@@ -182,6 +202,7 @@ impl Screen {
     fn begin(&mut self, what: impl Into<String>) {
         self.activity = Some(Activity::new(what, Instant::now()));
         self.tail = Tail::default();
+        self.reasoning.pause();
         self.tick(Instant::now());
     }
 
@@ -200,17 +221,25 @@ impl Screen {
     fn tool_started(&mut self, id: &str, name: &str, arguments: &JsonObject) -> io::Result<()> {
         self.answer.end()?;
         let title = tool_call::title(name, arguments, self.columns());
-        self.line(&title)?;
+        // Results of parallel calls come in any order, so each title is shown with its result.
+        let is_parallel = self.asked.len() > 1 && self.asked.iter().any(|(asked, _)| asked == id);
+        let is_shown = !is_parallel || self.detail == Detail::Full;
+        if is_shown {
+            self.line(&title)?;
+        }
         if self.detail == Detail::Full {
             let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
             for line in faint(&escape::json(&json)) {
                 self.line(&line)?;
             }
         }
-        let (id, activity) = (id.to_owned(), format!("{} runs", tool_call::name(name)));
+        let activity = match is_shown {
+            true => format!("{} runs", tool_call::name(name)),
+            false => strip_str(&title).to_string(),
+        };
         self.begin(activity.clone());
-        let arguments = arguments.clone();
-        self.calls.push(Call { id, title, arguments, activity, is_last: true, has_shown: false });
+        let (id, arguments) = (id.to_owned(), arguments.clone());
+        self.calls.push(Call { id, title, arguments, activity, is_last: is_shown, has_shown: false });
         Ok(())
     }
 
@@ -218,6 +247,9 @@ impl Screen {
         let call = self.calls.iter().find(|call| Some(call.id.as_str()) == id);
         if call.is_some_and(|call| tool_call::repeats_title(content, &call.arguments)) {
             return Ok(());
+        }
+        if let Some(title) = call.filter(|call| !call.is_last).map(|call| call.title.clone()) {
+            self.line(&title)?;
         }
         for line in rendered(content) {
             self.line(&line)?;
@@ -248,7 +280,7 @@ impl Screen {
         let at = self.calls.iter().position(|call| call.id == id);
         let call = at.map(|at| self.calls.remove(at));
         let title = call.as_ref().map_or_else(
-            || tool_call::title(name, &JsonObject::new(), self.columns()),
+            || tool_call::title(name, &self.asked_arguments(id), self.columns()),
             |call| call.title.clone(),
         );
         if call.as_ref().is_none_or(|call| !call.is_last) {
@@ -261,11 +293,30 @@ impl Screen {
                 self.line(&line)?;
             }
         }
+        self.tail = Tail::default();
         match self.calls.last() {
             Some(_) => self.status(None, ""),
             None => self.stop(),
         }
         Ok(())
+    }
+
+    /// Ends a part of the answer, and notes the calls that it contains.
+    fn answered(&mut self, message: &Message) -> io::Result<()> {
+        let calls = message.content.iter().filter_map(|part| match part {
+            MessageContent::ToolCall { id, arguments, .. } => {
+                Some((id.clone(), arguments.as_object().cloned().unwrap_or_default()))
+            }
+            _ => None,
+        });
+        self.asked = calls.collect();
+        self.answer.end()
+    }
+
+    /// Returns the arguments of a call that was not started.
+    fn asked_arguments(&self, id: &str) -> JsonObject {
+        let asked = self.asked.iter().find(|(asked, _)| asked == id);
+        asked.map(|(_, arguments)| arguments.clone()).unwrap_or_default()
     }
 
     /// Shows an event of a task. In pipes as well: it says who works, and at what.
@@ -327,7 +378,8 @@ impl Screen {
         let line = match event {
             Event::Routed { agent, mode, confidence, by, reason, is_switch } => {
                 let reason = format!("{reason} ({})", tier(*by, *confidence));
-                return self.decision(&format!("{agent}/{mode} answers"), &reason, *is_switch);
+                let is_change = *is_switch && self.announces;
+                return self.decision(&format!("{agent}/{mode} answers"), &reason, is_change);
             }
             Event::HandedBack { agent, mode, reason } => {
                 format!("{FAINT}{agent}/{mode} hands back: {}{FAINT:#}", escape::line(reason))
@@ -361,10 +413,15 @@ impl View for Screen {
             Event::Routed { .. } | Event::HandedBack { .. } | Event::Recalled { .. } => {
                 self.orchestrated(event)?;
             }
-            Event::Asking { .. } => self.begin("thinking"),
+            Event::Asking { turn } => {
+                if *turn <= 1 {
+                    self.reasoning.clear();
+                }
+                self.begin("thinking");
+            }
             Event::Text(_) if self.is_structured => {}
             Event::Text(text) => self.text(text)?,
-            Event::Thinking(text) => self.tail.push(text),
+            Event::Thinking(text) => self.reasoning.push(text),
             Event::Retrying { reason, delay, attempt } => {
                 let (reason, delay) = (escape::line(reason).into_owned(), seconds(*delay));
                 self.line(&format!("{WARNING}{reason}; retrying in {delay} (attempt {attempt}){WARNING:#}"))?;
@@ -374,9 +431,9 @@ impl View for Screen {
                 self.answer.end()?;
                 self.line(&format!("{FAINT}(The answer was interrupted and starts again:){FAINT:#}"))?;
             }
-            Event::Answered(_) => self.answer.end()?,
+            Event::Answered(message) => self.answered(message)?,
             Event::ToolStarted { id, name, arguments } => self.tool_started(id, name, arguments)?,
-            Event::ToolProgress { message, .. } => self.tail.push(message),
+            Event::ToolProgress { message, .. } => self.tail.push_report(message),
             Event::Log { call, content } => self.log(call.as_deref(), content)?,
             Event::Status { call, message } => self.status(call.as_deref(), message),
             Event::ToolFinished { id, name, output, end } => self.tool_finished(id, name, output, *end)?,
@@ -407,12 +464,10 @@ impl View for Screen {
     fn tick(&mut self, now: Instant) {
         let Some(activity) = self.activity.as_ref().filter(|_| self.is_moving()) else { return };
         let width = size::columns() - 1;
-        let tail: Vec<String> = self
-            .tail
-            .lines()
-            .iter()
-            .map(|line| size::fitted(&format!("  {}", escape::line(line)), width))
-            .collect();
+        let shown = self.reasoning.newest_lines(width.saturating_sub(2)).into_iter();
+        let shown = shown.chain(self.tail.lines().into_iter().map(str::to_owned));
+        let tail: Vec<String> =
+            shown.map(|line| size::fitted(&format!("  {}", escape::line(&line)), width)).collect();
         let live = self.tasks.live(now, width);
         if !live.is_empty() {
             let lines: Vec<&str> = live.iter().map(String::as_str).collect();
@@ -438,55 +493,4 @@ impl View for Screen {
         }
         self.answer.end()
     }
-}
-
-/// A description of what went wrong; none after success and after a cancel.
-pub(crate) fn problem(outcome: &Outcome) -> Option<String> {
-    Some(match outcome {
-        Outcome::MaxTurns(turns) => format!(
-            "The limit of {turns} model calls for one reply is reached. Continue with another \
-             message, or raise the limit with --max-turns or GOOSE_MAX_TURNS."
-        ),
-        Outcome::MaxTokens => {
-            "The answer reached its maximum length and was cut off. Ask the model to continue, or \
-                               raise the limit with GOOSE_MAX_TOKENS."
-                .to_owned()
-        }
-        Outcome::Refused => "The model or its provider refused to answer. Rephrase the request.".to_owned(),
-        Outcome::Empty => {
-            "The model repeatedly returned an empty answer. Try again, or use another model.".to_owned()
-        }
-        Outcome::Failed(failure) => match &failure.hint {
-            Some(hint) => format!("{}\n{hint}", failure.message),
-            None => failure.message.clone(),
-        },
-        _ => return None,
-    })
-}
-
-/// The lines of a log entry.
-pub(crate) fn rendered(content: &RichRenderable) -> Vec<String> {
-    match content {
-        RichRenderable::Diff { path, unified } => diff::lines(path, unified, diff::MAX_LINES),
-        RichRenderable::Markdown { text } => indented(&set(text)),
-        RichRenderable::Code { language, text } => indented(&set(&format!("````{language}\n{text}\n````"))),
-        RichRenderable::Json { value } => {
-            let json = serde_json::to_string_pretty(value).unwrap_or_default();
-            faint(&escape::json(&json))
-        }
-        other => faint(&escape::text(&other.plain())),
-    }
-}
-
-fn set(text: &str) -> String {
-    let mut markdown = Markdown::new(size::text_width().saturating_sub(2));
-    markdown.push(text) + &markdown.finish()
-}
-
-fn indented(text: &str) -> Vec<String> {
-    text.lines().map(|line| format!("  {line}")).collect()
-}
-
-fn faint(text: &str) -> Vec<String> {
-    text.lines().map(|line| format!("  {FAINT}{line}{FAINT:#}")).collect()
 }

@@ -55,13 +55,14 @@ pub(crate) fn seconds(time: Duration) -> String {
 }
 
 /// The state of the conversation on one line: `gpt-5 · 12.3k of 128k tokens (10 %) · $0.02 · assistant · auto`.
-pub(crate) fn standing(model: &str, agent_mode: &str, mode: &str, cost: Option<&Cost>) -> String {
+/// `more` are the agent and the modes.
+pub(crate) fn standing(model: &str, cost: Option<&Cost>, more: &[String]) -> String {
     let mut parts = vec![model.to_owned()];
     if let Some(cost) = cost {
         parts.push(context(cost));
         parts.extend(cost.dollars.map(dollars));
     }
-    parts.extend([agent_mode.to_owned(), mode.to_owned()]);
+    parts.extend_from_slice(more);
     parts.join(" · ")
 }
 
@@ -98,10 +99,10 @@ mod tests {
         let cost =
             Cost { context_used: 12_345, context_limit: 128_000, dollars: Some(0.0212), ..Cost::default() };
         assert_eq!(
-            standing("gpt-5", "backend", "auto", Some(&cost)),
+            standing("gpt-5", Some(&cost), &["backend".to_owned(), "auto".to_owned()]),
             "gpt-5 · 12.3k of 128k tokens (9 %) · $0.0212 · backend · auto"
         );
-        assert_eq!(standing("gpt-5", "assistant", "chat", None), "gpt-5 · assistant · chat");
+        assert_eq!(standing("gpt-5", None, &["chat".to_owned()]), "gpt-5 · chat");
     }
 
     #[test]

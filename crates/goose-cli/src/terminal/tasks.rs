@@ -11,7 +11,7 @@ use goose_extension::JsonObject;
 use super::{
     approval::Said,
     input::{InputEvent, Turn},
-    screen::rendered,
+    log_entry::rendered,
     size::fitted,
     status::{Activity, dollars, seconds, tokens},
     tool_call::{self, Fold},

@@ -15,8 +15,9 @@ use crate::{
 /// Lines of a result that are shown.
 const MAX_RESULT_LINES: usize = 4;
 
-/// Lines of an error that are shown.
-const MAX_ERROR_LINES: usize = 10;
+/// Lines of an error that are shown, from its beginning and its end, where the cause usually is.
+const ERROR_HEAD_LINES: usize = 3;
+const ERROR_TAIL_LINES: usize = 7;
 
 /// The extension whose tools are shown by their own names.
 const OWN: &str = "developer__";
@@ -53,14 +54,19 @@ pub(crate) fn repeats_title(content: &RichRenderable, arguments: &JsonObject) ->
 fn telling(arguments: &JsonObject) -> Option<&str> {
     let only = || arguments.values().next().filter(|_| arguments.len() == 1);
     let known = TELLING.iter().find_map(|name| arguments.get(*name).and_then(Value::as_str));
-    known.or_else(|| only().and_then(Value::as_str))
+    known.or_else(|| only().filter(|value| !is_long(value)).and_then(Value::as_str))
+}
+
+/// Returns true for a text of several lines, which a title cannot show.
+fn is_long(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.contains('\n') || text.contains("\\n"))
 }
 
 /// A summary of the arguments on one line.
 fn gist(arguments: &JsonObject) -> String {
     match telling(arguments) {
         Some(text) => escape::line(text.trim()).into_owned(),
-        None if arguments.is_empty() => String::new(),
+        None if arguments.is_empty() || arguments.values().any(is_long) => String::new(),
         None => escape::json(&serde_json::to_string(arguments).unwrap_or_default()),
     }
 }
@@ -68,7 +74,7 @@ fn gist(arguments: &JsonObject) -> String {
 /// The part of a result that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fold {
-    /// Its first lines.
+    /// Its first lines, and of an error the last ones as well.
     Folded,
     /// All of it.
     Open,
@@ -77,24 +83,26 @@ pub(crate) enum Fold {
 /// The lines that show the result of a call.
 pub(crate) fn result(output: &ToolOutput, end: ToolEnd, fold: Fold, width: usize) -> Vec<String> {
     let text = text(output);
-    let (style, most) = match end {
-        ToolEnd::Ran if !output.is_error => (FAINT, MAX_RESULT_LINES),
-        ToolEnd::Ran => (BAD, MAX_ERROR_LINES),
-        _ => (WARNING, MAX_ERROR_LINES),
+    let (style, head, tail) = match end {
+        ToolEnd::Ran if !output.is_error => (FAINT, MAX_RESULT_LINES, 0),
+        ToolEnd::Ran => (BAD, ERROR_HEAD_LINES, ERROR_TAIL_LINES),
+        _ => (WARNING, ERROR_HEAD_LINES, ERROR_TAIL_LINES),
     };
-    let most = if fold == Fold::Open { usize::MAX } else { most };
     let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let head = if fold == Fold::Open || all.len() <= head + tail { all.len() } else { head };
+    let tail_at = all.len().saturating_sub(tail).max(head);
     let room = width.saturating_sub(4);
     let line = |line: &&str| {
         let line = fitted(&escape::text(line.trim_end()).replace('\t', "    "), room);
         format!("  {style}{line}{style:#}")
     };
-    let mut lines: Vec<String> = all.iter().take(most).map(line).collect();
-    match all.len().saturating_sub(most) {
+    let mut lines: Vec<String> = all[..head].iter().map(line).collect();
+    match tail_at - head {
         0 => {}
         1 => lines.push(format!("  {FAINT}… 1 more line{FAINT:#}")),
         left => lines.push(format!("  {FAINT}… {left} more lines{FAINT:#}")),
     }
+    lines.extend(all[tail_at..].iter().map(line));
     lines
 }
 
@@ -118,7 +126,7 @@ pub(crate) struct Tail {
 }
 
 /// Lines of a running tool that are shown.
-const TAIL_LINES: usize = 3;
+pub(crate) const TAIL_LINES: usize = 3;
 
 /// Bytes of one line that are kept.
 const MAX_TAIL_LINE: usize = 500;
@@ -135,6 +143,12 @@ impl Tail {
                 _ => {}
             }
         }
+    }
+
+    /// Adds a report, which is a line even if it has no line end.
+    pub(crate) fn push_report(&mut self, text: &str) {
+        self.push(text);
+        self.end_line();
     }
 
     fn end_line(&mut self) {
@@ -221,5 +235,8 @@ mod tests {
         assert_eq!(tail.lines(), ["two", "three", "fo"]);
         tail.push("ur\n10%\r20%\r30%");
         assert_eq!(tail.lines(), ["three", "four", "30%"]);
+        tail.push_report("step 1");
+        tail.push_report("step 2\n");
+        assert_eq!(tail.lines(), ["four", "30%step 1", "step 2"]);
     }
 }

@@ -16,13 +16,13 @@ use crate::{
 const COMMANDS: [&str; 18] = [
     "/help",
     "/exit",
-    "/quit",
     "/clear",
     "/compact",
     "/model",
     "/cost",
     "/mode",
     "/r",
+    "/reasoning",
     "/extension",
     "/builtin",
     "/prompts",
@@ -115,7 +115,7 @@ fn compact_puts_a_summary_in_the_place_of_what_was_said() -> anyhow::Result<()> 
             server.asked().len() == number && lines[0] == "›" && lines[1].contains("tokens")
         })?;
     }
-    say(&terminal, "/compact", "tokens, about.")?;
+    say(&terminal, "/compact", "Compacted the conversation: about ")?;
     say(&terminal, "And then?", "Then it was quiet.")?;
     let sent = last(&server)?.body["messages"].to_string();
     ensure!(sent.contains("They quacked a lot.") && !sent.contains("quack 2"), "{sent}");
@@ -240,7 +240,7 @@ fn prompts_of_extensions_are_listed_and_sent() -> anyhow::Result<()> {
     let kitchen_sink = program("kitchen_sink", "")?;
     let terminal = at_terminal(&home, &server, "auto", &["session", "--with-extension", &kitchen_sink])?;
     say(&terminal, "/prompts", "greet_me (kitchen_sink)  Greets you")?;
-    say(&terminal, "/prompts kitchen_sink", "greet (kitchen_sink)  Greets somebody")?;
+    say(&terminal, "/prompts kitchen_sink", "greet name=… (kitchen_sink)  Greets somebody")?;
     say(&terminal, "/prompt greet name=\"Ada Lovelace\"", "Hello, Ada Lovelace!")?;
     assert_eq!(last(&server)?.last_user_text().as_deref(), Some("Greet Ada Lovelace."));
     say(&terminal, "/prompt nothing", "error: ")?;

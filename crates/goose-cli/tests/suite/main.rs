@@ -22,6 +22,7 @@ mod inside;
 mod kept;
 mod kills;
 mod list;
+mod long_messages;
 mod mcp;
 mod mcp_agents;
 #[cfg(feature = "local")]
@@ -36,6 +37,7 @@ mod run;
 mod screens;
 mod secrets;
 mod sessions;
+mod shown_lines;
 mod special_files;
 mod status;
 mod support;

@@ -9,7 +9,8 @@ use goose_test_support::Terminal;
 use crate::support::Home;
 
 /// Patterns and their replacements.
-const RULES: [(&str, &str); 5] = [
+const RULES: [(&str, &str); 6] = [
+    (r"-\d{13}\.txt\b", "-TTTTTTTTTTTTT.txt"),
     (r"\b\d{8}_(\d+)\b", "YYYYMMDD_$1"),
     (r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b", "YYYY-MM-DD HH:MM"),
     (r"\b127\.0\.0\.1:\d+\b", "ADDRESS"),

@@ -8,6 +8,7 @@ use crate::{
     redacted::screen,
     sessions,
     support::{Home, UNREACHABLE_SERVERS},
+    talk::SIZES,
 };
 
 const CONFIG: &str = "\
@@ -22,6 +23,15 @@ extensions:
 
 /// `goose` at a terminal, with the programs that it looks for in a folder of the home.
 fn at_terminal(home: &Home, arguments: &[&str], more: &[(&str, String)]) -> anyhow::Result<Terminal> {
+    at_terminal_sized(home, arguments, more, (Terminal::COLUMNS, Terminal::ROWS))
+}
+
+fn at_terminal_sized(
+    home: &Home,
+    arguments: &[&str],
+    more: &[(&str, String)],
+    size: (u16, u16),
+) -> anyhow::Result<Terminal> {
     let path = home.path().display().to_string();
     let programs = home.path().join("bin");
     fs::create_dir_all(&programs)?;
@@ -37,7 +47,8 @@ fn at_terminal(home: &Home, arguments: &[&str], more: &[(&str, String)]) -> anyh
     ];
     let unreachable = UNREACHABLE_SERVERS.map(|(name, value)| (name, value.to_owned()));
     let environment = environment.into_iter().chain(unreachable).chain(more.iter().cloned());
-    Terminal::start(Path::new(env!("CARGO_BIN_EXE_goose")), arguments, environment, home.path())
+    let program = Path::new(env!("CARGO_BIN_EXE_goose"));
+    Terminal::start_sized(program, arguments, environment, home.path(), size)
 }
 
 /// The screen after the end of a command. The provider can be reached and has a key.
@@ -71,6 +82,17 @@ fn info() -> anyhow::Result<()> {
 }
 
 #[test]
+fn info_at_terminals_of_all_sizes() -> anyhow::Result<()> {
+    for size in SIZES {
+        let home = Home::with_short_path()?.configured(CONFIG)?;
+        let mut terminal = at_terminal_sized(&home, &["info"], &[], size)?;
+        terminal.wait()?;
+        insta::assert_snapshot!(format!("info_{}x{}", size.0, size.1), screen(&terminal, &home)?);
+    }
+    Ok(())
+}
+
+#[test]
 fn doctor() -> anyhow::Result<()> {
     let home = Home::with_short_path()?.configured(CONFIG)?;
     insta::assert_snapshot!(shown(&home, &["doctor"])?);
@@ -80,7 +102,7 @@ fn doctor() -> anyhow::Result<()> {
 #[cfg(feature = "local")]
 #[test]
 fn configure() -> anyhow::Result<()> {
-    let home = Home::new()?;
+    let home = Home::with_short_path()?;
     let terminal = at_terminal(&home, &["configure"], &[])?;
     terminal.wait_for("Provider [")?;
     insta::assert_snapshot!(screen(&terminal, &home)?);

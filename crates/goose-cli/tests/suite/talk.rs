@@ -34,6 +34,16 @@ pub(crate) fn at_terminal_with(
     Terminal::start(Path::new(env!("CARGO_BIN_EXE_goose")), arguments, environment, home.path())
 }
 
+/// Sizes of terminals for snapshots, in columns and rows.
+pub(crate) const SIZES: [(u16, u16); 3] = [(40, 10), (80, 24), (120, 40)];
+
+/// `goose session` at a terminal of a given size.
+pub(crate) fn session_sized(home: &Home, server: &ModelServer, size: (u16, u16)) -> anyhow::Result<Terminal> {
+    let environment = environment(home, server, "auto")?;
+    let program = Path::new(env!("CARGO_BIN_EXE_goose"));
+    Terminal::start_sized(program, ["session"], environment, home.path(), size)
+}
+
 /// The variables of `goose` with a scripted model.
 pub(crate) fn environment(
     home: &Home,

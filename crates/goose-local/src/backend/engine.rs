@@ -159,7 +159,7 @@ impl Listener for TextSender {
 
     fn progress(&self, read: usize, all: usize) {
         if let Some(report) = &self.report {
-            report(format!("reading ({} %)", read * 100 / all.max(1)));
+            report(format!("reading the conversation ({} %)", read * 100 / all.max(1)));
         }
     }
 

@@ -116,6 +116,12 @@ async fn pictures_come_as_pictures() {
 }
 
 #[tokio::test]
+async fn one_line_is_counted_in_the_singular() {
+    let message = Desk::new().ok("write", json!({ "path": "d.txt", "content": "one\n" })).await;
+    assert_eq!(message, "Created d.txt (1 line)");
+}
+
+#[tokio::test]
 async fn a_new_file_gets_its_folders_and_a_diff() {
     let desk = Desk::new();
     let message = desk.ok("write", json!({ "path": "a/b/c.txt", "content": "one\ntwo\n" })).await;

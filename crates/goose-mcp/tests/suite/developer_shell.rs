@@ -40,6 +40,20 @@ async fn how_a_command_ended_is_said() {
 }
 
 #[tokio::test]
+async fn exit_code_1_of_a_comparison_is_not_a_failure() {
+    let desk = Desk::new();
+    desk.put("a", "one\n");
+    for command in ["grep two a", "cat a | grep two 2>&1", "cd . && diff a /dev/null >/dev/null", "test -e b"]
+    {
+        assert_eq!(desk.ok("shell", json!({ "command": command })).await, "[exit code 1]", "{command}");
+    }
+    for command in ["grep two nowhere", "grep one a; false", "grep() { return 1; }; exit 1"] {
+        let message = desk.err("shell", json!({ "command": command })).await;
+        assert!(message.contains("[exit code "), "{command}: {message}");
+    }
+}
+
+#[tokio::test]
 async fn each_command_starts_anew_in_the_working_folder() {
     let desk = Desk::new();
     fs::create_dir(desk.path("sub")).unwrap();
@@ -102,7 +116,7 @@ async fn terminal_output_becomes_text() {
     let script = r"printf '\033[31mred\033[0m\r\nloading 1%%\rloading 99%%\na\000b\377\n'";
     assert_eq!(desk.ok("shell", json!({ "command": script })).await, "red\nloading 99%\nab\u{FFFD}");
     let binary = desk.ok("shell", json!({ "command": "head -c 5000 /dev/zero" })).await;
-    assert!(binary.starts_with("[5000 bytes that are no text"), "{binary}");
+    assert!(binary.starts_with("[5000 bytes of binary output"), "{binary}");
 }
 
 #[tokio::test]

@@ -437,6 +437,9 @@ pub(super) fn last_answer(exchange: &Exchange) -> String {
     })
 }
 
+/// Advice to a model whose delegate failed.
+const NEXT: &str = "Do the task yourself or give it to another agent, or try once more.";
+
 pub(super) fn result(outcome: Outcome, answer: String) -> ToolResult<String> {
     let unfinished = |reason: String| {
         let answer = if answer.is_empty() { String::new() } else { format!(" It last said:\n{answer}") };
@@ -447,7 +450,7 @@ pub(super) fn result(outcome: Outcome, answer: String) -> ToolResult<String> {
         Outcome::Cancelled => Err(ToolError::Cancelled(CANCELLED.to_owned())),
         Outcome::Failed(failure) => {
             let hint = failure.hint.map(|hint| format!(" {hint}")).unwrap_or_default();
-            Err(ToolError::execution(format!("The delegate failed: {}{hint}", failure.message)))
+            Err(ToolError::execution(format!("The delegate failed: {}{hint} {NEXT}", failure.message)))
         }
         Outcome::MaxTurns(turns) => unfinished(format!(
             "it reached its limit of {turns} turns. Give it a smaller task, or a higher `max_turns`"

@@ -62,7 +62,8 @@ impl AgentManager {
         let first = FirstAgent::choose(&mut options, routing, &chosen, &binder);
         let (first, bound) = first.bind(&options, &binder).await?;
         let has_ripgrep = self.has_program("rg");
-        let folder = FolderContext { hints: self.hints(&dir)?, working_dir: dir, has_ripgrep };
+        let long_messages = self.settings.paths().cache.join("messages");
+        let folder = FolderContext { hints: self.hints(&dir)?, working_dir: dir, has_ripgrep, long_messages };
         // Awaited as late as possible, because the store opens concurrently until here.
         let mut runtime = SessionRuntime::new(chosen.ready().await?, &mut options, &binder, &guard);
         let wiring = Wiring::new(binder, &options, &guard.permissions, &models, &runtime);

@@ -267,7 +267,7 @@ impl ExternalAgent {
     ///
     /// # Errors
     ///
-    /// Returns what happened, why, and what to do next.
+    /// Returns what happened and why.
     pub async fn run(&self, task: &str, host: Arc<dyn AgentHost>) -> Result<AgentEnd, AgentError> {
         self.breaker.admit().map_err(|open| {
             let when = open.wait.map_or_else(
@@ -276,8 +276,7 @@ impl ExternalAgent {
             );
             let Self { name, .. } = self;
             AgentError::Unusable(format!(
-                "The agent `{name}` failed {} times in a row, so it was not asked; {when}. Last: {} \
-                 Do the task yourself or give it to another agent.",
+                "The agent `{name}` failed {} times in a row, so it was not asked; {when}. Last: {}",
                 open.failures, open.last_error
             ))
         })?;
@@ -285,7 +284,7 @@ impl ExternalAgent {
         let mut attempt = Attempt { breaker: &self.breaker, ended: None };
         let ended = self.run_connected(task, host).await;
         attempt.ended = Some(ended.clone());
-        ended.map_err(|error| self.explained(error))
+        ended
     }
 
     async fn run_connected(&self, task: &str, host: Arc<dyn AgentHost>) -> Result<AgentEnd, AgentError> {
@@ -319,21 +318,6 @@ impl ExternalAgent {
             )));
         };
         connector.connect(request, host).await
-    }
-
-    /// Adds the next step for the user to an error.
-    fn explained(&self, mut error: AgentError) -> AgentError {
-        let (text, next) = match &mut error {
-            AgentError::Unusable(text) => {
-                (text, "Do the task yourself, and tell the user what has to change.")
-            }
-            AgentError::Broken(text) => {
-                (text, "Do the task yourself or give it to another agent, or try once more.")
-            }
-            AgentError::Failed(text) => (text, "Give it a clearer or smaller task, or do it yourself."),
-        };
-        *text = format!("{} {next}", text.trim_end());
-        error
     }
 
     /// Closes the connection, if there is one.

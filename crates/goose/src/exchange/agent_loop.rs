@@ -24,6 +24,7 @@ use super::{
     event::{Event, Failure, Outcome, ToolEnd},
     event_hub::EventSink,
     final_output,
+    long_message::Unanswered,
     loop_context::{LoopContext, LoopState, Offer},
     outbox::{Outbox, Writing},
     repetition::Repetition,
@@ -85,6 +86,8 @@ pub(super) struct LoopProgress {
     reminders: u32,
     /// Number of times in a row that the service refused the conversation for its length.
     pub(super) overflows: u32,
+    /// Last message, until the model answers it or another one follows.
+    pub(super) unanswered: Option<Unanswered>,
     /// Final answer that fits the response schema, once the model gave it.
     pub(super) structured: Option<serde_json::Value>,
     /// Arguments of the [`LoopFunction`] that the last answer called.
@@ -160,6 +163,7 @@ impl AgentLoop {
             turn: 0,
             reminders: 0,
             overflows: 0,
+            unanswered: None,
             structured: None,
             called: None,
             stuck: None,
@@ -235,7 +239,9 @@ impl AgentLoop {
             (None, Some(_)) => return Ok(false),
             (None, None) => return Err(Abort::failed("The session has no messages yet.", None)),
         };
-        self.record(Step::Message { message }).await?;
+        let earlier = self.state.conversation.messages().to_vec();
+        self.record(Step::Message { message: message.clone() }).await?;
+        self.progress.unanswered = Some(Unanswered { message, earlier });
         match self.state.conversation.messages().is_empty() {
             true => Err(empty()),
             false => Ok(true),
@@ -267,6 +273,9 @@ impl AgentLoop {
             return Ok(());
         }
         self.settle().await?;
+        if steps.iter().any(|step| matches!(step, Step::Message { .. })) {
+            self.progress.unanswered = None;
+        }
         let state = &mut *self.state;
         let mut all = std::mem::take(&mut state.unwritten);
         let known = all.len();

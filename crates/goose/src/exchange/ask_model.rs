@@ -202,9 +202,18 @@ impl AgentLoop {
         }
     }
 
+    /// Returns the end of the reply after an error. Names the model, unless the error names its service.
+    fn failed(&self, error: &ProviderError) -> Abort {
+        let message = match error {
+            ProviderError::Auth { .. } | ProviderError::Network { .. } => error.to_string(),
+            error => format!("{}: {error}", self.context.models.in_use()),
+        };
+        Abort::failed(message, error.hint())
+    }
+
     /// Waits before the next attempt, or fails if there is none.
     async fn wait_for_retry(&self, failures: u32, error: ProviderError) -> Result<(), Abort> {
-        let Some(delay) = self.context.retry.delay(failures, &error) else { return Err(error.into()) };
+        let Some(delay) = self.context.retry.delay(failures, &error) else { return Err(self.failed(&error)) };
         let reason = error.to_string();
         self.emit(Event::Retrying { reason, delay, attempt: failures + 1 });
         match self.cancellation.run_until_cancelled(tokio::time::sleep(delay)).await {

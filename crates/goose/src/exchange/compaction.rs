@@ -24,6 +24,10 @@ use crate::{
 /// Maximum number of compactions in a row after the service refused the conversation for its length.
 const MAX_OVERFLOWS: u32 = 2;
 
+/// Hint after a message was withdrawn.
+const WITHDRAWN: &str = "The message was removed from the conversation. Shorten it, or save it as a file and name the file. \
+                         `/compact` shortens what was said before.";
+
 /// Reason for a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
@@ -75,7 +79,8 @@ impl AgentLoop {
         self.count_messages();
         let used = self.state.context_usage.used();
         let budget = self.context.budget(Reason::Near, used);
-        if !budget.is_over(used) || self.state.context_usage.would_fail_again(used) {
+        let is_in_vain = self.state.context_usage.would_fail_again(used) || self.is_message_over(&budget);
+        if !budget.is_over(used) || is_in_vain {
             return Ok(());
         }
         // The request is sent even if this does not help: only the service knows if it is really too long.
@@ -93,8 +98,12 @@ impl AgentLoop {
         state.context_usage.count_messages(state.conversation.messages());
     }
 
-    /// Compacts a conversation that the service refused for its length.
+    /// Shortens a conversation that the service refused for its length: saves a long message as a file, or
+    /// compacts older messages. If neither helps, withdraws the message.
     pub(super) async fn overflow(&mut self, error: ProviderError) -> StepResult<()> {
+        if self.save_long_message().await? {
+            return Ok(());
+        }
         self.progress.overflows += 1;
         let is_first = self.state.conversation.messages().len() == 1;
         if !is_first
@@ -105,10 +114,15 @@ impl AgentLoop {
         }
         let words = match (is_first, self.progress.overflows > MAX_OVERFLOWS) {
             (true, _) => "The message is too long for the model, and nothing before it could be left out.",
-            (_, true) => "The conversation is too long for the model, even after room was made twice.",
-            _ => "The conversation is too long for the model, and no room could be made.",
+            (_, true) => "The conversation is too long for the model, even after it was compacted twice.",
+            _ => "The conversation is too long for the model, and compacting did not free enough space.",
         };
-        Err(Abort::failed(format!("{words} ({error})"), error.hint()))
+        let hint = match self.withdraw().await? {
+            Some(_) => Some(WITHDRAWN.to_owned()),
+            None => error.hint(),
+        };
+        self.report_session_cost();
+        Err(Abort::failed(format!("{words} ({error})"), hint))
     }
 
     /// Compacts older messages. Returns true if the conversation changed.

@@ -146,7 +146,10 @@ impl ExternalHost {
         let decided = self.call.cancellation.run_until_cancelled(decision).await;
         decided.unwrap_or_else(|| Err(cancelled())).map_err(|refused| {
             if refused.end != ToolEnd::Cancelled {
-                self.activity(&format!("{what} was not allowed: {}", refused.error));
+                let reason = refused.error.to_string();
+                // The rest is advice for the agent.
+                let reason = reason.split(". ").next().unwrap_or_default();
+                self.activity(&format!("{what} was not allowed: {reason}"));
             }
             refused.error
         })

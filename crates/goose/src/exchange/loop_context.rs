@@ -61,6 +61,8 @@ pub(crate) struct FolderContext {
     pub(crate) hints: Hints,
     /// True if shell commands can use `rg`.
     pub(crate) has_ripgrep: bool,
+    /// Folder for messages that are too long for the model.
+    pub(crate) long_messages: PathBuf,
 }
 
 /// Connections from a session to its user interfaces.

@@ -8,8 +8,8 @@
 //!
 //! - `handle`: an exchange as programs hold it; `reply`: the handle of one reply;
 //! - `responder`: the interface to the orchestrator, which runs the loop and chooses the agent;
-//! - `agent_loop`: the loop, step by step, with `prepare`, `ask_model`, `tools` and `compaction`;
-//!   `loop_context`: parts that live as long as the session; `models`: its models, which can be changed while
+//! - `agent_loop`: the loop, step by step, with `prepare`, `ask_model`, `tools`, `compaction` and
+//!   `long_message`; `loop_context`: parts that live as long as the session; `models`: its models, which can be changed while
 //!   it is open;
 //! - `call_path`: the only path to a tool, for the loop and for tools that call tools; `external_host`: the
 //!   same for external agents;
@@ -34,6 +34,7 @@ mod external_host;
 mod facts;
 mod final_output;
 mod handle;
+mod long_message;
 mod loop_context;
 mod models;
 mod outbox;

@@ -244,9 +244,7 @@ pub(super) fn get_ready(tools: Vec<Tool>, permissions: &Arc<Permissions>) {
 /// Returns the notice about an extension that failed.
 fn notice(event: ServiceEvent) -> Option<String> {
     let (words, reason) = match event.change {
-        ServiceChange::Phase(Phase::Degraded, reason) => {
-            ("has failed and is tried again when it is needed", reason)
-        }
+        ServiceChange::Phase(Phase::Degraded, reason) => ("failed; goose will retry on next use", reason),
         ServiceChange::Phase(Phase::Dead, reason) => ("is not available any more", reason),
         _ => return None,
     };

@@ -160,7 +160,7 @@ impl ExtensionSwitches {
         let (extensions, mode) = (Arc::downgrade(toolset.manager()), toolset.mode().clone());
         let switches = Arc::new(Self { extensions, mode, services });
         let reads = |tool: ToolDef<Self>| tool.map_tool(|tool| tool.with_action(ToolAction::ReadsResources));
-        RegistryExtension::new(NAME, "Extensions, switched on demand, and their resources")
+        RegistryExtension::new(NAME, "Enables extensions on demand, and reads their resources")
             .with_tool(&switches, Self::search_available_extensions_tool())
             .with_tool(&switches, Self::manage_extensions_tool())
             .with_tool(&switches, reads(Self::list_resources_tool()))

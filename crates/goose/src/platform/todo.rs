@@ -31,7 +31,9 @@ impl Todo {
         content: &str,
         context: &CallContext,
     ) -> ToolResult<String> {
-        let content = content.trim();
+        // Some models escape line ends twice.
+        let unescaped = if content.contains('\n') { None } else { Some(content.replace("\\n", "\n")) };
+        let content = unescaped.as_deref().unwrap_or(content).trim();
         let chars = content.chars().count();
         if chars > MAX_CHARS {
             return Err(ToolError::ExecutionError(format!(
@@ -69,6 +71,7 @@ mod tests {
     #[tokio::test]
     async fn a_list_is_counted_emptied_and_bounded() {
         assert_eq!(write("- [x] a\n- [ ] b").await.as_text(), "The list is kept: 1 of 2 tasks done.");
+        assert_eq!(write("- [x] a\\n- [x] b").await.as_text(), "The list is kept: 2 of 2 tasks done.");
         assert_eq!(write(" \n").await.as_text(), "The list is empty now.");
         let long = write(&"- [ ] more\n".repeat(10_000)).await;
         assert!(long.is_error && long.as_text().contains("at most 50000"), "{}", long.as_text());

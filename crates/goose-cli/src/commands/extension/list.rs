@@ -139,7 +139,7 @@ fn target(config: &ExtensionConfig) -> Option<String> {
             }
             Some(target)
         }
-        ExtensionKind::Platform => Some("a feature switch; nothing to start".to_owned()),
+        ExtensionKind::Platform => Some("built in".to_owned()),
         _ => config.shown_target(),
     }
 }

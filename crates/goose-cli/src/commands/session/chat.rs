@@ -84,7 +84,7 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
         let extent = if args.history { Extent::Whole } else { Extent::Short };
         let chat =
             Chat::new(assembled, input, signals, Screen::new(detail).explaining(args.conversation.verbose));
-        chat.greet(extent)?;
+        chat.greet(extent, args.conversation.name.as_deref())?;
         chat.talk().await
     })
 }
@@ -95,19 +95,20 @@ impl Chat {
         Self { assembled, input, signals, screen, is_planning: false, end_time: END_TIME }
     }
 
-    /// Says who is there, in two lines.
-    fn greet(&self, extent: Extent) -> anyhow::Result<()> {
+    /// Shows the model, the agent and the session, and what was said before.
+    fn greet(&self, extent: Extent, name: Option<&str>) -> anyhow::Result<()> {
         if !stderr::is_seen() {
             return Ok(());
         }
         let Assembled { exchange, permissions, before, .. } = &self.assembled;
+        let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+        let mut parts = vec![model_name(exchange)];
+        parts.extend(agent_name(exchange));
+        parts.extend([permissions.mode().to_string(), format!("session {}{name}", exchange.session_id())]);
         stderr::line(format_args!(
-            "{NAME}goose {}{NAME:#} {FAINT}· {} · {} · {} · session {} · /help{FAINT:#}",
+            "{NAME}goose {}{NAME:#} {FAINT}· {} · /help{FAINT:#}",
             env!("CARGO_PKG_VERSION"),
-            escape::line(&model_name(exchange)),
-            escape::line(&agent_name(exchange)),
-            permissions.mode(),
-            exchange.session_id()
+            escape::line(&parts.join(" · "))
         ));
         if let Some(before) = before {
             recap::show(before, &exchange.messages(), extent)?;
@@ -117,7 +118,7 @@ impl Chat {
         if open > 0 {
             let (over, all) = (tasks.len() - open, tasks.len());
             stderr::line(format_args!(
-                "The last request was interrupted: {over} of its {all} tasks are over. Say `continue` to go on with the others."
+                "The last request was interrupted: {over} of {all} tasks finished. Type `continue` to run the rest."
             ));
         }
         Ok(())
@@ -131,8 +132,20 @@ impl Chat {
     pub(crate) async fn talk(mut self) -> anyhow::Result<ExitCode> {
         self.input.hold();
         let ended = self.lines().await;
+        let farewell = self.farewell();
         self.close().await;
+        if let Some(line) = farewell {
+            stderr::line(line);
+        }
         ended
+    }
+
+    /// The line that says how to resume the session; none if there is nothing to resume.
+    fn farewell(&self) -> Option<String> {
+        let exchange = &self.assembled.exchange;
+        let is_begun = stderr::is_seen() && !exchange.messages().is_empty();
+        let id = exchange.session_id();
+        is_begun.then(|| format!("{FAINT}To resume this session: `goose session --session-id {id}`{FAINT:#}"))
     }
 
     /// Ends everything.
@@ -241,19 +254,24 @@ impl Chat {
         message: goose_extension::Message,
     ) -> anyhow::Result<Option<ExitCode>> {
         let reply = self.assembled.exchange.reply_to(message);
-        Ok(self.follow(reply).await?.err())
+        let ended = self.follow(reply).await?;
+        self.show_standing_after(&ended);
+        Ok(ended.err())
     }
 
     /// Plans a request: the agent looks around, then the planner writes the plan. `Some` where goose is to end.
     async fn plan_reply(&mut self, message: goose_extension::Message) -> anyhow::Result<Option<ExitCode>> {
+        // Two agents answer, which plan mode has said already.
+        self.screen.set_announcing(false);
         let explored = self.assembled.exchange.explore(message);
-        match self.follow(explored).await? {
-            Err(code) => return Ok(Some(code)),
-            Ok(Outcome::Done { .. }) => {}
-            Ok(_) => return Ok(None),
+        let mut ended = self.follow(explored).await?;
+        if let Ok(Outcome::Done { .. }) = ended {
+            let plan = self.assembled.exchange.write_plan();
+            ended = self.follow(plan).await?;
         }
-        let plan = self.assembled.exchange.write_plan();
-        Ok(self.follow(plan).await?.err())
+        self.screen.set_announcing(true);
+        self.show_standing_after(&ended);
+        Ok(ended.err())
     }
 
     /// Follows a reply to its outcome. The error is the exit code where goose is to end.
@@ -270,9 +288,15 @@ impl Chat {
                 if outcome == Outcome::Cancelled {
                     stderr::line(format_args!("{FAINT}Cancelled.{FAINT:#}"));
                 }
-                self.show_standing();
                 Ok(Ok(outcome))
             }
+        }
+    }
+
+    /// Shows where the conversation stands after a reply, unless goose is to end.
+    fn show_standing_after(&self, ended: &Result<Outcome, ExitCode>) {
+        if ended.is_ok() {
+            self.show_standing();
         }
     }
 
@@ -286,12 +310,10 @@ impl Chat {
     /// Describes the state of the conversation.
     pub(super) fn standing(&self) -> String {
         let Assembled { exchange, permissions, .. } = &self.assembled;
-        standing(
-            &model_name(exchange),
-            &agent_name(exchange),
-            &permissions.mode().to_string(),
-            self.screen.cost(),
-        )
+        let mut parts = Vec::from_iter(agent_name(exchange));
+        parts.push(permissions.mode().to_string());
+        parts.extend(self.is_planning.then(|| "plan mode".to_owned()));
+        standing(&model_name(exchange), self.screen.cost(), &parts)
     }
 }
 
@@ -304,11 +326,12 @@ fn model_name(exchange: &Exchange) -> String {
     }
 }
 
-/// The mode of the agent, and whether the user has pinned it.
-fn agent_name(exchange: &Exchange) -> String {
+/// The mode of the agent, and whether the user has pinned it. An external agent has no modes.
+fn agent_name(exchange: &Exchange) -> Option<String> {
     let agent = exchange.agent();
-    match agent.chosen_by {
-        ChosenBy::User => format!("{} (pinned)", agent.mode.slug),
-        _ => agent.mode.slug.clone(),
+    match (&agent.manifest.connection, agent.chosen_by) {
+        (Some(_), _) => None,
+        (None, ChosenBy::User) => Some(format!("{} (pinned)", agent.mode.slug)),
+        (None, _) => Some(agent.mode.slug.clone()),
     }
 }

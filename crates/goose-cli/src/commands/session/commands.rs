@@ -9,7 +9,7 @@ use goose::{
     session::ChosenBy,
     session::export,
 };
-use goose_extension::{CallContext, JsonObject, Message, MessageContent, Role};
+use goose_extension::{CallContext, JsonObject, Message, MessageContent, PromptArgument, Role};
 use serde_json::Value;
 
 use super::{
@@ -26,6 +26,7 @@ use crate::{
     terminal::{
         answer::Answer,
         screen::Detail,
+        size,
         status::{dollars, tokens},
     },
     terminal_caller::TerminalCaller,
@@ -39,7 +40,7 @@ impl Chat {
     pub(super) async fn command(&mut self, command: Slash) -> anyhow::Result<After> {
         match command {
             Slash::Exit => return Ok(After::Leave(ExitCode::SUCCESS)),
-            Slash::Help => stderr::line(slash::help()),
+            Slash::Help => stderr::line(slash::help(size::columns())),
             Slash::Later(why) => stderr::line(why),
             Slash::Unclear(why) => stderr::line(escape::text(&why)),
             Slash::Clear => self.clear().await,
@@ -53,6 +54,7 @@ impl Chat {
             Slash::Agent(Some(name)) => return self.set_agent(&name).await,
             Slash::Mode(mode) => self.mode(mode.as_deref()),
             Slash::Full => self.toggle_detail(),
+            Slash::Reasoning => self.show_reasoning(),
             Slash::Extension(line) => self.add(ExtensionConfig::from_command_line(&line)),
             Slash::Builtins(names) => {
                 for name in names {
@@ -85,9 +87,17 @@ impl Chat {
             async move { exchange.compact().await }
         });
         match self.working("compacting", compacting).await? {
-            Ok(Ok(Ok((before, after)))) => {
-                stderr::line(format_args!("{} → {} tokens, about.", tokens(before), tokens(after)));
+            Ok(Ok(Ok((before, after)))) if after < before => {
+                stderr::line(format_args!(
+                    "Compacted the conversation: about {} → {} tokens.",
+                    tokens(before),
+                    tokens(after)
+                ));
             }
+            Ok(Ok(Ok((_, now)))) => stderr::line(format_args!(
+                "Nothing to compact: the conversation has about {} tokens and cannot be made shorter.",
+                tokens(now)
+            )),
             Ok(Ok(Err(failure))) => stderr::error(&failure.message),
             Ok(Err(error)) => stderr::error(&format!("Compaction failed: {error}")),
             Err(asked) => {
@@ -237,6 +247,13 @@ impl Chat {
         stderr::line(format_args!("Tool results are now {words}."));
     }
 
+    fn show_reasoning(&self) {
+        match self.screen.reasoning() {
+            "" => stderr::line("The last reply has no reasoning that can be shown."),
+            text => stderr::line(format_args!("{FAINT}{}{FAINT:#}", escape::text(text))),
+        }
+    }
+
     fn add_builtin(&self, name: String) {
         if builtins::find(&name).is_some() {
             return self.add(Ok(ExtensionConfig::builtin(name)));
@@ -280,8 +297,9 @@ impl Chat {
             let prompt = &owned.item;
             let about = prompt.description.as_deref().unwrap_or_default();
             stderr::line(format_args!(
-                "{NAME}{}{NAME:#} {FAINT}({}){FAINT:#}  {}",
+                "{NAME}{}{NAME:#}{} {FAINT}({}){FAINT:#}  {}",
                 escape::line(&prompt.name),
+                escape::line(&argument_list(prompt.arguments.as_deref().unwrap_or_default())),
                 escape::line(&owned.extension),
                 escape::line(about)
             ));
@@ -324,6 +342,15 @@ impl Chat {
         let was_planning = std::mem::replace(&mut self.is_planning, false);
         stderr::line(if was_planning { "Plan mode ended." } else { "Plan mode is not active." });
     }
+}
+
+/// Lists the arguments of a prompt as they are typed: ` KEY=… [OPTIONAL=…]`.
+fn argument_list(arguments: &[PromptArgument]) -> String {
+    let shown = |argument: &PromptArgument| match argument.required {
+        Some(true) => format!(" {}=…", argument.name),
+        _ => format!(" [{}=…]", argument.name),
+    };
+    arguments.iter().map(shown).collect()
 }
 
 /// Ctrl-C cancels only the command; other signals quit.

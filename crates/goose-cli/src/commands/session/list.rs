@@ -101,10 +101,7 @@ fn print(out: &mut Output, sessions: &[SessionSummary]) -> io::Result<()> {
     for session in sessions {
         let id = out.paint(NAME, format!("{:ids$}", session.id));
         let name = fitted(&escape::line(session.name()), NAME_WIDTH);
-        let count = match session.messages {
-            1 => "1 message".to_owned(),
-            count => format!("{count} messages"),
-        };
+        let count = message_count(session.messages);
         let folder = escape::line(&session.working_dir.display().to_string()).into_owned();
         let when = local(session.updated_at);
         let agent =
@@ -114,6 +111,14 @@ fn print(out: &mut Output, sessions: &[SessionSummary]) -> io::Result<()> {
         out.line(format_args!("{:ids$}  {details}", ""))?;
     }
     Ok(())
+}
+
+/// Returns the number of messages in words.
+pub(super) fn message_count(count: u64) -> String {
+    match count {
+        1 => "1 message".to_owned(),
+        count => format!("{count} messages"),
+    }
 }
 
 /// Formats a moment in the local time zone.

@@ -8,7 +8,7 @@ use goose::{
 };
 use goose_extension::{JsonObject, Message, MessageContent, RichRenderable, Role};
 
-use super::list::local;
+use super::list::{local, message_count};
 use crate::{
     commands::conversation_setup::EarlierSession,
     escape,
@@ -16,7 +16,7 @@ use crate::{
     stderr,
     terminal::{
         answer::Answer,
-        screen::rendered,
+        log_entry::rendered,
         size,
         tool_call::{self, Fold},
     },
@@ -64,10 +64,10 @@ pub(crate) fn show(before: &EarlierSession, messages: &[Arc<Message>], extent: E
     }
     let summary = &before.summary;
     stderr::line(format_args!(
-        "{FAINT}Resuming {} ({}), {} messages, last used {}.{FAINT:#}",
+        "{FAINT}Resuming {} ({}), {}, last used {}.{FAINT:#}",
         summary.id,
         escape::line(summary.name()),
-        summary.messages,
+        message_count(summary.messages),
         local(summary.updated_at)
     ));
     if before.unfinished {
@@ -94,11 +94,16 @@ fn last_words(messages: &[Arc<Message>], logs: &LoggedEntries) {
     };
     let shown = since_question(messages).iter().flat_map(|message| &message.content);
     let shown: Vec<String> = shown.flat_map(|part| logs_of(part, logs)).collect();
-    show_end(">", last(Role::User).as_deref());
+    show_question(last(Role::User).as_deref().unwrap_or_default());
     for line in shown.iter().skip(shown.len().saturating_sub(MAX_LINES)) {
         stderr::line(line);
     }
-    show_end(" ", last(Role::Assistant).as_deref());
+    let answer = last(Role::Assistant).unwrap_or_default();
+    let answer = rendered(&RichRenderable::Markdown { text: answer.trim().to_owned() });
+    if answer.len() > MAX_LINES {
+        stderr::line(format_args!("{FAINT}  …{FAINT:#}"));
+    }
+    answer.iter().skip(answer.len().saturating_sub(MAX_LINES)).for_each(stderr::line);
 }
 
 /// The lines that a call has shown, where this is a call.
@@ -119,15 +124,15 @@ fn since_question(messages: &[Arc<Message>]) -> &[Arc<Message>] {
     &messages[at.unwrap_or(0)..]
 }
 
-/// The last lines of a text.
-fn show_end(mark: &str, text: Option<&str>) {
-    let all: Vec<&str> = text.unwrap_or_default().trim().lines().collect();
+/// Shows the last lines of what the user said.
+fn show_question(text: &str) {
+    let all: Vec<&str> = text.trim().lines().collect();
     if all.len() > MAX_LINES {
-        stderr::line(format_args!("{FAINT}{mark} …{FAINT:#}"));
+        stderr::line(format_args!("{FAINT}> …{FAINT:#}"));
     }
     for line in all.iter().skip(all.len().saturating_sub(MAX_LINES)) {
         let line = size::fitted(&escape::text(line), size::columns().saturating_sub(3));
-        stderr::line(format_args!("{FAINT}{mark} {line}{FAINT:#}"));
+        stderr::line(format_args!("{FAINT}> {line}{FAINT:#}"));
     }
 }
 

@@ -1,5 +1,7 @@
 //! The slash commands of a session.
 
+use crate::wrap::wrapped;
+
 /// A command, as help shows it.
 #[derive(Debug)]
 pub(crate) struct Described {
@@ -14,7 +16,6 @@ pub(crate) struct Described {
 pub(crate) const COMMANDS: &[Described] = &[
     command("/help", "", "this list"),
     command("/exit", "", "quit (also /quit, Ctrl-D, Ctrl-C twice)"),
-    command("/quit", "", "quit"),
     command("/clear", "", "clear the model's context; the session keeps all messages"),
     command("/compact", "", "summarize the conversation so far"),
     command("/model", "[NAME]", "show the model and its context usage, or switch to another model"),
@@ -31,6 +32,7 @@ pub(crate) const COMMANDS: &[Described] = &[
     ),
     command("/mode", "[MODE]", "show or set the permission mode: auto, approve, smart_approve, chat"),
     command("/r", "", "show tool results in full, or fold them again"),
+    command("/reasoning", "", "show the model's reasoning of the last reply"),
     command("/extension", "CMD", "add an MCP server program, like '--with-extension'"),
     command("/builtin", "NAMES", "add built-in extensions"),
     command("/prompts", "[EXTENSION]", "list the prompts of extensions"),
@@ -63,6 +65,7 @@ pub(crate) enum Slash {
     /// Sets the mode, or shows it without a name.
     Mode(Option<String>),
     Full,
+    Reasoning,
     Extension(String),
     Builtins(Vec<String>),
     Prompts(Option<String>),
@@ -101,6 +104,7 @@ impl Slash {
             "agent" | "agents" => Self::Agent(some),
             "mode" => Self::Mode(some),
             "r" => Self::Full,
+            "reasoning" => Self::Reasoning,
             "extension" => some.map_or_else(|| usage("/extension"), Self::Extension),
             "builtin" => some.map_or_else(|| usage("/builtin"), |names| Self::Builtins(listed(&names))),
             "prompts" => Self::Prompts(some.map(|name| name.trim_start_matches("--extension ").to_owned())),
@@ -157,12 +161,24 @@ fn usage(name: &str) -> Slash {
     Slash::Unclear(format!("Usage: {name} {takes}"))
 }
 
-/// Returns the help text, one line per command.
-pub(crate) fn help() -> String {
+/// Minimum width at which descriptions are beside the commands, and not below them.
+const TWO_COLUMNS: usize = 70;
+
+/// Returns the help text for a terminal of this width.
+pub(crate) fn help(columns: usize) -> String {
     let head = |command: &Described| format!("{} {}", command.name, command.takes);
     let width = COMMANDS.iter().map(|command| head(command).len()).max().unwrap_or_default();
-    let mut lines: Vec<String> =
-        COMMANDS.iter().map(|command| format!("  {:width$}  {}", head(command), command.help)).collect();
+    let indent = if columns < TWO_COLUMNS { 4 } else { width + 4 };
+    let described = |command: &Described| {
+        let lines = wrapped(command.help, columns.saturating_sub(indent));
+        let begin = if columns < TWO_COLUMNS {
+            format!("  {}\n{:indent$}", head(command), "")
+        } else {
+            format!("  {:width$}  ", head(command))
+        };
+        begin + &lines.join(&format!("\n{:indent$}", ""))
+    };
+    let mut lines: Vec<String> = COMMANDS.iter().map(described).collect();
     lines.push("End a line with \\ to continue it, or press Ctrl-J for a new line.".to_owned());
     lines.push(
         "Type @ and press Tab to complete a file name, or an agent at the beginning of a message.".to_owned(),

@@ -50,8 +50,9 @@ impl Table {
         let rows: Vec<Vec<Vec<Span>>> =
             texts.iter().enumerate().filter(|(number, _)| *number != 1).map(read).collect();
         let widths = widths(&rows, columns, width.saturating_sub(margin.width()));
+        let aligned = self.rows.get(1).map(|row| alignments(row)).unwrap_or_default();
         for (number, row) in rows.iter().enumerate() {
-            write_row(out, margin, row, &widths);
+            write_row(out, margin, row, &widths, &aligned);
             if number == 0 {
                 write_divider(out, margin, &widths);
             }
@@ -80,7 +81,37 @@ fn widths(rows: &[Vec<Vec<Span>>], columns: usize, width: usize) -> Vec<usize> {
     capped(cap)
 }
 
-fn write_row(out: &mut Layout, margin: &Margin, row: &[Vec<Span>], widths: &[usize]) {
+/// Place of a text in its column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Align {
+    #[default]
+    Left,
+    Centre,
+    Right,
+}
+
+impl Align {
+    /// Splits the free columns into those before and after the text.
+    fn split(self, free: usize) -> (usize, usize) {
+        match self {
+            Self::Left => (0, free),
+            Self::Centre => (free / 2, free - free / 2),
+            Self::Right => (free, 0),
+        }
+    }
+}
+
+/// Returns the alignments that a divider gives: `:--`, `:-:`, `--:`.
+fn alignments(divider: &str) -> Vec<Align> {
+    let align = |cell: &String| match (cell.starts_with(':'), cell.ends_with(':')) {
+        (true, true) => Align::Centre,
+        (false, true) => Align::Right,
+        _ => Align::Left,
+    };
+    cells(divider).iter().map(align).collect()
+}
+
+fn write_row(out: &mut Layout, margin: &Margin, row: &[Vec<Span>], widths: &[usize], aligned: &[Align]) {
     let cells: Vec<Vec<(String, usize)>> =
         row.iter().zip(widths).map(|(cell, width)| layout::lines(cell, *width)).collect();
     let height = cells.iter().map(Vec::len).max().unwrap_or_default();
@@ -92,9 +123,11 @@ fn write_row(out: &mut Layout, margin: &Margin, row: &[Vec<Span>], widths: &[usi
             }
             let (text, used) = cell.get(line).map_or(("", 0), |(text, used)| (text.as_str(), *used));
             let is_last = column + 1 == cells.len();
-            let padding = if is_last { 0 } else { width.saturating_sub(used) };
+            let align = aligned.get(column).copied().unwrap_or_default();
+            let (before, after) = align.split(width.saturating_sub(used));
+            out.put(Style::new(), &" ".repeat(before));
             out.put(Style::new(), text);
-            out.put(Style::new(), &" ".repeat(padding));
+            out.put(Style::new(), &" ".repeat(if is_last { 0 } else { after }));
         }
         out.end();
     }
@@ -154,6 +187,15 @@ mod tests {
     fn columns_are_as_wide_as_their_cells() {
         let rows = ["| a | b |", "|---|---|", "| long one | 漢字 |", "| `x|y` | a\\|b |"];
         assert_eq!(shown(&rows, 40), "a        │ b\n─────────┼─────\nlong one │ 漢字\nx|y      │ a|b\n");
+    }
+
+    #[test]
+    fn columns_are_aligned_as_the_divider_says() {
+        let rows = ["| a | b | c |", "|:--|:-:|--:|", "| one | two | three |", "| 1 | 2 | 3 |"];
+        assert_eq!(
+            shown(&rows, 40),
+            "a   │  b  │     c\n────┼─────┼──────\none │ two │ three\n1   │  2  │     3\n"
+        );
     }
 
     #[test]

@@ -95,16 +95,24 @@ fn write_file(backend: &dyn Backend, place: &ResolvedPath, content: &str) -> Too
         FileRead::Missing => {
             replace(backend, place, content.as_bytes(), None)?;
             Ok(Written {
-                message: format!("Created {} ({} lines)", place.given, content.lines().count()),
+                message: format!("Created {} ({})", place.given, line_count(content)),
                 change: Some(Change::new(&place.given, "", content)),
             })
         }
         FileRead::TooLarge { size, version } => {
             replace(backend, place, content.as_bytes(), Some(&version))?;
-            let lines = content.lines().count();
-            let message = format!("Wrote {} ({lines} lines) in place of {size} bytes", place.given);
+            let lines = line_count(content);
+            let message = format!("Wrote {} ({lines}) in place of {size} bytes", place.given);
             Ok(Written { message, change: None })
         }
+    }
+}
+
+/// Returns the number of lines in words.
+fn line_count(text: &str) -> String {
+    match text.lines().count() {
+        1 => "1 line".to_owned(),
+        count => format!("{count} lines"),
     }
 }
 

@@ -124,7 +124,7 @@ impl Developer {
         context.log(RichRenderable::Code { language: "sh".to_owned(), text: command.to_owned() });
         context.status(RUNNING);
         let run = Run::new(started, context, self.shell.scratch.as_ref());
-        run.finish(limit).await?.with_withheld(command, &self.shell.withheld).into_result()
+        run.finish(limit).await?.with_withheld(command, &self.shell.withheld).into_result(command)
     }
 }
 

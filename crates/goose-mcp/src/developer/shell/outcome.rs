@@ -78,7 +78,7 @@ impl Outcome {
     /// # Errors
     ///
     /// Fails if the command took too long.
-    pub(super) fn into_result(mut self) -> ToolResult<ToolOutput> {
+    pub(super) fn into_result(mut self, command: &str) -> ToolResult<ToolOutput> {
         match self.ending {
             Ending::TimedOut(limit, stopped) => {
                 note(&mut self.text, &out_of_time(limit, stopped));
@@ -95,6 +95,10 @@ impl Outcome {
                 let text = if self.text.is_empty() { "(no output)".to_owned() } else { self.text };
                 Ok(ToolOutput::text(text))
             }
+            Ending::Exited(status) if status.code() == Some(1) && ends_with_comparison(command) => {
+                note(&mut self.text, &describe(status));
+                Ok(ToolOutput::text(self.text))
+            }
             Ending::Exited(status) => {
                 note(&mut self.text, &describe(status));
                 let mut output = ToolOutput::error(self.text);
@@ -103,6 +107,21 @@ impl Outcome {
             }
         }
     }
+}
+
+/// Programs whose exit code 1 is an answer: no match, or a difference.
+const COMPARISONS: [&str; 10] =
+    ["grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "[", "[[", "git grep"];
+
+/// Returns true if the last command of a command line compares or searches. Quotes are not read: the text of
+/// a result is the same in both cases.
+fn ends_with_comparison(command: &str) -> bool {
+    let command = command.trim_end().replace(">&", ">");
+    let last = command.rsplit([';', '|', '&', '\n']).next().unwrap_or_default().trim_start();
+    let is_first_word = |name: &&str| {
+        last.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+    };
+    COMPARISONS.iter().any(is_first_word)
 }
 
 fn out_of_time(limit: Duration, stopped: io::Result<()>) -> String {
@@ -143,7 +162,7 @@ fn left_out(cut: &Cut<'_>, spill: Option<&Spill>) -> String {
 
 fn not_text(total: u64, spill: Option<&Spill>) -> String {
     let hint = spill.map(|spill| format!("; {}", spill.hint())).unwrap_or_default();
-    format!("[{total} bytes that are no text{hint}. To look at them, use `| xxd | head`]")
+    format!("[{total} bytes of binary output{hint}. To look at them, use `| xxd | head`]")
 }
 
 fn still_running(spill: Option<&Spill>) -> String {
@@ -198,16 +217,17 @@ mod tests {
     fn what_was_written_is_there_whatever_goes_wrong() {
         let limit = Duration::from_secs(5);
         let stuck = outcome(Ending::TimedOut(limit, Err(io::Error::other("it is stuck"))));
-        let Err(ToolError::Timeout(stuck)) = stuck.into_result() else { panic!("it was not in time") };
+        let Err(ToolError::Timeout(stuck)) = stuck.into_result("") else { panic!("it was not in time") };
         assert!(
             stuck
                 .starts_with("what it wrote\n[not done after 5 s, and it could not be stopped (it is stuck)")
         );
-        let Err(ToolError::Timeout(stopped)) = outcome(Ending::TimedOut(limit, Ok(()))).into_result() else {
+        let Err(ToolError::Timeout(stopped)) = outcome(Ending::TimedOut(limit, Ok(()))).into_result("")
+        else {
             panic!("it was not in time")
         };
         assert!(stopped.starts_with("what it wrote\n[stopped, with everything"), "{stopped}");
-        let lost = outcome(Ending::Unknown(io::Error::other("no child"))).into_result().unwrap();
+        let lost = outcome(Ending::Unknown(io::Error::other("no child"))).into_result("").unwrap();
         assert!(lost.is_error && lost.as_text().starts_with("what it wrote\n[it is not known"));
     }
 }

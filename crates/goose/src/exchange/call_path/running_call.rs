@@ -109,7 +109,12 @@ impl Caller for RunningCall {
     }
 
     fn progress(&self, progress: Progress) {
-        let Some(message) = progress.message else { return };
+        let message = match (progress.message, progress.total) {
+            (Some(message), Some(total)) => format!("{message} ({} of {total})", progress.done),
+            (None, Some(total)) => format!("{} of {total}", progress.done),
+            (Some(message), None) => message,
+            (None, None) => return,
+        };
         self.emit(Event::ToolProgress { id: self.id.id.clone(), message });
     }
 

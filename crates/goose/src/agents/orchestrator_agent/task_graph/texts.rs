@@ -49,7 +49,10 @@ pub(super) fn prompt(graph: &TaskGraph, task: &GraphTask, messages: &[Arc<Messag
 
 /// Returns the message that asks for one answer.
 pub(super) fn join_prompt(graph: &TaskGraph, context_limit: u64) -> String {
-    format!("The request was split into tasks, which are over.\n\n{}{JOIN}", results(graph, context_limit))
+    format!(
+        "The request was split into tasks, which have finished.\n\n{}{JOIN}",
+        results(graph, context_limit)
+    )
 }
 
 /// Returns the message about interrupted tasks that are not resumed, or `None` if they have done nothing.

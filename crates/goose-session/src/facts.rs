@@ -10,6 +10,8 @@ const MAX_FILES: usize = 1_000;
 /// Maximum number of changed files that the summary names.
 const MAX_NAMED: usize = 10;
 
+const NO_COMMAND: &str = "No command was run.";
+
 /// Facts of a reply or a task, from the fields of its events. They do not depend on what the model says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -22,6 +24,12 @@ pub struct Facts {
     pub files_changed: Vec<String>,
     /// Number of calls that a rule or the user did not allow.
     pub calls_refused: u32,
+    /// Number of commands that were run.
+    pub commands_run: u32,
+    /// Number of calls that ran of tools for files and commands.
+    pub calls_run: u32,
+    /// Number of calls that ran of other tools, which may run commands by themselves.
+    pub other_calls_run: u32,
 }
 
 impl Facts {
@@ -29,6 +37,9 @@ impl Facts {
     pub fn add(&mut self, other: &Self) {
         self.exit_code = other.exit_code.or(self.exit_code);
         self.calls_refused = self.calls_refused.saturating_add(other.calls_refused);
+        self.commands_run = self.commands_run.saturating_add(other.commands_run);
+        self.calls_run = self.calls_run.saturating_add(other.calls_run);
+        self.other_calls_run = self.other_calls_run.saturating_add(other.other_calls_run);
         other.files_changed.iter().for_each(|path| self.changed(path));
     }
 
@@ -50,6 +61,16 @@ impl Facts {
         self.exit_code.map(|code| format!("The last command ended with exit code {code}."))
     }
 
+    /// Returns a sentence about commands if files were changed and nothing was run, whatever the model says.
+    pub fn nothing_was_run(&self) -> Option<String> {
+        (self.ran_nothing() && !self.files_changed.is_empty()).then(|| NO_COMMAND.to_owned())
+    }
+
+    /// Returns true if tools were used, and certainly no command was run.
+    fn ran_nothing(&self) -> bool {
+        self.commands_run == 0 && self.other_calls_run == 0 && self.calls_run > 0
+    }
+
     /// Returns all facts on one line; `None` if there are none. Names of files are not escaped.
     pub fn summary(&self) -> Option<String> {
         let mut line = self.failure().unwrap_or_default();
@@ -63,6 +84,9 @@ impl Facts {
                     let _ = write!(line, " and {more} more.");
                 }
             }
+        }
+        if self.ran_nothing() {
+            let _ = write!(line, " {NO_COMMAND}");
         }
         match self.calls_refused {
             0 => {}

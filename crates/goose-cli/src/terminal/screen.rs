@@ -365,6 +365,11 @@ impl Screen {
         if self.detail == Detail::Quiet || *outcome == Outcome::Cancelled {
             return Ok(());
         }
+        if self.is_seen
+            && let Some(line) = facts.nothing_was_run()
+        {
+            self.say(&format!("{FAINT}{line}{FAINT:#}"))?;
+        }
         match if self.is_seen { facts.failure() } else { facts.summary() } {
             Some(line) => self.say(&format!("{WARNING}{}{WARNING:#}", escape::line(&line))),
             None => Ok(()),

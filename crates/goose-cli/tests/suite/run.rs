@@ -401,14 +401,17 @@ fn a_failed_command_is_told_after_the_answer() -> anyhow::Result<()> {
                 serde_json::from_str::<Value>(last)?["facts"].clone()
             }
         };
-        assert_eq!(facts, json!({"exit_code": 3, "files_changed": [], "calls_refused": 0}));
+        assert_eq!(
+            facts,
+            json!({"exit_code": 3, "files_changed": [], "calls_refused": 0, "commands_run": 1, "calls_run": 1, "other_calls_run": 0})
+        );
     }
     let server = ModelServer::scripted([
         Turn::call("developer__write", json!({"path": "new.txt", "content": "x"})),
         Turn::text("Done."),
     ])?;
     let run: Run = goose(&home, &server, &["run", "-t", "Write"]).output()?.try_into()?;
-    ensure!(run.stderr.ends_with("\nChanged: new.txt.\n"), "{}", run.stderr);
+    ensure!(run.stderr.ends_with("\nChanged: new.txt. No command was run.\n"), "{}", run.stderr);
     let server = ModelServer::scripted([Turn::text("Nothing to do.")])?;
     let run: Run = goose(&home, &server, &["run", "-t", "Say"]).output()?.try_into()?;
     assert_eq!(run.stderr, "");

@@ -197,9 +197,8 @@ async fn open_program(
                     closed,
                 });
             }
-            // A server that starts slowly answers the `server/discover` probe after rmcp has fallen back to
-            // `initialize`, and takes the answers for each other. A fresh process gets
-            // `initialize` only.
+            // A server that answers a request with the id of another one after the `server/discover` probe. A
+            // fresh process gets `initialize` only.
             Err(failed) if failed.is_mismatched && lifecycle == Lifecycle::Auto => {
                 program.stop().await;
                 lifecycle = Lifecycle::Initialize;

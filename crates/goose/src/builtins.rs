@@ -77,7 +77,7 @@ const PLATFORM: &[PlatformExtension] = &[
         ..PlatformExtension::new(
             "extensionmanager",
             ExtensionClass::OrchestratorOwned,
-            "extensions, switched on demand",
+            "enables extensions on demand",
         )
     },
     PlatformExtension::new("chatrecall", ExtensionClass::OrchestratorOwned, "recall from earlier sessions"),

@@ -66,7 +66,7 @@ tutorial  guided, step-by-step tutorials
 
 These come with the modes of agents (`goose agents list`):
 summon            delegation and knowledge
-extensionmanager  extensions, switched on demand
+extensionmanager  enables extensions on demand
 chatrecall        recall from earlier sessions
 tom               top-of-mind context for each request
 apps              small apps with a user interface
@@ -115,7 +115,7 @@ tutorial  guided, step-by-step tutorials
 
 These come with the modes of agents (`goose agents list`):
 summon            delegation and knowledge
-extensionmanager  extensions, switched on demand
+extensionmanager  enables extensions on demand
 chatrecall        recall from earlier sessions
 tom               top-of-mind context for each request
 apps              small apps with a user interface

@@ -293,12 +293,20 @@ async fn resume(
         Some(name) => store.find(name).await.map_err(explained)?,
         None => last(store, folder).await?,
     };
-    let id = if args.fork {
-        store.fork(&session.id, None).await.map_err(explained)?.id().clone()
-    } else {
-        session.id
+    if !args.fork {
+        return store.open_session(&session.id).await.map_err(explained);
+    }
+    let copy = store.fork(&session.id, None).await.map_err(explained)?;
+    let name = match (&args.session_id, &args.name) {
+        (Some(_), Some(name)) => Some(name.clone()),
+        // The original keeps its name, by which it was found.
+        (None, Some(name)) => Some(format!("{name} (copy)")),
+        (_, None) => None,
     };
-    store.open_session(&id).await.map_err(explained)
+    if let Some(name) = name {
+        store.rename(copy.id(), &name).await.map_err(explained)?;
+    }
+    store.open_session(copy.id()).await.map_err(explained)
 }
 
 /// The last session of this folder.

@@ -12,7 +12,7 @@ use goose::{
     agent_manager::OpenOptions,
     agents::{
         agent::Agent,
-        catalog::{AgentCatalog, AgentOrigin, CatalogEntry, read_agents},
+        catalog::{AgentCatalog, AgentOrigin, CatalogEntry, read_agents, unknown_agent_keys},
         extension_manager::ExtensionStatus,
         manifest::{AgentManifest, AgentMode, GroupAccess},
         orchestrator_agent::RouteSettings,
@@ -343,9 +343,13 @@ fn validate(files: &[PathBuf], is_known: &dyn Fn(&str) -> bool) -> anyhow::Resul
         match read_agents(file) {
             Ok(agents) => {
                 let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
-                let ok = out.paint(GOOD, "ok");
-                out.line(format_args!("{ok}  {}: {}", escape::line(&path), names.join(", ")))?;
-                for warning in agents.iter().flat_map(|agent| unknown_names(agent, is_known)) {
+                let unknown_keys = unknown_agent_keys(file).into_iter().map(|key| key.to_string());
+                let unknown = agents.iter().flat_map(|agent| unknown_names(agent, is_known));
+                let warnings: Vec<String> = unknown_keys.chain(unknown).collect();
+                let (style, state) = if warnings.is_empty() { (GOOD, "ok ") } else { (WARNING, "warning") };
+                let state = out.paint(style, state);
+                out.line(format_args!("{state} {}: {}", escape::line(&path), names.join(", ")))?;
+                for warning in warnings {
                     let warning = out.paint(WARNING, escape::line(&warning).into_owned());
                     out.line(format_args!("    {warning}"))?;
                 }

@@ -90,6 +90,7 @@ fn a_new_agent_is_valid_and_can_be_used() -> anyhow::Result<()> {
     )?;
     let doubtful = home.run(&["agents", "validate", path])?;
     assert_eq!(doubtful.code, Some(0), "what is not here may be installed later");
+    ensure!(doubtful.stdout.starts_with("warning"), "{doubtful:?}");
     ensure!(doubtful.stdout.contains("no group and no extension is called 'raed'"), "{doubtful:?}");
     ensure!(doubtful.stdout.contains("no extension and no agent is called 'developr'"), "{doubtful:?}");
     ensure!(!doubtful.stdout.contains("mcp"), "{doubtful:?}");

@@ -28,7 +28,7 @@ use crate::{
             RouteSettings, TaskLog, route,
         },
     },
-    config::{FileSecrets, Origin, Profile, ProjectFile},
+    config::{ConfigFile, FileSecrets, Origin, Profile, ProjectFile},
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
         ActiveModels, Delegates, EventHub, Exchange, FolderContext, History, Limits, LoopContext, Outlets,
@@ -71,6 +71,8 @@ impl AgentManager {
         let mut notices = self.notices(&folder.hints, routing.is_some());
         if routing.is_some() {
             notices.extend(self.unusable_extensions(&options.profile));
+            let files = self.settings.project_file().into_iter().chain([self.settings.user_file()]);
+            notices.extend(files.flat_map(ConfigFile::unknown_keys).map(|key| key.to_string()));
         }
         notices.extend(guard.notice);
         notices.extend(lost.iter().map(|name| not_restored(name)));

@@ -9,7 +9,7 @@ use anyhow::{Context as _, anyhow, bail, ensure};
 use goose::{
     agent_manager::{AgentManager, OpenOptions},
     agents::{
-        catalog::AgentCatalog,
+        catalog::{AgentCatalog, UnknownAgent},
         manifest::{AgentManifest, AgentMode},
         orchestrator_agent::SplitSetting,
     },
@@ -180,7 +180,23 @@ async fn agent(
             bail!("{error}. {} is not trusted; trust it with --trust-project.", file.path().display());
         }
     }
-    Ok(Some(AgentCatalog::load(paths, folder).find(name)?))
+    let catalog = AgentCatalog::load(paths, folder);
+    Ok(Some(catalog.find(name).map_err(|error| not_found(&error, name, &catalog))?))
+}
+
+/// Explains why an agent is missing, if a file or an entry of its name cannot be used.
+fn not_found(error: &UnknownAgent, name: &str, catalog: &AgentCatalog) -> anyhow::Error {
+    let agent = name.split('/').next().unwrap_or(name);
+    let is_its = |(path, reason): &&(PathBuf, String)| {
+        path.file_stem().is_some_and(|stem| stem == agent) || reason.contains(&format!("'{agent}'"))
+    };
+    match catalog.problems.iter().find(is_its) {
+        Some((path, reason)) => {
+            let path = path.display();
+            anyhow!("there is no agent '{agent}', because {path} cannot be used: {reason}")
+        }
+        None => anyhow!("{error}"),
+    }
 }
 
 /// The profile, with a model in any case, unless the session's agent is an external one.

@@ -11,8 +11,9 @@ use crate::{
     talk::{at_terminal, prompted, say, shell},
 };
 
-/// Entries that cannot work: a missing secret, a type that is gone, and a typo.
+/// Entries that cannot work: a missing secret, a type that is gone, and a typo; and a misspelled key.
 const UNUSABLE: &str = "\
+GOOSE_MODEE: auto
 extensions:
   keyed: {type: stdio, name: keyed, cmd: 'true', env_keys: [NO_SUCH_KEY]}
   old: {type: sse, name: old, uri: 'https://example.com/sse'}
@@ -26,7 +27,7 @@ fn unusable_entries_are_named_once_in_a_run() -> anyhow::Result<()> {
     let server = ModelServer::scripted([shell("true"), Turn::text("Done.")])?;
     let run: Run = goose(&home, &server, &["run", "-t", "Go"]).output()?.try_into()?;
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Done.\n"), "{run:?}");
-    for name in ["`keyed`", "'old'", "'typo'"] {
+    for name in ["`keyed`", "'old'", "'typo'", "'GOOSE_MODEE'"] {
         let lines: Vec<&str> = run.stderr.lines().filter(|line| line.contains(name)).collect();
         assert_eq!(lines.len(), 1, "{name}: {run:?}");
     }
@@ -40,7 +41,7 @@ fn unusable_entries_are_named_when_a_session_starts() -> anyhow::Result<()> {
     let server = ModelServer::scripted([Turn::text("Hello.")])?;
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     prompted(&terminal)?;
-    for name in ["`keyed`", "'old'", "'typo'"] {
+    for name in ["`keyed`", "'old'", "'typo'", "'GOOSE_MODEE'"] {
         ensure!(terminal.screen().matches(name).count() == 1, "{name}: {}", terminal.screen());
     }
     say(&terminal, "Hi", "Hello.")?;

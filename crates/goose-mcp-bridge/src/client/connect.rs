@@ -189,6 +189,10 @@ async fn open_program(
         let closed = transport.closed();
         match handshake(side(), transport, lifecycle, options).await {
             Ok(service) => {
+                // The next start does not need the probe.
+                if lifecycle == Lifecycle::Auto && routes.has_given_up_probe() {
+                    lifecycle = Lifecycle::Initialize;
+                }
                 return Ok(OpenedConnection {
                     service,
                     program: Some(program),

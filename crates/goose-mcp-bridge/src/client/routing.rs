@@ -8,7 +8,10 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use goose_extension::{CallContext, LogEntry, LogLevel, Progress, RichRenderable};
@@ -47,6 +50,8 @@ pub(super) struct Routes {
     unassigned: Budget,
     faults: Mutex<Option<Arc<LineFaults>>>,
     closed: Mutex<CancellationToken>,
+    /// Set if `initialize` was sent without an answer to the `server/discover` probe.
+    has_given_up_probe: AtomicBool,
 }
 
 impl Routes {
@@ -57,7 +62,13 @@ impl Routes {
             unassigned: Budget::default(),
             faults: Mutex::default(),
             closed: Mutex::default(),
+            has_given_up_probe: AtomicBool::new(false),
         }
+    }
+
+    /// Returns true if the server was too slow for the `server/discover` probe.
+    pub(super) fn has_given_up_probe(&self) -> bool {
+        self.has_given_up_probe.load(Ordering::Relaxed)
     }
 
     /// Returns the counters of unusable lines, if the transport is line-based.
@@ -274,6 +285,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for RoutingTransport<T> {
         match &message {
             JsonRpcMessage::Request(request) => {
                 self.probe.sent(&request.id, &request.request);
+                if matches!(self.probe, Probe::GivenUp(_)) {
+                    self.routes.has_given_up_probe.store(true, Ordering::Relaxed);
+                }
                 if let Some(route) = request.request.extensions().get::<Route>() {
                     let token = request.request.get_meta().get_progress_token();
                     self.routes.calls.lock().begin(request.id.clone(), token, route.clone());

@@ -69,7 +69,7 @@ pub(crate) enum ListFormat {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("resumes").multiple(true)))]
 pub(crate) struct ConversationArgs {
-    /// Name of the session to start or resume
+    /// Name of the session to start or resume; of the copy with --fork and --session-id
     #[arg(short, long, help_heading = SESSION)]
     pub(crate) name: Option<String>,
     /// Resume the session with this id

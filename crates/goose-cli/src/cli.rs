@@ -1,6 +1,11 @@
 //! The command line: its commands, their help, and dispatch to `commands`.
 
-use std::{env, io::Write as _, process::ExitCode};
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    io::Write as _,
+    process::ExitCode,
+};
 
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -12,13 +17,14 @@ use crate::{
         agents, apps, completion, configure, doctor, extension, info, mcp, permissions, run, session,
     },
     settings::ConfigArgs,
-    stderr,
+    stderr, suggest,
 };
 
 const EXAMPLES: &str = "\
 Examples:
   goose                                start a session
   goose run 'Fix the failing test'     run a single task
+  git diff | goose                     run the task that is piped in
   goose extension list                 list configured extensions
   goose extension status               start them and show their status
   goose mcp memory                     serve a built-in to other programs
@@ -73,13 +79,41 @@ enum Command {
 
 /// Parses the arguments. Prints help and errors, and exits then.
 pub(crate) fn parse() -> Cli {
-    parse_run().unwrap_or_else(Cli::parse)
+    let mut args: Vec<OsString> = env::args_os().collect();
+    separate_text(&mut args);
+    parse_run(&args).unwrap_or_else(|| {
+        // clap takes flags of `help` for commands.
+        if args.get(1).is_some_and(|word| word == "help") && args.get(2).is_some_and(|word| is_help(word)) {
+            args.remove(1);
+        }
+        Cli::try_parse_from(&args)
+            .unwrap_or_else(|error| suggest::improved(error, Cli::command(), &args).exit())
+    })
+}
+
+fn is_help(word: &OsStr) -> bool {
+    word == "--help" || word == "-h"
+}
+
+/// Separates a text such as `- fix this` or `-5 plus 3` at the end from the flags.
+fn separate_text(args: &mut Vec<OsString>) {
+    let is_text = |word: &OsString| {
+        let rest = word.to_str().and_then(|word| word.strip_prefix('-'));
+        rest.is_some_and(|rest| {
+            rest.contains(' ') && rest.starts_with(|c: char| c == ' ' || c.is_ascii_digit())
+        })
+    };
+    let is_value =
+        args.iter().rev().nth(1).is_some_and(|word| word.to_str().is_some_and(|it| it.starts_with('-')));
+    if !is_value && let Some(text) = args.pop_if(|word| is_text(word)) {
+        args.extend(["--".into(), text]);
+    }
 }
 
 /// Parses `goose run` alone, where nothing is wrong with it. Describing all commands takes ten times as long as this.
-fn parse_run() -> Option<Cli> {
+fn parse_run(args: &[OsString]) -> Option<Cli> {
     const RUN: &str = "run";
-    let args: Vec<_> = env::args_os().skip(1).collect();
+    let args = args.get(1..)?;
     if args.first()? != RUN {
         return None;
     }
@@ -109,7 +143,10 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Completion(args)) => completion::run(&args, Cli::command()),
         None if stderr::can_ask() => run_command(Cli::parse_from(["goose", "session"])),
-        None => help(None),
+        None => match run::run_piped()? {
+            Some(code) => Ok(code),
+            None => help(None),
+        },
     }
 }
 

@@ -1,6 +1,6 @@
 //! The `goose` command. `cli` parses the command line, `commands` implements it.
 //!
-//! - `args`: arguments that commands share; `settings`: configuration for read-only commands; `selection`: the extensions
+//! - `args`: arguments that commands share; `suggest`: corrections of misspelled ones; `settings`: configuration for read-only commands; `selection`: the extensions
 //!   that a command works on; `runtime`: running and ending them;
 //! - `choice`: the model if none is configured; `local`: local models;
 //! - `output`: standard output; `stderr`: standard error; `escape`: escaping of untrusted text; `wrap`: line breaks;
@@ -24,6 +24,7 @@ mod selection;
 mod settings;
 mod signals;
 mod stderr;
+mod suggest;
 mod terminal;
 mod terminal_caller;
 mod wrap;

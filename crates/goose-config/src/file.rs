@@ -52,6 +52,11 @@ impl ConfigFile {
         &self.path
     }
 
+    /// Returns the text of the file.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns the entries under `extensions:`, in the order of the file. An entry that cannot be read
     /// contains its error.
     pub fn extensions(&self) -> &[ConfiguredExtension] {

@@ -8,6 +8,7 @@
 //! | `profile.rs`, `settings_profile.rs` | the models, extensions and limits of an exchange |
 //! | `project.rs` | files of a project, which are used only after the user trusts them |
 //! | `file.rs`, `configured_extension.rs` | `config.yaml` and its entries, with lines in every error |
+//! | `unknown_keys.rs` | keys that are probably misspelled |
 //! | `editor.rs` | edits of `config.yaml` and `secrets.yaml` that keep everything else |
 //! | `yaml.rs`, `yaml_tree.rs`, `yaml_edit.rs`, `yaml_write.rs` | YAML: values, positions, edits, new text |
 //! | `extension.rs`, `extension_check.rs`, `serde_repr.rs` | one extension, its checks, its written form |
@@ -52,6 +53,7 @@ mod serde_repr;
 mod settings;
 mod settings_profile;
 mod settings_source;
+mod unknown_keys;
 mod yaml;
 mod yaml_edit;
 mod yaml_tree;
@@ -77,4 +79,7 @@ pub use secrets::{EnvSecrets, FileSecrets, MAX_SECRETS_BYTES, Secret, SecretChai
 pub use serde_repr::Values;
 pub use settings::{Origin, Settings};
 pub use settings_source::SettingsSource;
+pub use unknown_keys::{
+    ANY, KnownKeys, UnknownKey, meant_setting, unknown_keys, unknown_profile_keys, yaml_position,
+};
 pub use yaml::{read_yaml, written_value};

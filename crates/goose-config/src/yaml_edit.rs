@@ -274,7 +274,7 @@ impl<'t> Splice<'t> {
             (NodeKind::Scalar(ScalarStyle::Literal | ScalarStyle::Folded) | NodeKind::BlockMapping(_), _) => {
                 Ok(self.put(behind_colon()?, &format!(" {}", flow(value))))
             }
-            (NodeKind::Sequence, _) if !self.is_flow(old) => {
+            (NodeKind::Sequence(_), _) if !self.is_flow(old) => {
                 Ok(self.put(behind_colon()?, &format!(" {}", flow(value))))
             }
             (NodeKind::Scalar(style), Value::String(string)) => {

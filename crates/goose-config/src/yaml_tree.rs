@@ -32,7 +32,7 @@ pub(crate) enum NodeKind {
     Scalar(ScalarStyle),
     BlockMapping(Vec<NodeEntry>),
     FlowMapping(Vec<NodeEntry>),
-    Sequence,
+    Sequence(Vec<Node>),
     Alias,
 }
 
@@ -145,14 +145,17 @@ where
 
     fn sequence(&mut self, style: StructureStyle, range: Range<usize>) -> Result<Node, TreeError> {
         let (start, mut end) = (range.start, range.end);
+        let mut items = Vec::new();
         loop {
             let (event, range) = self.next()?;
             if event == Event::SequenceEnd {
                 end = if style == StructureStyle::Flow { range.end } else { end };
                 break;
             }
-            end = end.max(self.node((event, range))?.range.end);
+            let item = self.node((event, range))?;
+            end = end.max(item.range.end);
+            items.push(item);
         }
-        Ok(Node { kind: NodeKind::Sequence, range: start..end })
+        Ok(Node { kind: NodeKind::Sequence(items), range: start..end })
     }
 }

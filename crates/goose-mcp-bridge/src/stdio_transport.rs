@@ -264,7 +264,12 @@ where
                     }
                 }
                 Ok(LineRead::Oversized) => self.skip_oversized(),
-                Ok(LineRead::End) => return None,
+                Ok(LineRead::End) => {
+                    // The process may end after this, and answers to bad lines with it.
+                    let sent = self.permits.acquire_many(MAX_BACKGROUND_SENDS);
+                    let _ = tokio::time::timeout(CLOSE_TIMEOUT, sent).await;
+                    return None;
+                }
                 Err(error) => {
                     tracing::debug!(%error, "the peer's stream broke");
                     return None;

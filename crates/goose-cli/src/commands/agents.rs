@@ -12,7 +12,7 @@ use goose::{
     agent_manager::OpenOptions,
     agents::{
         agent::Agent,
-        catalog::{AgentCatalog, AgentOrigin, CatalogEntry, read_agents},
+        catalog::{AgentCatalog, AgentOrigin, CatalogEntry, read_agents, unknown_agent_keys},
         extension_manager::ExtensionStatus,
         manifest::{AgentManifest, AgentMode, GroupAccess},
         orchestrator_agent::RouteSettings,
@@ -64,8 +64,12 @@ modes:
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
     /// List the agents and their modes
+    #[command(after_help = "Examples:\n  goose agents list\n  goose agents list --json")]
     List(JsonArgs),
     /// Show an agent's manifest
+    #[command(
+        after_help = "Examples:\n  goose agents show coding-agent\n  goose agents show coding-agent/backend --json"
+    )]
     Show {
         /// Name of the agent, such as 'coding-agent' or 'coding-agent/backend'
         agent: String,
@@ -76,6 +80,9 @@ pub(crate) enum AgentsCommand {
         form: JsonArgs,
     },
     /// Show the tools and services that a mode has here
+    #[command(
+        after_help = "Examples:\n  goose agents tools coding-agent\n  goose agents tools coding-agent security --json"
+    )]
     Tools {
         /// Name of the agent
         agent: String,
@@ -85,6 +92,7 @@ pub(crate) enum AgentsCommand {
         form: JsonArgs,
     },
     /// Show which agent a request would go to; runs nothing
+    #[command(after_help = "Examples:\n  goose agents route 'Add an endpoint for orders and test it'")]
     Route {
         /// The request
         #[arg(allow_hyphen_values = true)]
@@ -93,12 +101,14 @@ pub(crate) enum AgentsCommand {
         form: JsonArgs,
     },
     /// Check agent files
+    #[command(after_help = "Examples:\n  goose agents validate .goose/agents/*")]
     Validate {
         /// Files to check
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
     /// Create an agent in the config folder
+    #[command(after_help = "Examples:\n  goose agents new reviewer\n  goose agents new reviewer --project")]
     New {
         /// Name of the agent
         name: String,
@@ -333,9 +343,13 @@ fn validate(files: &[PathBuf], is_known: &dyn Fn(&str) -> bool) -> anyhow::Resul
         match read_agents(file) {
             Ok(agents) => {
                 let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
-                let ok = out.paint(GOOD, "ok");
-                out.line(format_args!("{ok}  {}: {}", escape::line(&path), names.join(", ")))?;
-                for warning in agents.iter().flat_map(|agent| unknown_names(agent, is_known)) {
+                let unknown_keys = unknown_agent_keys(file).into_iter().map(|key| key.to_string());
+                let unknown = agents.iter().flat_map(|agent| unknown_names(agent, is_known));
+                let warnings: Vec<String> = unknown_keys.chain(unknown).collect();
+                let (style, state) = if warnings.is_empty() { (GOOD, "ok ") } else { (WARNING, "warning") };
+                let state = out.paint(style, state);
+                out.line(format_args!("{state} {}: {}", escape::line(&path), names.join(", ")))?;
+                for warning in warnings {
                     let warning = out.paint(WARNING, escape::line(&warning).into_owned());
                     out.line(format_args!("    {warning}"))?;
                 }

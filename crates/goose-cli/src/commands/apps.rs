@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use clap::{Args, Parser, Subcommand};
 use goose::{
     config::Paths,
@@ -12,12 +12,15 @@ use goose_mcp_bridge::SystemBrowser;
 use serde_json::json;
 use url::Url;
 
-use super::run::{self, args::RunArgs};
+use super::{
+    run::{self, args::RunArgs},
+    session::agreed,
+};
 use crate::{
     args::{JsonArgs, ModelArgs},
     escape,
     output::{FAINT, NAME, print, say},
-    runtime::run_to_end,
+    runtime::{new_runtime, run_to_end},
 };
 
 pub(crate) const EXAMPLES: &str = "\
@@ -40,6 +43,7 @@ pub(crate) struct AppsArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum AppsCommand {
     /// Create an app
+    #[command(after_help = "Examples:\n  goose apps new 'A timer for tea, with presets for green and black'")]
     New {
         /// Description of the app: its purpose, content and behaviour
         #[arg(value_name = "TEXT")]
@@ -48,6 +52,7 @@ pub(crate) enum AppsCommand {
         model: Box<ModelArgs>,
     },
     /// Change an app
+    #[command(after_help = "Examples:\n  goose apps change tea-timer 'Add a sound at the end'")]
     Change {
         /// Name of the app
         name: String,
@@ -58,31 +63,46 @@ pub(crate) enum AppsCommand {
         model: Box<ModelArgs>,
     },
     /// List the apps
+    #[command(after_help = "Examples:\n  goose apps list\n  goose apps list --json")]
     List(JsonArgs),
     /// Open an app in the browser
+    #[command(after_help = "Examples:\n  goose apps open tea-timer")]
     Open {
         /// Name of the app
         name: String,
     },
     /// Print an app's HTML
+    // clap does not count a flag of this name.
+    #[command(override_usage = "goose apps show [OPTIONS] <NAME>")]
+    #[command(after_help = "Examples:\n  goose apps show tea-timer\n  goose apps show tea-timer --version 1")]
     Show {
         /// Name of the app
         name: String,
         /// Number of an earlier version
-        #[arg(long, value_name = "N")]
-        version: Option<u32>,
+        #[arg(long = "version", value_name = "N")]
+        number: Option<u32>,
     },
     /// Write an app to a file
+    #[command(
+        after_help = "Examples:\n  goose apps export tea-timer timer.html\n  goose apps export tea-timer timer.html --force"
+    )]
     Export {
         /// Name of the app
         name: String,
         /// Output file
         file: PathBuf,
+        /// Replace the file if it exists
+        #[arg(long)]
+        force: bool,
     },
     /// Delete an app with all its versions
+    #[command(after_help = "Examples:\n  goose apps delete tea-timer\n  goose apps delete tea-timer --yes")]
     Delete {
         /// Name of the app
         name: String,
+        /// Do not ask for confirmation
+        #[arg(short, long)]
+        yes: bool,
     },
 }
 
@@ -98,38 +118,50 @@ pub(crate) fn run(command: AppsCommand) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let store = AppStore::new(apps::folder(&paths));
     match command {
-        AppsCommand::New { text, model } => task("app_maker", &text, *model),
+        AppsCommand::New { text, model } => task("app_maker", &text, *model, &store),
         AppsCommand::Change { name, text, model } => {
             store.show(&name)?;
-            task("app_iterator", &format!("Change the app `{name}`: {text}"), *model)
+            task("app_iterator", &format!("Change the app `{name}`: {text}"), *model, &store)
         }
         AppsCommand::List(form) => list(&store.list()?, &form),
         AppsCommand::Open { name } => open(&store, &name, &paths),
-        AppsCommand::Show { name, version } => {
-            let app = match version {
+        AppsCommand::Show { name, number } => {
+            let app = match number {
                 Some(number) => store.show_version(&name, number)?,
                 None => store.show(&name)?,
             };
             say(app.html.trim_end())
         }
-        AppsCommand::Export { name, file } => {
+        AppsCommand::Export { name, file, force } => {
+            ensure!(force || !file.exists(), "{} exists. Use --force to replace it.", file.display());
             store.export(&name, &file)?;
             say(&format!("Wrote {}.", file.display()))
         }
-        AppsCommand::Delete { name } => {
+        AppsCommand::Delete { name, yes } => {
+            store.show(&name)?;
+            let question = format!("Permanently delete {name} with all its versions? (y/n) ");
+            if !yes && !new_runtime()?.block_on(agreed(&question))? {
+                return Ok(ExitCode::FAILURE);
+            }
             store.delete(&name)?;
             say(&format!("Deleted {name}."))
         }
     }
 }
 
-/// Gives a task to a mode that has the tools for apps and no others. The command itself is the consent to use them.
-fn task(mode: &str, text: &str, model: ModelArgs) -> anyhow::Result<ExitCode> {
+/// Gives a task to a mode that has the tools for apps and no others. The command itself is the consent to use them. It fails
+/// if no app was made or changed.
+fn task(mode: &str, text: &str, model: ModelArgs, store: &AppStore) -> anyhow::Result<ExitCode> {
     let agent = format!("goose-agent/{mode}");
     let Task { mut args } = Task::try_parse_from(["goose run", "--agent", &agent, "--text", text])?;
     args.model = model;
     args.model.mode.get_or_insert_with(|| "auto".to_owned());
-    run::run(args)
+    let before = store.list()?;
+    let code = run::run(args)?;
+    if code == ExitCode::SUCCESS && store.list()? == before {
+        bail!("No app was written. Describe it in more detail, or try another model with --model.");
+    }
+    Ok(code)
 }
 
 fn list(apps: &[AppInfo], form: &JsonArgs) -> anyhow::Result<ExitCode> {

@@ -5,6 +5,9 @@ use std::{env, io::Write as _, process::ExitCode};
 use clap::{Args, Command, builder::PossibleValuesParser};
 use clap_complete::Shell;
 use goose::{agents::catalog::AgentCatalog, config::Paths};
+use goose_providers::{CustomProviders, Registry};
+
+use super::configure::MODES;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,8 +36,8 @@ pub(crate) fn run(args: &CompletionArgs, command: Command) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lists the agents as the values of the arguments that name one, and the modes for `agents tools`. Only the script needs
-/// them; when a command runs, the catalog says what is wrong with a name.
+/// Lists agents, permission modes and providers as the values of the arguments that name one, and the modes for
+/// `agents tools`. Only the script needs them; when a command runs, its own check says what is wrong with a name.
 fn with_agents(command: Command, catalog: &AgentCatalog) -> Command {
     // Without its feature `string`, clap takes static texts only; the process ends after the script.
     let fixed = |name: &str| -> &'static str { name.to_owned().leak() };
@@ -46,19 +49,24 @@ fn with_agents(command: Command, catalog: &AgentCatalog) -> Command {
             slugs.push(fixed(&mode.slug));
         }
     }
-    with_names(command, &names).mut_subcommand("agents", |agents| {
+    let modes = MODES.iter().map(|(name, _)| *name).collect();
+    let registry = Registry::new(CustomProviders::default());
+    let providers = registry.known().iter().map(|provider| fixed(&provider.name)).collect();
+    let values = [("agent", names), ("mode", modes), ("provider", providers)];
+    with_values(command, &values).mut_subcommand("agents", |agents| {
         agents.mut_subcommand("tools", |tools| {
             tools.mut_arg("mode", |mode| mode.value_parser(PossibleValuesParser::new(slugs)))
         })
     })
 }
 
-fn with_names(command: Command, names: &[&'static str]) -> Command {
-    let has_agent = command.get_arguments().any(|argument| argument.get_id() == "agent");
-    let command = match has_agent {
-        true => command
-            .mut_arg("agent", |agent| agent.value_parser(PossibleValuesParser::new(names.iter().copied()))),
-        false => command,
-    };
-    command.mut_subcommands(|subcommand| with_names(subcommand, names))
+/// Sets the possible values of all arguments with these ids.
+fn with_values(mut command: Command, values: &[(&'static str, Vec<&'static str>)]) -> Command {
+    for (id, names) in values {
+        if command.get_arguments().any(|argument| argument.get_id() == id) {
+            let parser = PossibleValuesParser::new(names.iter().copied());
+            command = command.mut_arg(id, |argument| argument.value_parser(parser));
+        }
+    }
+    command.mut_subcommands(|subcommand| with_values(subcommand, values))
 }

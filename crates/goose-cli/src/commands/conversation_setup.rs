@@ -9,7 +9,7 @@ use anyhow::{Context as _, anyhow, bail, ensure};
 use goose::{
     agent_manager::{AgentManager, OpenOptions},
     agents::{
-        catalog::AgentCatalog,
+        catalog::{AgentCatalog, UnknownAgent},
         manifest::{AgentManifest, AgentMode},
         orchestrator_agent::SplitSetting,
     },
@@ -180,7 +180,23 @@ async fn agent(
             bail!("{error}. {} is not trusted; trust it with --trust-project.", file.path().display());
         }
     }
-    Ok(Some(AgentCatalog::load(paths, folder).find(name)?))
+    let catalog = AgentCatalog::load(paths, folder);
+    Ok(Some(catalog.find(name).map_err(|error| not_found(&error, name, &catalog))?))
+}
+
+/// Explains why an agent is missing, if a file or an entry of its name cannot be used.
+fn not_found(error: &UnknownAgent, name: &str, catalog: &AgentCatalog) -> anyhow::Error {
+    let agent = name.split('/').next().unwrap_or(name);
+    let is_its = |(path, reason): &&(PathBuf, String)| {
+        path.file_stem().is_some_and(|stem| stem == agent) || reason.contains(&format!("'{agent}'"))
+    };
+    match catalog.problems.iter().find(is_its) {
+        Some((path, reason)) => {
+            let path = path.display();
+            anyhow!("there is no agent '{agent}', because {path} cannot be used: {reason}")
+        }
+        None => anyhow!("{error}"),
+    }
 }
 
 /// The profile, with a model in any case, unless the session's agent is an external one.
@@ -293,12 +309,20 @@ async fn resume(
         Some(name) => store.find(name).await.map_err(explained)?,
         None => last(store, folder).await?,
     };
-    let id = if args.fork {
-        store.fork(&session.id, None).await.map_err(explained)?.id().clone()
-    } else {
-        session.id
+    if !args.fork {
+        return store.open_session(&session.id).await.map_err(explained);
+    }
+    let copy = store.fork(&session.id, None).await.map_err(explained)?;
+    let name = match (&args.session_id, &args.name) {
+        (Some(_), Some(name)) => Some(name.clone()),
+        // The original keeps its name, by which it was found.
+        (None, Some(name)) => Some(format!("{name} (copy)")),
+        (_, None) => None,
     };
-    store.open_session(&id).await.map_err(explained)
+    if let Some(name) = name {
+        store.rename(copy.id(), &name).await.map_err(explained)?;
+    }
+    store.open_session(copy.id()).await.map_err(explained)
 }
 
 /// The last session of this folder.

@@ -32,8 +32,16 @@ use crate::{
     stderr,
 };
 
+const EXAMPLES: &str = "\
+Examples:
+  goose mcp memory
+  goose mcp agents
+
+In the configuration of an MCP client: command 'goose', arguments 'mcp memory'.";
+
 /// Arguments of `goose mcp`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct McpArgs {
     /// Built-in extension to serve, or `agents` for a tool for each mode of each agent
     #[arg(value_parser = served())]

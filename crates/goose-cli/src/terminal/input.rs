@@ -181,9 +181,16 @@ impl Turn {
         typed
     }
 
-    /// Asks a question and returns true if the answer is yes.
+    /// Asks a question until the answer is yes or no. The end of input means no.
     pub(crate) async fn is_agreed(&self, question: &str) -> bool {
-        matches!(self.answer(question).await, InputEvent::Text(text) if matches!(text.trim(), "y" | "yes"))
+        loop {
+            let InputEvent::Text(text) = self.answer(question).await else { return false };
+            match text.trim().to_ascii_lowercase().as_str() {
+                "y" | "yes" => return true,
+                "n" | "no" => return false,
+                _ => stderr::line("Answer y or n."),
+            }
+        }
     }
 
     /// Lets the user edit a line.

@@ -90,6 +90,7 @@ fn a_new_agent_is_valid_and_can_be_used() -> anyhow::Result<()> {
     )?;
     let doubtful = home.run(&["agents", "validate", path])?;
     assert_eq!(doubtful.code, Some(0), "what is not here may be installed later");
+    ensure!(doubtful.stdout.starts_with("warning"), "{doubtful:?}");
     ensure!(doubtful.stdout.contains("no group and no extension is called 'raed'"), "{doubtful:?}");
     ensure!(doubtful.stdout.contains("no extension and no agent is called 'developr'"), "{doubtful:?}");
     ensure!(!doubtful.stdout.contains("mcp"), "{doubtful:?}");
@@ -267,10 +268,28 @@ fn apps_are_created_changed_shown_and_deleted() -> anyhow::Result<()> {
     let url = fs::read_to_string(&seen)?;
     let page = fs::read_to_string(url.strip_prefix("file://").context("a file")?)?;
     ensure!(page.contains("Five minutes") && page.contains("<iframe autofocus"), "{page}");
-    assert_eq!(home.run(&["apps", "delete", "tea-timer"])?.code, Some(0));
+    let (file, export) = (home.path().join("timer.html"), ["apps", "export", "tea-timer", "timer.html"]);
+    fs::write(&file, "mine")?;
+    let refused = home.run(&export)?;
+    ensure!(refused.code == Some(1) && refused.stderr.contains("--force"), "{refused:?}");
+    assert_eq!(fs::read_to_string(&file)?, "mine");
+    assert_eq!(home.run(&[&export[..], &["--force"]].concat())?.code, Some(0));
+    ensure!(fs::read_to_string(&file)?.contains("Five minutes"));
+    let unasked = home.run(&["apps", "delete", "tea-timer"])?;
+    assert_eq!(unasked.code, Some(1), "{unasked:?}");
+    assert_eq!(home.run(&["apps", "delete", "tea-timer", "--yes"])?.code, Some(0));
     let gone = home.run(&["apps", "show", "tea-timer"])?;
     assert_eq!(gone.code, Some(1));
     ensure!(gone.stderr.contains("there is no app `tea-timer`"), "{gone:?}");
+    Ok(())
+}
+
+#[test]
+fn a_command_that_makes_no_app_fails() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([Turn::text("I would rather not.")])?;
+    let run: Run = goose(&home, &server, &["apps", "new", "A timer"]).output()?.try_into()?;
+    ensure!(run.code == Some(1) && run.stderr.contains("No app was written."), "{run:?}");
     Ok(())
 }
 

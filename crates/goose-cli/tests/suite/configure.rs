@@ -366,3 +366,14 @@ fn texts_keep_their_spelling_and_the_file_can_be_named_first() -> anyhow::Result
     assert_eq!((shown("Y")?, shown("GOOSE_TEMPERATURE")?), ("1_000\n".to_owned(), "0.5\n".to_owned()));
     Ok(())
 }
+
+#[test]
+fn a_misspelled_setting_is_set_with_a_warning() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let run = home.run(&["configure", "set", "GOOSE_TEMPERATUR", "0.3"])?;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    ensure!(run.stderr.contains("Did you mean GOOSE_TEMPERATURE?"), "{run:?}");
+    let run = home.run(&["configure", "set", "GOOSE_TEMPERATURE", "0.3"])?;
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    Ok(())
+}

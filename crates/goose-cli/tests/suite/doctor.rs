@@ -137,7 +137,7 @@ fn a_damaged_store_is_found() -> anyhow::Result<()> {
     let file = home.path().join("data/sessions/goose.db");
     fs::create_dir_all(file.parent().context("no folder")?)?;
     // Made by looking for what is not there.
-    home.run(&["session", "list"])?;
+    home.run(&["session", "search", "x"])?;
     ensure!(file.exists(), "there is no store");
     let (_, json) = examined(&home, &[])?;
     assert_eq!(check(&json, "sessions")?["state"], "good", "{json:#}");
@@ -149,5 +149,44 @@ fn a_damaged_store_is_found() -> anyhow::Result<()> {
     let sessions = check(&json, "sessions")?;
     assert_eq!((run.code, &sessions["state"]), (Some(1), &Value::from("bad")), "{sessions:#}");
     ensure!(sessions["fix"].is_string());
+    Ok(())
+}
+
+/// All files that goose reads are looked at, and errors name the file and the line.
+#[test]
+fn every_file_is_looked_at() -> anyhow::Result<()> {
+    let home = Home::with_config(
+        "GOOSE_MODEE: auto\nagents:\n  badtype: {type: acpp, command: cat}\n  lost: {type: acp, command: no-such-program-here}\n",
+    )?;
+    let config = home.path().join("config");
+    fs::create_dir_all(config.join("agents"))?;
+    fs::create_dir_all(config.join("profiles"))?;
+    fs::write(config.join("permission.yaml"), "rules:\n  - alow: shell ls\n")?;
+    fs::write(config.join("profiles/fast.yaml"), "temprature: 1\n")?;
+    fs::write(config.join("profiles/slow.yaml"), "max_turns: many\n")?;
+    fs::write(
+        config.join("agents/mine.yaml"),
+        "name: mine\nmodes:\n  - slug: main\n    tool_groups: [read, [edit, {fileRegexp: x}]]\n",
+    )?;
+    fs::write(config.join("agents/typo.yaml"), "name: typo\nmodes:\n  - slug: main\n    dependecies: []\n")?;
+    let (run, json) = examined(&home, &[])?;
+    assert_eq!(run.code, Some(1), "{json:#}");
+    let text = json["checks"].to_string();
+    for expected in [
+        "permission.yaml:2:",
+        "slow.yaml:1:",
+        "config.yaml:1:1: unknown key 'GOOSE_MODEE'; did you mean 'GOOSE_MODE'?",
+        "fast.yaml:1:1: unknown key 'temprature'; did you mean 'temperature'?",
+        "line 4, 'modes.0.tool_groups.1': expected the name of a group",
+        "typo.yaml:4:5: unknown key 'dependecies'; did you mean 'dependencies'?",
+        "agent 'badtype'",
+        "the program 'no-such-program-here' was not found",
+    ] {
+        ensure!(text.contains(expected), "no {expected} in {text}");
+    }
+    let run = home.run(&["run", "--agent", "badtype", "hi"])?;
+    ensure!(run.code == Some(1) && run.stderr.contains("acpp"), "{run:?}");
+    let run = home.run(&["agents", "validate", "config/agents/typo.yaml"])?;
+    ensure!(run.stdout.starts_with("warning") && run.stdout.contains("dependecies"), "{run:?}");
     Ok(())
 }

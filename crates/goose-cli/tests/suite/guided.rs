@@ -35,9 +35,9 @@ fn every_step_is_asked_and_enter_keeps_what_is_there() -> anyhow::Result<()> {
     terminal.send("openai\r")?;
     terminal.wait_for("OPENAI_API_KEY (hidden):")?;
     terminal.send("very-hush\r")?;
-    terminal.wait_for("Stored in")?;
     terminal.wait_for("Model [")?;
     terminal.send("my-model\r")?;
+    terminal.wait_for("OPENAI_API_KEY is stored in")?;
     terminal.wait_for("Send the model a test message? (y/N):")?;
     terminal.send("y\r")?;
     terminal.wait_for("openai:my-model says: Hello from the script.")?;
@@ -102,5 +102,15 @@ fn who_leaves_before_a_model_is_known_has_changed_nothing_and_the_terminal_works
     terminal.wait_for("Cancelled.")?;
     ensure!(!home.config().exists(), "a service was written without its model");
     ensure!(!home.path().join("config/secrets.yaml").exists());
+
+    let mut terminal = configure(&home, &server)?;
+    terminal.wait_for("Provider")?;
+    terminal.send("openai\r")?;
+    terminal.wait_for("OPENAI_API_KEY (hidden):")?;
+    terminal.send("a-whole-key\r")?;
+    terminal.wait_for("Model [")?;
+    terminal.send("\x03")?;
+    ensure!(!terminal.wait()?.success());
+    ensure!(!home.path().join("config/secrets.yaml").exists(), "the key was kept");
     Ok(())
 }

@@ -18,6 +18,43 @@ fn without_a_command_there_is_help() -> anyhow::Result<()> {
 }
 
 #[test]
+fn help_of_help_is_help() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let (run, help) = (home.run(&["help", "--help"])?, home.run(&["--help"])?);
+    assert_eq!((run.code, run.stdout), (Some(0), help.stdout));
+    Ok(())
+}
+
+#[test]
+fn typing_errors_are_corrected() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    for (arguments, expected) in [
+        (vec!["rnu", "hi"], "'run'"),
+        (vec!["run", "--modle", "x", "hi"], "'--model'"),
+        (vec!["session", "lsit"], "'list'"),
+        (vec!["session", "list", "--jsn"], "'--json'"),
+    ] {
+        let run = home.run(&arguments)?;
+        ensure!(run.code == Some(2) && run.stderr.contains("tip: a similar"), "{run:?}");
+        ensure!(run.stderr.contains(expected), "{expected}: {run:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn every_subcommand_has_examples() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    for command in ["agents list", "apps show", "configure set", "session remove", "session fork", "mcp"] {
+        let arguments: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        let run = home.run(&arguments)?;
+        ensure!(run.stdout.contains("Examples:\n  goose "), "{command}: {}", run.stdout);
+    }
+    ensure!(!home.run(&["session", "remove", "--help"])?.stdout.contains("by default"));
+    ensure!(home.run(&["apps", "show", "--help"])?.stdout.contains("show [OPTIONS] <NAME>"));
+    Ok(())
+}
+
+#[test]
 fn the_version_is_shown() -> anyhow::Result<()> {
     let run = Home::new()?.run(&["--version"])?;
     assert_eq!(

@@ -84,6 +84,7 @@ fn each_shell_has_its_script() -> anyhow::Result<()> {
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
         ensure!(run.stdout.contains(expected) && run.stdout.contains("configure"), "{shell}");
         ensure!(run.stdout.contains("coding-agent/backend"), "{shell}: agents are completed");
+        ensure!(run.stdout.contains("smart_approve") && run.stdout.contains("openrouter"), "{shell}: values");
     }
     assert_eq!(home.run(&["completion", "tcl"])?.code, Some(2));
     Ok(())

@@ -77,6 +77,17 @@ code_execution    tool calls from code
     Ok(())
 }
 
+/// Entries of other versions say whether this goose has the feature.
+#[test]
+fn features_are_built_in_or_not_supported() -> anyhow::Result<()> {
+    let entry = |name: &str| format!("  {name}: {{enabled: true, type: platform, name: {name}}}\n");
+    let home = Home::with_config(&format!("extensions:\n{}{}", entry("summon"), entry("skills")))?;
+    let shown = home.run(&["extension", "list"])?.stdout;
+    ensure!(shown.contains("summon     on   platform  built in\n"), "{shown}");
+    ensure!(shown.contains("skills     on   platform  not supported\n"), "{shown}");
+    Ok(())
+}
+
 #[test]
 fn the_same_as_json() -> anyhow::Result<()> {
     let home = Home::with_config(CONFIG)?;

@@ -11,6 +11,7 @@ mod decisions;
 mod display;
 mod doctor;
 mod endings;
+mod extensions;
 mod faults;
 mod guided;
 mod help;

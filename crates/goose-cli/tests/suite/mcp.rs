@@ -118,6 +118,18 @@ fn the_end_of_its_input_ends_it() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A client that writes nonsense and closes its end is told so, also before `initialize`.
+#[test]
+fn a_bad_line_is_answered_before_the_end() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    for line in ["nonsense\n", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":5}\n"] {
+        let run = home.run_with_input(&["mcp", "tutorial"], line)?;
+        let answer: serde_json::Value = serde_json::from_str(run.stdout.trim())?;
+        ensure!(answer["error"]["code"].is_number(), "{run:?}");
+    }
+    Ok(())
+}
+
 #[test]
 fn signals_end_it_cleanly() -> anyhow::Result<()> {
     let home = Home::new()?;

@@ -170,6 +170,22 @@ async fn approvals_are_elicited_and_the_answer_counts() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn an_answer_outside_of_the_schema_is_named_as_such() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let file = home.path().join("made");
+    let model = ModelServer::scripted([touch(&file), Turn::text("I could not.")])?;
+    let server = agents(&home, &model, "approve", Lifecycle::Initialize).await?;
+    let context = CallContext::new().with_caller(Person::saying("perhaps") as _);
+    let call = server.call("coding-agent__backend", task("Make the file."), &context);
+    tokio::time::timeout(LIMIT, call).await??;
+    ensure!(!file.exists());
+    let (_, result) = model.asked()[1].tool_results().pop().context("there is a result")?;
+    ensure!(result.contains("its answer cannot be used") && !result.contains("does not support"), "{result}");
+    server.stop().await;
+    Ok(())
+}
+
+#[tokio::test]
 async fn without_elicitation_what_needs_approval_is_refused_with_the_reason() -> anyhow::Result<()> {
     for era in ERAS {
         let home = Home::new()?;

@@ -119,6 +119,8 @@ fn a_model_is_fetched_checked_and_removed() -> anyhow::Result<()> {
     ensure!(!file(&home).exists());
     let again = run(&home, &hub, &["models", "remove", "tiny"])?;
     ensure!(again.code == Some(1) && again.stderr.contains("isn't downloaded"), "{again:?}");
+    ensure!(!again.stderr.contains("pull"), "{again:?}");
+    assert_eq!(state(&home, "qwen2.5-coder-1.5b")?["in_use"], true, "goose would use it");
     Ok(())
 }
 

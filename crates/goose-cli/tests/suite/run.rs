@@ -275,6 +275,8 @@ fn a_conversation_is_kept_and_goes_on() -> anyhow::Result<()> {
     );
     let listed = home.run(&["session", "list", "--json"])?.json()?;
     assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(2));
+    let names = home.run(&["session", "list"])?.stdout;
+    ensure!(names.contains("talk (copy)"), "{names}");
     Ok(())
 }
 
@@ -443,6 +445,11 @@ fn piped_input_is_a_part_of_the_task() -> anyhow::Result<()> {
     ensure!(asked.contains("say hello"), "{asked}");
     let (run, _) = piped(&["run"], b"")?;
     assert_eq!(run.code, Some(2), "{run:?}");
+    let (run, asked) = piped(&[], b"say hello\n")?;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Done.\n"), "{run:?}");
+    ensure!(asked.contains("say hello"), "{asked}");
+    let (run, asked) = piped(&[], b"")?;
+    ensure!(run.code == Some(0) && run.stdout.contains("Usage:") && asked.is_empty(), "{run:?}");
     let (run, asked) = piped(&["run", "x"], b"caf\xe9")?;
     ensure!(run.stderr.contains("are not UTF-8 text") && asked.contains("caf"), "{run:?}");
     let (run, asked) = piped(&["run", "x"], &b"y".repeat(600 * 1024))?;
@@ -502,6 +509,21 @@ fn withheld_variables_are_named_and_can_be_allowed() -> anyhow::Result<()> {
             result.contains(expected) && result.contains(remark) == has_remark,
             "{config}{command}: {result}\n{run:?}"
         );
+    }
+    Ok(())
+}
+
+/// A text may begin with a dash, as a list item does.
+#[test]
+fn a_task_may_begin_with_a_dash() -> anyhow::Result<()> {
+    for arguments in
+        [&["run", "-t", "- fix this"][..], &["run", "--text", "-5 plus 3"], &["run", "-5 plus 3"]]
+    {
+        let home = Home::new()?;
+        let server = ModelServer::scripted([Turn::text("Done.")])?;
+        let run = run(&home, &server, arguments)?;
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert_eq!(server.asked()[0].last_user_text().as_deref(), arguments.last().copied());
     }
     Ok(())
 }

@@ -48,6 +48,15 @@ fn ids(home: &Home, arguments: &[&str]) -> anyhow::Result<Vec<String>> {
 }
 
 #[test]
+fn an_empty_list_creates_nothing() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let run = home.run(&["session", "list"])?;
+    ensure!(run.code == Some(0) && run.stdout.starts_with("No sessions found."), "{run:?}");
+    ensure!(!home.path().join("data").exists());
+    Ok(())
+}
+
+#[test]
 fn conversations_are_listed_and_found() -> anyhow::Result<()> {
     let home = with_two()?;
     let listed = ids(&home, &[])?;

@@ -189,6 +189,10 @@ async fn open_program(
         let closed = transport.closed();
         match handshake(side(), transport, lifecycle, options).await {
             Ok(service) => {
+                // The next start does not need the probe.
+                if lifecycle == Lifecycle::Auto && routes.has_given_up_probe() {
+                    lifecycle = Lifecycle::Initialize;
+                }
                 return Ok(OpenedConnection {
                     service,
                     program: Some(program),
@@ -197,9 +201,8 @@ async fn open_program(
                     closed,
                 });
             }
-            // A server that starts slowly answers the `server/discover` probe after rmcp has fallen back to
-            // `initialize`, and takes the answers for each other. A fresh process gets
-            // `initialize` only.
+            // A server that answers a request with the id of another one after the `server/discover` probe. A
+            // fresh process gets `initialize` only.
             Err(failed) if failed.is_mismatched && lifecycle == Lifecycle::Auto => {
                 program.stop().await;
                 lifecycle = Lifecycle::Initialize;

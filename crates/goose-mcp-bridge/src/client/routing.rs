@@ -8,7 +8,10 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use goose_extension::{CallContext, LogEntry, LogLevel, Progress, RichRenderable};
@@ -16,10 +19,10 @@ use parking_lot::Mutex;
 use rmcp::{
     RoleClient,
     model::{
-        CallToolResult, Extensions, GetExtensions as _, GetMeta as _, JsonRpcMessage, JsonRpcResponse,
-        JsonRpcVersion2_0, LoggingMessageNotificationParam, NotificationMetaObject,
-        ProgressNotificationParam, ProgressToken, RequestId, RequestMetaObject, ServerNotification,
-        ServerRequest, ServerResult,
+        CallToolResult, ClientRequest, DiscoverRequestMethod, ErrorData, Extensions, GetExtensions as _,
+        GetMeta as _, JsonRpcMessage, JsonRpcResponse, JsonRpcVersion2_0, LoggingMessageNotificationParam,
+        NotificationMetaObject, ProgressNotificationParam, ProgressToken, RequestId, RequestMetaObject,
+        ServerNotification, ServerRequest, ServerResult,
     },
     service::{InboundStreamOrigin, RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
@@ -47,6 +50,8 @@ pub(super) struct Routes {
     unassigned: Budget,
     faults: Mutex<Option<Arc<LineFaults>>>,
     closed: Mutex<CancellationToken>,
+    /// Set if `initialize` was sent without an answer to the `server/discover` probe.
+    has_given_up_probe: AtomicBool,
 }
 
 impl Routes {
@@ -57,7 +62,13 @@ impl Routes {
             unassigned: Budget::default(),
             faults: Mutex::default(),
             closed: Mutex::default(),
+            has_given_up_probe: AtomicBool::new(false),
         }
+    }
+
+    /// Returns true if the server was too slow for the `server/discover` probe.
+    pub(super) fn has_given_up_probe(&self) -> bool {
+        self.has_given_up_probe.load(Ordering::Relaxed)
     }
 
     /// Returns the counters of unusable lines, if the transport is line-based.
@@ -145,6 +156,55 @@ pub(super) struct RoutingTransport<T> {
     inner: T,
     routes: Arc<Routes>,
     closed: CancellationToken,
+    probe: Probe,
+}
+
+/// State of the `server/discover` probe. rmcp starts the older handshake after an error or a while, and takes
+/// any other answer for a failure of the connection.
+enum Probe {
+    None,
+    Sent(RequestId),
+    /// `initialize` was sent without waiting for the answer to the probe.
+    GivenUp(RequestId),
+}
+
+impl Probe {
+    fn sent(&mut self, id: &RequestId, request: &ClientRequest) {
+        match (request, std::mem::replace(self, Self::None)) {
+            (ClientRequest::DiscoverRequest(_), _) => *self = Self::Sent(id.clone()),
+            (ClientRequest::InitializeRequest(_), Self::Sent(probe)) => *self = Self::GivenUp(probe),
+            (_, before) => *self = before,
+        }
+    }
+
+    /// Returns the message, as an error if a server of the older wire answers the probe with a result of
+    /// another kind. Returns `None` for an answer that nothing waits for.
+    fn received(&mut self, message: RxJsonRpcMessage<RoleClient>) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let id = match &message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        let (is_probe, is_late) = match self {
+            Self::None => (false, false),
+            Self::Sent(probe) => (id == Some(probe), false),
+            Self::GivenUp(probe) => (id == Some(probe), true),
+        };
+        if !is_probe {
+            return Some(message);
+        }
+        *self = Self::None;
+        match message {
+            _ if is_late => None,
+            JsonRpcMessage::Response(response)
+                if !matches!(response.result, ServerResult::DiscoverResult(_)) =>
+            {
+                let error = ErrorData::method_not_found::<DiscoverRequestMethod>();
+                Some(JsonRpcMessage::error(error, Some(response.id)))
+            }
+            answer => Some(answer),
+        }
+    }
 }
 
 impl<T> Drop for RoutingTransport<T> {
@@ -170,7 +230,7 @@ impl<T: Transport<RoleClient>> RoutingTransport<T> {
     pub(super) fn new(inner: T, routes: &Arc<Routes>) -> Self {
         let closed = CancellationToken::new();
         *routes.closed.lock() = closed.clone();
-        Self { inner, routes: Arc::clone(routes), closed }
+        Self { inner, routes: Arc::clone(routes), closed, probe: Probe::None }
     }
 
     /// Returns the token that is cancelled when no more messages can arrive.
@@ -224,6 +284,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for RoutingTransport<T> {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         match &message {
             JsonRpcMessage::Request(request) => {
+                self.probe.sent(&request.id, &request.request);
+                if matches!(self.probe, Probe::GivenUp(_)) {
+                    self.routes.has_given_up_probe.store(true, Ordering::Relaxed);
+                }
                 if let Some(route) = request.request.extensions().get::<Route>() {
                     let token = request.request.get_meta().get_progress_token();
                     self.routes.calls.lock().begin(request.id.clone(), token, route.clone());
@@ -243,9 +307,14 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for RoutingTransport<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let Some(mut message) = self.inner.receive().await else {
-            self.closed.cancel();
-            return None;
+        let mut message = loop {
+            let Some(message) = self.inner.receive().await else {
+                self.closed.cancel();
+                return None;
+            };
+            if let Some(message) = self.probe.received(message) {
+                break message;
+            }
         };
         // A caller that panics must not end the connection.
         if catch_unwind(AssertUnwindSafe(|| self.note(&mut message))).is_err() {

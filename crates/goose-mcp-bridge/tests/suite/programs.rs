@@ -336,3 +336,19 @@ fn our_own_server_ends_with_its_input_in_spite_of_a_stream_of_news() {
     let _ = server.kill();
     assert!(server.wait().unwrap().success() && took < Duration::from_secs(2), "it took {took:?}");
 }
+
+/// An older server that answers `server/discover` with a result of another kind, or only after `initialize` was
+/// sent, is not started a second time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_strange_answer_to_the_probe_does_not_restart_the_program() {
+    let late = "sleep 11; answer '{}'";
+    for answer in ["answer '{}'", "answer '{\"tools\":[]}'", late] {
+        let server = Server::new();
+        let probed = format!("case $line in\n *'\"server/discover\"'*) {answer} ;;");
+        let command = server.command_of(&SERVER.replace("case $line in", &probed));
+        let options = ConnectOptions { lifecycle: Lifecycle::Auto, ..options() };
+        let extension = connect(command, options).await.unwrap();
+        assert!(work(&extension).await.is_ok());
+        assert_eq!(server.pids().len(), 1, "{answer}");
+    }
+}

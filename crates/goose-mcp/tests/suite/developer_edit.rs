@@ -133,6 +133,17 @@ async fn what_does_not_fit_is_explained() {
 }
 
 #[tokio::test]
+async fn only_a_telling_text_counts_as_a_change_that_was_made() {
+    let desk = Desk::new();
+    desk.put("code.rs", CODE);
+    for (after, is_made) in [("a", false), ("let", false), ("\tlet a = 2;", true)] {
+        let edit = json!({ "path": "code.rs", "before": "\tlet z = 9;", "after": after });
+        let text = desk.err("edit", edit).await;
+        assert_eq!(text.contains("the change seems to be made"), is_made, "{after}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn encoding_and_line_ends_stay() {
     let desk = Desk::new();
     desk.put("dos.txt", "one\r\ntwo\r\nthree\r\n");

@@ -347,6 +347,16 @@ impl AgentSource for AgentMaker {
         Ok((!is_used).then(|| self.binder.users(config)))
     }
 
+    async fn disable(&self, agent: &Agent, name: &str) -> Result<(), ManagerError> {
+        let is_enabled = self.binder.is_enabled(name);
+        match agent.extensions.remove(name).await {
+            Err(error) if !is_enabled => return Err(error),
+            // Modes that cannot use an extension do not have it.
+            _ => self.binder.switched.disable(name),
+        }
+        Ok(())
+    }
+
     fn version(&self) -> u64 {
         self.binder.switched.version()
     }

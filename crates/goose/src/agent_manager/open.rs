@@ -28,7 +28,7 @@ use crate::{
             RouteSettings, TaskLog, route,
         },
     },
-    config::{FileSecrets, Origin, Profile, ProjectFile},
+    config::{ConfigFile, FileSecrets, Origin, Profile, ProjectFile},
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
         ActiveModels, Delegates, EventHub, Exchange, FolderContext, History, Limits, LoopContext, Outlets,
@@ -69,8 +69,14 @@ impl AgentManager {
         let wiring = Wiring::new(binder, &options, &guard.permissions, &models, &runtime);
         let agent = ActiveAgent::new(first.make(bound, &wiring.maker, &runtime).await?);
         let orchestrator = self.orchestrator(routing, first, &folder, wiring.delegates, &mut runtime)?;
-        let notices = self.notices(&folder.hints, routing.is_some()).into_iter().chain(guard.notice);
-        let notices = notices.chain(lost.iter().map(|name| not_restored(name))).collect();
+        let mut notices = self.notices(&folder.hints, routing.is_some());
+        if routing.is_some() {
+            notices.extend(self.unusable_extensions(&options.profile));
+            let files = self.settings.project_file().into_iter().chain([self.settings.user_file()]);
+            notices.extend(files.flat_map(ConfigFile::unknown_keys).map(|key| key.to_string()));
+        }
+        notices.extend(guard.notice);
+        notices.extend(lost.iter().map(|name| not_restored(name)));
         let context = LoopContext {
             folder,
             session: runtime.session,
@@ -220,6 +226,14 @@ impl AgentManager {
             format!("Others on this machine can read the secrets in {path}. Run `chmod 600 {path}`.")
         });
         problems.chain(exposed).chain(of_hints).collect()
+    }
+
+    /// Returns a notice for each enabled entry under `extensions:` that cannot be used. A profile that lists
+    /// its extensions uses no other entries.
+    fn unusable_extensions(&self, profile: &Profile) -> Vec<String> {
+        let entries = self.settings.extensions().iter().filter(|_| profile.adds_dependencies);
+        let errors = entries.filter(|entry| entry.enabled).filter_map(|entry| entry.checked().err());
+        errors.map(|error| format!("An extension is not used: {error}")).collect()
     }
 }
 

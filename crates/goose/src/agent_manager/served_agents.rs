@@ -11,8 +11,8 @@ use std::{
 };
 
 use goose_extension::{
-    ElicitAction, Elicitation, Elicited, QuestionKind, RegistryExtension, ToolDef, hashmap, prelude::*,
-    visible,
+    ElicitAction, Elicitation, Elicited, ErrorCode, QuestionKind, RegistryExtension, ToolDef, hashmap,
+    prelude::*, visible,
 };
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -252,6 +252,14 @@ impl ServingHost {
     }
 }
 
+/// Returns the reason for a denial if the caller was asked, but its answer cannot be used.
+fn unusable_answer(error: &ToolError) -> String {
+    format!(
+        "the program that gave you the task was asked for approval, but its answer cannot be used: {error}. Do what you can \
+         without it, and say what is missing."
+    )
+}
+
 /// Puts a question of a session to the caller. Returns the id of the question and the answer.
 async fn answer(
     question: &Event,
@@ -293,7 +301,12 @@ async fn answer(
                 Err(ToolError::InputRequired(_) | ToolError::Cancelled(_)) => {
                     said.map(|_| Decision::Allow)?
                 }
-                Err(_) => Decision::Deny { instead: Some(CANNOT_ASK.to_owned()) },
+                Err(ToolError::Protocol(error))
+                    if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY =>
+                {
+                    Decision::Deny { instead: Some(CANNOT_ASK.to_owned()) }
+                }
+                Err(error) => Decision::Deny { instead: Some(unusable_answer(error)) },
             };
             (approval.id.clone(), decision.into())
         }

@@ -160,6 +160,9 @@ pub(crate) trait AgentSource: Send + Sync {
     /// that names the modes that can.
     fn enable(&self, agent: &Agent, config: &ExtensionConfig) -> Result<Option<String>, ManagerError>;
 
+    /// Disables an extension for the rest of the session.
+    async fn disable(&self, agent: &Agent, name: &str) -> Result<(), ManagerError>;
+
     /// Returns how often extensions of the session were enabled or disabled.
     fn version(&self) -> u64;
 

@@ -3,15 +3,16 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
+use serde_path_to_error::Segment;
 
 use super::{
     acp_manifest,
     connection::{self, AgentConnection, ONLY_MODE},
     manifest::{AgentManifest, AgentMode, Dependency, GroupAccess},
 };
-use crate::config::read_yaml;
+use crate::config::{self, ANY, KnownKeys, UnknownKey, read_yaml, yaml_position};
 
 /// Name of the file with Roo's modes.
 pub(super) const ROO_MODES: &str = ".roomodes";
@@ -32,6 +33,44 @@ const TOOLS_OF_OTHERS: &[(&str, &str)] = &[
     ("websearch", "fetch"),
     ("todowrite", "todo"),
 ];
+
+/// Keys of a manifest, with those of the Agent Communication Protocol and of Roo.
+const AGENT_KEYS: &[&str] =
+    &["modes", "metadata", "customModes", "input_content_types", "output_content_types", "status", "version"];
+
+/// Keys of an agent with a single mode.
+const SINGLE_MODE_KEYS: &[&str] = &[
+    "name",
+    "description",
+    "when_to_use",
+    "whenToUse",
+    "instructions",
+    "prompt",
+    "model",
+    "tools",
+    "tool_groups",
+    "dependencies",
+    "temperature",
+    "max_turns",
+    "maxTurns",
+    "connection",
+];
+
+/// Keys of a mode.
+const MODE_KEYS: &[&str] = &[
+    "slug",
+    "description",
+    "when_to_use",
+    "instructions",
+    "tool_groups",
+    "dependencies",
+    "recommended_models",
+    "temperature",
+    "max_turns",
+];
+
+const METADATA_KEYS: &[&str] =
+    &["dependencies", "capabilities", "recommended_models", "modes", "instructions", "framework"];
 
 /// An agent with a single mode, as Markdown files and short YAML files describe it.
 #[derive(Debug, Default, Deserialize)]
@@ -88,7 +127,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Vec<AgentManifest>, String
     let is_markdown = path.extension().is_some_and(|extension| extension == "md");
     let agents = match is_markdown {
         true => vec![from_markdown(path, text)?],
-        false => from_document(path, document(path, text)?)?,
+        false => from_document(path, text, document(path, text)?)?,
     };
     for agent in &agents {
         agent.validate().map_err(|error| error.to_string())?;
@@ -108,19 +147,53 @@ fn document(path: &Path, text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-fn from_document(path: &Path, mut document: Map<String, Value>) -> Result<Vec<AgentManifest>, String> {
-    let said = |error: serde_json::Error| error.to_string();
+fn from_document(
+    path: &Path,
+    text: &str,
+    mut document: Map<String, Value>,
+) -> Result<Vec<AgentManifest>, String> {
     if let Some(modes) = document.remove("customModes") {
-        let modes: Vec<RooMode> = serde_json::from_value(modes).map_err(said)?;
+        let modes: Vec<RooMode> = parsed(modes, text, &["customModes"])?;
         return Ok(modes.into_iter().map(from_roo).collect());
     }
     acp_manifest::lift(&mut document);
     give_dependencies(&mut document);
     let value = Value::Object(document);
     match value.get("modes") {
-        Some(_) => Ok(vec![serde_json::from_value(value).map_err(said)?]),
-        None => Ok(vec![with_one_mode(path, serde_json::from_value(value).map_err(said)?)]),
+        Some(_) => Ok(vec![parsed(value, text, &[])?]),
+        None => Ok(vec![with_one_mode(path, parsed(value, text, &[])?)]),
     }
+}
+
+/// Parses a value of a text. An error names the line and the field; `above` is the path of the value.
+fn parsed<T: DeserializeOwned>(value: Value, text: &str, above: &[&str]) -> Result<T, String> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let below = error.path().iter().map(|segment| match segment {
+            Segment::Seq { index } => index.to_string(),
+            other => other.to_string(),
+        });
+        let path: Vec<String> = above.iter().map(ToString::to_string).chain(below).collect();
+        let line = yaml_position(text, &path).map(|(line, _)| format!("line {line}, ")).unwrap_or_default();
+        format!("{line}'{}': {}", path.join("."), error.inner())
+    })
+}
+
+/// Returns the keys of a file that an agent does not have. Front matter may be for other programs as well.
+pub(super) fn unknown_keys(path: &Path, text: &str) -> Vec<UnknownKey> {
+    let is_markdown = path.extension().is_some_and(|extension| extension == "md");
+    if is_markdown {
+        let known = [KnownKeys { path: &[], keys: SINGLE_MODE_KEYS, is_open: true }];
+        let head = front_matter(text).map(|(head, _)| format!("\n{head}")).unwrap_or_default();
+        return config::unknown_keys(path, &head, &known);
+    }
+    let top: Vec<&str> = AGENT_KEYS.iter().chain(SINGLE_MODE_KEYS).copied().collect();
+    let known = [
+        KnownKeys { path: &[], keys: &top, is_open: false },
+        KnownKeys { path: &["modes", ANY], keys: MODE_KEYS, is_open: false },
+        KnownKeys { path: &["metadata"], keys: METADATA_KEYS, is_open: true },
+        KnownKeys { path: &["metadata", "modes", ANY], keys: MODE_KEYS, is_open: false },
+    ];
+    config::unknown_keys(path, text, &known)
 }
 
 /// Copies the dependencies of the agent to the modes that do not list any.
@@ -138,10 +211,11 @@ fn from_markdown(path: &Path, text: &str) -> Result<AgentManifest, String> {
     let (head, body) = front_matter(text).ok_or(
         "a Markdown agent begins with a front matter between two lines '---', with at least 'name' and 'description'",
     )?;
-    let head: Value = read_yaml(path, head).map_err(|error| error.to_string())?;
-    let mut written: SingleModeAgent = match head {
+    // The line before it counts.
+    let head = format!("\n{head}");
+    let mut written: SingleModeAgent = match read_yaml(path, &head).map_err(|error| error.to_string())? {
         Value::Null => SingleModeAgent::default(),
-        head => serde_json::from_value(head).map_err(|error| error.to_string())?,
+        value => parsed(value, &head, &[])?,
     };
     body.trim().clone_into(&mut written.instructions);
     Ok(with_one_mode(path, written))

@@ -14,8 +14,8 @@ use super::{
     manifest::{AgentManifest, AgentMode},
 };
 use crate::config::{
-    ConfigError, MAX_CONFIG_BYTES, PROJECT_CONFIG, Paths, ProjectFile, Trust, TrustStore, is_ours,
-    project_levels, read_capped,
+    ConfigError, MAX_CONFIG_BYTES, PROJECT_CONFIG, Paths, ProjectFile, Trust, TrustStore, UnknownKey,
+    is_ours, project_levels, read_capped,
 };
 
 /// Folder with agents, in the config folder and in `.goose` of a project.
@@ -341,4 +341,10 @@ pub fn read_agents(path: &Path) -> Result<Vec<AgentManifest>, AgentFileError> {
         Some(text) => agent_file::read(path, &text).map_err(AgentFileError::Invalid),
         None => Err(AgentFileError::Missing(path.to_owned())),
     }
+}
+
+/// Returns the keys of a file with agents that goose does not know. A file that cannot be read has none.
+pub fn unknown_agent_keys(path: &Path) -> Vec<UnknownKey> {
+    let text = read_capped(path, MAX_AGENT_BYTES).ok().flatten().unwrap_or_default();
+    agent_file::unknown_keys(path, &text)
 }

@@ -33,7 +33,10 @@ impl From<&str> for GroupAccess {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected the name of a group, or [NAME, {fileRegex: REGEX, description: TEXT}]"
+)]
 enum WrittenAccess {
     Whole(String),
     Restricted(String, WrittenRestriction),

@@ -120,7 +120,7 @@ impl From<&str> for Dependency {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected the name of an extension or agent, or {type, name}")]
 enum WrittenDependency {
     Name(String),
     Typed { name: String },

@@ -166,6 +166,22 @@ impl Exchange {
         self.context.agents.enable(&self.context.agent(), config)
     }
 
+    /// Disables an extension for the rest of the session, for the current agent and for later ones.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such extension.
+    pub async fn disable_extension(&self, name: &str) -> Result<(), ManagerError> {
+        self.context.agents.disable(&self.context.agent(), name).await
+    }
+
+    /// Takes the notices that the next reply would report, for an interface that shows them before. Returns
+    /// none during a reply.
+    pub fn take_notices(&self) -> Vec<String> {
+        let state = self.context.conversation.state.try_lock();
+        state.map(|mut state| state.take_notices()).unwrap_or_default()
+    }
+
     /// Returns the permissions.
     pub fn permissions(&self) -> &Arc<Permissions> {
         &self.context.permissions

@@ -1,7 +1,7 @@
 //! [`LoopContext`]: the parts of the loop that live as long as its session, and [`LoopState`], which one
 //! reply at a time changes.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use goose_extension::{Caller, ExchangeView, Model, Notifier, Tool};
 use goose_providers::{RequestOptions, RetryPolicy};
@@ -16,6 +16,7 @@ use super::{
     event_hub::EventHub,
     final_output::FinalOutput,
     models::ActiveModels,
+    prepare::ReportedFailures,
     repetition::DEFAULT_MAX_REPETITIONS,
     task_writes::TaskWriter,
     usage_ledger::{SessionModel, UsageLedger},
@@ -222,6 +223,8 @@ impl History {
             switched: 0,
             offer: Offer::default(),
             notices,
+            failures: ReportedFailures::default(),
+            late: BTreeSet::new(),
             is_unfinished: self.is_unfinished,
         };
         SharedConversation {
@@ -249,6 +252,9 @@ pub(crate) struct LoopState {
     pub(super) offer: Offer,
     /// Notices that were not reported yet.
     pub(crate) notices: Vec<String>,
+    pub(super) failures: ReportedFailures,
+    /// Extensions whose start took too long. Requests do not wait for them again.
+    pub(super) late: BTreeSet<String>,
     /// True if goose was ended in the middle of the last reply and the log does not record that yet.
     pub(super) is_unfinished: bool,
 }

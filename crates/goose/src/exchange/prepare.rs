@@ -1,19 +1,26 @@
 //! Preparation of each request to the model: changed extensions, offered tools, the system prompt, and the
 //! size of the conversation.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::FutureExt as _;
 use goose_extension::{MessageContent, Tool, ToolAction};
 use goose_providers::PromptStyle;
+use tokio::time::{Instant, sleep_until};
 
 use super::{
     agent_loop::{Abort, AgentLoop, LoopFunction, StepResult},
     event::Event,
     final_output::FINAL_OUTPUT,
-    loop_context::{LoopContext, Offer},
+    loop_context::{LoopContext, LoopState, Offer},
 };
 use crate::{
+    agents::agent::Agent,
     context::{
         current_plan, listing,
         prompt::{self, PromptParts},
@@ -23,6 +30,10 @@ use crate::{
     services::{Phase, ServiceChange, ServiceEvent},
     session::{Conversation, Step, synthetic, synthetic_list, synthetic_message},
 };
+
+/// Time that a request waits for extensions that are starting, while the user watches. Their tools come with a
+/// later request.
+const START_WAIT: Duration = Duration::from_secs(5);
 
 /// Line before the task list in a request.
 const TASK_LIST_HEADING: &str = "Your task list as it stands:\n";
@@ -80,9 +91,7 @@ impl AgentLoop {
             self.state.notices.extend(agent.notices());
         }
         if self.progress.turn == 0 || is_other || is_updated {
-            let settled = agent.toolset.list();
-            // Extensions that could not be listed are reported as notices.
-            let _ = self.cancellation.run_until_cancelled(settled).await.ok_or(Abort::Cancelled)?;
+            self.wait_for_extensions(&agent).await?;
         }
         let tools = agent.toolset.tools();
         let Offer { made_from, functions, .. } = &self.state.offer;
@@ -94,6 +103,40 @@ impl AgentLoop {
             let prompts = agent.extensions.prompts().await;
             self.offer(tools, prompts);
         }
+        Ok(())
+    }
+
+    /// Waits for extensions whose tools are not known yet, shows their names, and reports failures at once. If
+    /// the user watches, an extension that takes longer than [`START_WAIT`] is left for a later request.
+    pub(super) async fn wait_for_extensions(&mut self, agent: &Agent) -> StepResult<()> {
+        let mut listed = pin!(agent.toolset.list());
+        if listed.as_mut().now_or_never().is_some() {
+            return Ok(());
+        }
+        let has_deadline = self.events.is_attended();
+        let deadline = Instant::now() + START_WAIT;
+        loop {
+            let starting = agent.extensions.starting();
+            let is_late = |name: &String| self.state.late.contains(name);
+            if has_deadline && !starting.is_empty() && starting.iter().all(is_late) {
+                break;
+            }
+            self.emit(Event::Status { call: None, message: format!("starting {}", starting.join(", ")) });
+            tokio::select! {
+                _ = &mut listed => break,
+                () = self.cancellation.cancelled() => return Err(Abort::Cancelled),
+                () = sleep_until(deadline), if has_deadline => {
+                    self.state.notices.extend(starting.iter().map(|name| still_starting(name)));
+                    self.state.late.extend(starting);
+                }
+                Some(event) = self.state.services.recv() => {
+                    let failure = self.state.failures.of(event);
+                    self.state.notices.extend(failure);
+                }
+            }
+            self.report_notices();
+        }
+        self.emit(Event::Status { call: None, message: String::new() });
         Ok(())
     }
 
@@ -141,16 +184,55 @@ impl AgentLoop {
 
     /// Reports pending notices and failures of extensions.
     pub(crate) fn report_notices(&mut self) {
-        let mut found = std::mem::take(&mut self.state.notices);
+        let mut found = self.state.take_notices();
         found.extend(self.context.permissions.problem());
         for notice in found {
             self.emit(Event::Notice(notice));
         }
-        while let Some(Some(event)) = self.state.services.recv().now_or_never() {
-            if let Some(notice) = notice(event) {
-                self.emit(Event::Notice(notice));
-            }
+    }
+}
+
+impl LoopState {
+    /// Takes the notices that were not reported yet. A failed extension is reported once, and again only
+    /// after it has worked.
+    pub(crate) fn take_notices(&mut self) -> Vec<String> {
+        let mut found = std::mem::take(&mut self.notices);
+        while let Some(Some(event)) = self.services.recv().now_or_never() {
+            found.extend(self.failures.of(event));
         }
+        // An extension may have failed before its events were followed.
+        for (name, phase, reason) in self.offered_by.extensions.failed() {
+            found.extend(self.failures.notice(name, phase, reason));
+        }
+        found
+    }
+}
+
+/// Extensions that do not work, as far as the user knows.
+#[derive(Debug, Default)]
+pub(super) struct ReportedFailures(BTreeSet<String>);
+
+impl ReportedFailures {
+    /// Returns the notice about an event, if it is the failure of an extension.
+    fn of(&mut self, event: ServiceEvent) -> Option<String> {
+        let ServiceChange::Phase(phase, reason) = event.change else { return None };
+        self.notice(event.name, phase, reason)
+    }
+
+    /// Returns the notice about an extension that failed, unless the user knows about it.
+    fn notice(&mut self, name: String, phase: Phase, reason: Option<String>) -> Option<String> {
+        let words = match phase {
+            Phase::Degraded => "failed; goose will retry on next use",
+            Phase::Dead => "is not available",
+            Phase::Ready => {
+                self.0.remove(&name);
+                return None;
+            }
+            _ => return None,
+        };
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        let notice = format!("The extension `{name}` {words}{reason}");
+        self.0.insert(name).then_some(notice)
     }
 }
 
@@ -226,6 +308,10 @@ fn within(
     (offered, Some(notice))
 }
 
+fn still_starting(name: &str) -> String {
+    format!("The extension `{name}` is still starting. Its tools come with a later request.")
+}
+
 /// Prepares the first call of a tool in the background, while the model works.
 pub(super) fn get_ready(tools: Vec<Tool>, permissions: &Arc<Permissions>) {
     if tools.is_empty() {
@@ -239,17 +325,6 @@ pub(super) fn get_ready(tools: Vec<Tool>, permissions: &Arc<Permissions>) {
         // called.
         tools.first().into_iter().for_each(Tool::prepare);
     });
-}
-
-/// Returns the notice about an extension that failed.
-fn notice(event: ServiceEvent) -> Option<String> {
-    let (words, reason) = match event.change {
-        ServiceChange::Phase(Phase::Degraded, reason) => ("failed; goose will retry on next use", reason),
-        ServiceChange::Phase(Phase::Dead, reason) => ("is not available any more", reason),
-        _ => return None,
-    };
-    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-    Some(format!("The extension `{}` {words}{reason}", event.name))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::settings::ConfigArgs;
 const EXAMPLES: &str = "\
 Examples:
   goose configure                                   step by step
-  goose configure --provider anthropic --model claude-sonnet-5 --key-from-env MY_KEY
+  goose configure --provider anthropic --model claude-sonnet-5-5 --key-from-env MY_KEY
   goose configure --mode smart_approve --extension-enable memory
   goose configure set GOOSE_TEMPERATURE 0.3
   goose configure get GOOSE_MODEL
@@ -32,6 +32,9 @@ pub(crate) struct ConfigureArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigureCommand {
     /// Set a key of config.yaml
+    #[command(
+        after_help = "Examples:\n  goose configure set GOOSE_MAX_TURNS 50\n  goose configure set GOOSE_MODE smart_approve"
+    )]
     Set {
         /// Key, such as GOOSE_MAX_TURNS
         key: String,
@@ -39,22 +42,26 @@ pub(crate) enum ConfigureCommand {
         value: String,
     },
     /// Show the effective value of a key
+    #[command(after_help = "Examples:\n  goose configure get GOOSE_MODEL")]
     Get {
         /// Key
         key: String,
     },
     /// Remove a key from config.yaml, or a secret from its store
+    #[command(after_help = "Examples:\n  goose configure unset GOOSE_MAX_TURNS")]
     Unset {
         /// Key
         key: String,
     },
     /// Trust this project's configuration, agents, skills and recipes in their current form
+    #[command(after_help = "Examples:\n  goose configure trust\n  goose configure trust --yes")]
     Trust {
         /// Do not ask for confirmation
         #[arg(short, long)]
         yes: bool,
     },
     /// Stop trusting this project's files
+    #[command(after_help = "Examples:\n  goose configure distrust")]
     Distrust,
 }
 

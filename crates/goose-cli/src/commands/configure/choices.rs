@@ -7,7 +7,7 @@ use goose_providers::{ModelOverrides, ModelRef, ProviderInfo, Registry};
 use crate::{escape, stderr};
 
 /// Each mode and its meaning.
-pub(super) const MODES: [(&str, &str); 4] = [
+pub(crate) const MODES: [(&str, &str); 4] = [
     ("auto", "works without asking, except where a rule says so"),
     ("smart_approve", "reads without asking, and asks before it changes anything"),
     ("approve", "asks before each tool call"),

@@ -1,5 +1,5 @@
 //! `goose configure` step by step. Enter keeps the current value; each answer is written at once, the provider together
-//! with its model.
+//! with its key and model.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -63,8 +63,12 @@ pub(super) fn run(
         with.tell(&format!("  {}", local::GOOD_FOR));
     }
     requirements(with, editor, settings, provider)?;
-    key(with, settings, provider)?;
+    let key = key(with, settings, provider)?;
     model(with, editor, settings, provider, choice)?;
+    if let Some((name, key)) = key {
+        let place = keys::store(settings, name, &key, None)?;
+        with.tell(&format!("  {name} is stored in {place}."));
+    }
     if with.agrees("Send the model a test message?")? {
         with.tell(&test_model(editor.path())?);
     }
@@ -126,8 +130,13 @@ fn requirements(
     Ok(())
 }
 
-fn key(with: &Terminal, settings: &Settings, provider: &ProviderInfo) -> anyhow::Result<()> {
-    let Some(name) = provider.key_variables.first() else { return Ok(()) };
+/// Asks for the key. It is stored once the model is chosen, so that leaving the dialogue before keeps nothing.
+fn key<'p>(
+    with: &Terminal,
+    settings: &Settings,
+    provider: &'p ProviderInfo,
+) -> anyhow::Result<Option<(&'p str, Secret)>> {
+    let Some(name) = provider.key_variables.first() else { return Ok(None) };
     let secrets = settings.secrets();
     let mut known = None;
     for name in &provider.key_variables {
@@ -156,14 +165,11 @@ fn key(with: &Terminal, settings: &Settings, provider: &ProviderInfo) -> anyhow:
                 "  {} needs a key. Set {name} in the environment, or run this again.",
                 provider.display_name
             ));
+            Ok(None)
         }
-        "" => {}
-        _ => {
-            let place = keys::store(settings, name, &typed, None)?;
-            with.tell(&format!("  Stored in {place}."));
-        }
+        "" => Ok(None),
+        _ => Ok(Some((name, typed))),
     }
-    Ok(())
 }
 
 fn model(

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use goose::config::{ConfigEditor, Paths, Settings};
 
-pub(crate) use self::args::ConfigureArgs;
+pub(crate) use self::{args::ConfigureArgs, choices::MODES};
 use self::{
     args::{Changes, ConfigureCommand},
     asking::Terminal,

@@ -3,11 +3,16 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use goose::config::{ConfigEditor, HIDDEN, Moderator, Origin, Secret, Settings, looks_secret, written_value};
+use goose::config::{
+    ConfigEditor, HIDDEN, Moderator, Origin, Secret, Settings, looks_secret, meant_setting, written_value,
+};
 use serde_json::Value;
 
 use super::{choices::find_mode, keys};
-use crate::{output::say, stderr};
+use crate::{
+    output::{WARNING, say},
+    stderr,
+};
 
 /// Keys whose values are whole numbers.
 const WHOLE_NUMBERS: [&str; 5] = [
@@ -38,6 +43,9 @@ pub(super) fn set(
     let changed = editor.set(key, &value)?;
     let what = if changed { "is set" } else { "already has that value" };
     warn_if_overridden(settings, key);
+    if let Some(meant) = meant_setting(key) {
+        stderr::line(format_args!("{WARNING}goose has no setting {key}. Did you mean {meant}?{WARNING:#}"));
+    }
     say(&format!("{key} {what} in {}.", editor.path().display()))
 }
 

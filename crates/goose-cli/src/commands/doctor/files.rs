@@ -1,6 +1,6 @@
 //! Checks of goose's folders and configuration files: readable, valid, writable, with disk space left.
 
-use std::{env, path::Path};
+use std::{env, io, path::Path};
 
 use anyhow::anyhow;
 use goose::{
@@ -9,7 +9,7 @@ use goose::{
     project_files::{self, ProjectFileKind},
 };
 
-use super::Check;
+use super::{Check, known_files};
 use crate::settings::Here;
 
 /// With less space than this, sessions may soon fail to save.
@@ -21,6 +21,9 @@ const NO_ROOM: u64 = 5 * 1024 * 1024;
 pub(super) fn check(paths: &Paths, here: &Here) -> Vec<Check> {
     let mut checks = folders(paths);
     checks.push(settings(here));
+    if let Ok(settings) = &here.settings {
+        checks.extend(known_files::check(paths, settings));
+    }
     checks.extend(project(here));
     checks.extend(project_knowledge(paths));
     checks.extend(secrets(paths));
@@ -137,11 +140,17 @@ fn writable(name: &str, folder: &Path) -> Check {
         Err(error) => Check::bad(
             name,
             format!("{} is not writable: {error}", nearest.display()),
-            format!(
-                "run 'chown -R $USER {0}' and 'chmod u+rwx {0}', or set GOOSE_PATH_ROOT",
-                nearest.display()
-            ),
+            writing_fix(error.kind(), nearest),
         ),
+    }
+}
+
+fn writing_fix(error: io::ErrorKind, folder: &Path) -> String {
+    let folder = folder.display();
+    match error {
+        // Permissions do not matter there.
+        io::ErrorKind::ReadOnlyFilesystem => "set GOOSE_PATH_ROOT to a folder that can be written".to_owned(),
+        _ => format!("run 'chown -R $USER {folder}' and 'chmod u+rwx {folder}', or set GOOSE_PATH_ROOT"),
     }
 }
 
@@ -161,5 +170,17 @@ fn room(folder: &Path) -> Check {
         ..NO_ROOM => Check::bad(NAME, says, fix),
         NO_ROOM..LITTLE_ROOM => Check::warning(NAME, says, fix),
         _ => Check::good(NAME, says),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permissions_are_no_advice_for_a_read_only_file_system() {
+        let fix = |error| writing_fix(error, Path::new("/home/me"));
+        assert!(!fix(io::ErrorKind::ReadOnlyFilesystem).contains("chmod"));
+        assert!(fix(io::ErrorKind::PermissionDenied).contains("chmod u+rwx /home/me"));
     }
 }

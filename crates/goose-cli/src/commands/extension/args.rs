@@ -13,8 +13,8 @@ Examples:
   goose extension call tutorial load_tutorial --args '{\"name\": \"first-game\"}'
 
 Extensions are configured under 'extensions:' in config.yaml, in goose's config
-folder (`goose extension list` shows the path), and in a project's
-.goose/config.yaml if that file is trusted.";
+folder (`goose info` shows the path), and in a project's .goose/config.yaml if
+that file is trusted.";
 
 const LIST_EXAMPLES: &str = "\
 Examples:

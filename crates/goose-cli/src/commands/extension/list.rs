@@ -3,7 +3,10 @@
 use std::{fmt::Write as _, io, path::Path, process::ExitCode};
 
 use anstyle::Style;
-use goose::config::{ExtensionConfig, ExtensionKind};
+use goose::{
+    builtins,
+    config::{ExtensionConfig, ExtensionKind},
+};
 use serde::Serialize;
 
 use crate::{
@@ -139,7 +142,10 @@ fn target(config: &ExtensionConfig) -> Option<String> {
             }
             Some(target)
         }
-        ExtensionKind::Platform => Some("built in".to_owned()),
+        ExtensionKind::Platform => {
+            let is_known = builtins::find(&config.key()).is_some();
+            Some(if is_known { "built in" } else { "not supported" }.to_owned())
+        }
         _ => config.shown_target(),
     }
 }

@@ -95,7 +95,7 @@ pub(crate) enum ModelsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Output format
-    #[arg(short, long, value_enum, value_name = "FORM", default_value_t)]
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) format: ListFormat,
     #[command(flatten)]
     pub(crate) form: JsonArgs,

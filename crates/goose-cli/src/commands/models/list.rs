@@ -9,13 +9,17 @@ use serde_json::{Value, json};
 use super::{args::ListArgs, explained};
 use crate::{
     args::{JsonArgs, ListFormat},
-    escape,
+    choice, escape,
     output::{self, FAINT, GOOD, NAME, Output, WARNING, byte_size},
 };
 
-pub(super) fn run(store: &ModelStore, settings: &Settings, args: &ListArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    store: &ModelStore,
+    settings: &Settings,
+    args: &ListArgs,
+) -> anyhow::Result<ExitCode> {
     let items = store.list().map_err(explained)?;
-    let used = used(settings);
+    let used = used(settings).await;
     let is_used = |item: &Item| {
         used.as_ref().is_some_and(|used| *used == item.name || *used == item.path.display().to_string())
     };
@@ -34,9 +38,12 @@ pub(super) fn run(store: &ModelStore, settings: &Settings, args: &ListArgs) -> a
     })
 }
 
-/// Returns the configured local model.
-fn used(settings: &Settings) -> Option<String> {
-    let model = settings.profile(None).ok()?.processor?;
+/// Returns the local model that goose uses: the configured one, or the one that it would choose.
+async fn used(settings: &Settings) -> Option<String> {
+    let model = match settings.profile(None).ok()?.processor {
+        Some(model) => model,
+        None => choice::choose(settings).await?.model,
+    };
     settings.registry().is_embedded(&model).then(|| model.model().to_owned())
 }
 

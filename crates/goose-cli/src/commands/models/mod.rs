@@ -49,7 +49,7 @@ async fn dispatch(
     config: &Path,
 ) -> anyhow::Result<ExitCode> {
     match command {
-        ModelsCommand::List(args) => list::run(store, settings, &args),
+        ModelsCommand::List(args) => list::run(store, settings, &args).await,
         ModelsCommand::Pull { name, yes } => pull(store, settings, name.as_deref(), &fetching(yes)).await,
         ModelsCommand::Verify { name } => verify(store, name.as_deref()).await,
         ModelsCommand::Remove { name, yes } => {
@@ -82,7 +82,13 @@ async fn pull(
     match (item.state, item.entry) {
         (State::Here { .. }, _) => say(&format!("{name} is already downloaded: {path}")),
         (_, Some(entry)) => {
-            let pulled = download(store, &entry, settings, fetching).await.map_err(explained)?;
+            let pulled = match download(store, &entry, settings, fetching).await {
+                Err(ModelStoreError::Declined(reason)) if stderr::can_ask() => {
+                    stderr::line(reason);
+                    return Ok(ExitCode::FAILURE);
+                }
+                pulled => pulled.map_err(explained)?,
+            };
             say(&pulled.path.display().to_string())
         }
         (_, None) => Err(explained(ModelStoreError::Absent { name: name.to_owned() })),
@@ -135,7 +141,11 @@ fn show_progress(name: &str, event: &Event<'_>) {
 
 /// Removes a model.
 async fn remove(store: &ModelStore, name: &str, consent: Consent) -> anyhow::Result<ExitCode> {
-    let item = store.item(name).map_err(explained)?;
+    let item = match store.item(name) {
+        Ok(item) if item.state != State::Absent => item,
+        Ok(_) => bail!("The model {name} isn't downloaded, so there is nothing to remove."),
+        Err(error) => return Err(explained(error)),
+    };
     if item.entry.is_none() && !confirm_removal(&item, consent).await? {
         return Ok(ExitCode::FAILURE);
     }

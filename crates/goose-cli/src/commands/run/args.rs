@@ -35,19 +35,19 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "TEXT", conflicts_with = "text")]
     pub(crate) words: Option<String>,
     /// Task to run
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) text: Option<String>,
     /// Read the task from a file, '-' for standard input; appended to --text
     #[arg(short, long, value_name = "FILE")]
     pub(crate) instructions: Option<PathBuf>,
     /// Additional system instructions
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) system: Option<String>,
     /// Print only the answer
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Output format
-    #[arg(long, value_enum, value_name = "FORM", default_value_t)]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output_format: OutputFormat,
     /// Require an answer that matches the JSON schema in this file
     #[arg(long, value_name = "FILE")]

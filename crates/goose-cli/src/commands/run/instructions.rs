@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 8 * 1024 * 1024;
 /// Maximum length of piped input, which is cut: a log or a diff is useful without its end.
 const MAX_PIPED_BYTES: u64 = 512 * 1024;
 
-/// Time that a pipe has to deliver its first byte if there is a task without it. Some programs leave a pipe open that
+/// Time that a pipe has to deliver its first byte if there may be no input. Some programs leave a pipe open that
 /// they never write to.
 const PIPE_WAIT_SECONDS: i64 = 3;
 
@@ -29,7 +29,8 @@ pub(super) fn read(args: &RunArgs) -> anyhow::Result<Option<String>> {
     let text = args.words.as_deref().or(args.text.as_deref()).map(str::trim).filter(|text| !text.is_empty());
     let file = match args.instructions.as_deref() {
         Some(path) => Some(file(path)?),
-        None => piped(text.is_some() || args.conversation.resume)?,
+        None if text.is_some() || args.conversation.resume => piped(Wait::Briefly)?,
+        None => piped(Wait::UntilItComes)?,
     };
     Ok(match (text, file) {
         (Some(text), Some(file)) => Some(format!("{text}\n\n{file}")),
@@ -55,10 +56,18 @@ fn file(path: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
+/// Wait for the first byte of a pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// There may be no input: goose has a task, or none is expected.
+    Briefly,
+    UntilItComes,
+}
+
 /// Returns what is piped into goose, if anything is.
-fn piped(has_task: bool) -> anyhow::Result<Option<String>> {
+pub(super) fn piped(wait: Wait) -> anyhow::Result<Option<String>> {
     let input = io::stdin();
-    if input.is_terminal() || !may_have_text(&input, has_task) {
+    if input.is_terminal() || !may_have_text(&input, wait) {
         return Ok(None);
     }
     let mut bytes = limited(input.lock(), MAX_PIPED_BYTES).context("Standard input cannot be read")?;
@@ -75,9 +84,9 @@ fn piped(has_task: bool) -> anyhow::Result<Option<String>> {
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
-/// Returns true for a file, and for a pipe that something comes from. A task may be complete without it.
+/// Returns true for a file, and for a pipe that something comes from.
 #[cfg(unix)]
-fn may_have_text(input: &io::Stdin, has_task: bool) -> bool {
+fn may_have_text(input: &io::Stdin, wait: Wait) -> bool {
     use rustix::{
         event::{PollFd, PollFlags, Timespec, poll},
         fs::{FileType, fstat},
@@ -85,7 +94,7 @@ fn may_have_text(input: &io::Stdin, has_task: bool) -> bool {
     let Ok(status) = fstat(input) else { return false };
     match FileType::from_raw_mode(status.st_mode) {
         FileType::RegularFile => true,
-        FileType::Fifo | FileType::Socket if has_task => {
+        FileType::Fifo | FileType::Socket if wait == Wait::Briefly => {
             let wait = Timespec { tv_sec: PIPE_WAIT_SECONDS, tv_nsec: 0 };
             let mut descriptors = [PollFd::new(input, PollFlags::IN)];
             poll(&mut descriptors, Some(&wait)).is_ok_and(|ready| ready > 0)
@@ -96,7 +105,7 @@ fn may_have_text(input: &io::Stdin, has_task: bool) -> bool {
 }
 
 #[cfg(not(unix))]
-fn may_have_text(_: &io::Stdin, _: bool) -> bool {
+fn may_have_text(_: &io::Stdin, _: Wait) -> bool {
     true
 }
 

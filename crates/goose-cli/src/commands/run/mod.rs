@@ -5,11 +5,14 @@ mod instructions;
 
 use std::{io, process::ExitCode, sync::Arc};
 
-use clap::{Args as _, Command, error::ErrorKind};
+use clap::{Args as _, Command, FromArgMatches as _, error::ErrorKind};
 use goose::{config::Paths, exchange::Outcome};
 use goose_extension::Message;
 
-use self::args::{OutputFormat, RunArgs};
+use self::{
+    args::{OutputFormat, RunArgs},
+    instructions::Wait,
+};
 use super::{
     conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
     session::Chat,
@@ -48,6 +51,14 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         }
     };
     run_to_end(task(args, message))
+}
+
+/// Runs what is piped into a goose without arguments. Returns `None` if nothing is.
+pub(crate) fn run_piped() -> anyhow::Result<Option<ExitCode>> {
+    let Some(message) = instructions::piped(Wait::Briefly)? else { return Ok(None) };
+    let command = RunArgs::augment_args(Command::new("goose run"));
+    let args = RunArgs::from_arg_matches(&command.try_get_matches_from(["goose run"])?)?;
+    run_to_end(task(args, message)).map(Some)
 }
 
 /// Prints a usage error the way clap does.

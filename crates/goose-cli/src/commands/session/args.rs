@@ -44,8 +44,12 @@ pub(crate) struct ChatArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
     /// List sessions, newest first
+    #[command(after_help = "Examples:\n  goose session list\n  goose session list --here --search ports")]
     List(ListArgs),
     /// Search the messages of all sessions
+    #[command(
+        after_help = "Examples:\n  goose session search 'connection refused'\n  goose session search ports --limit 3 --json"
+    )]
     Search {
         /// Text to search for
         text: String,
@@ -56,6 +60,10 @@ pub(crate) enum SessionCommand {
         form: JsonArgs,
     },
     /// Remove a session
+    #[command(mut_arg("session", |session| session.help("Id or name of the session")))]
+    #[command(
+        after_help = "Examples:\n  goose session remove 20261115_3\n  goose session remove 'old work' --yes"
+    )]
     Remove {
         #[command(flatten)]
         which: WhichSession,
@@ -64,6 +72,9 @@ pub(crate) enum SessionCommand {
         yes: bool,
     },
     /// Export a session as JSON or Markdown
+    #[command(
+        after_help = "Examples:\n  goose session export 20261115_3 -o session.json\n  goose session export --format markdown -o talk.md"
+    )]
     Export {
         #[command(flatten)]
         which: WhichSession,
@@ -75,11 +86,15 @@ pub(crate) enum SessionCommand {
         output: Option<PathBuf>,
     },
     /// Import an exported session, or the sessions.db of another goose
+    #[command(
+        after_help = "Examples:\n  goose session import session.json\n  goose session import ~/.local/share/goose/sessions/sessions.db"
+    )]
     Import {
         /// File to import
         file: PathBuf,
     },
     /// Rename a session
+    #[command(after_help = "Examples:\n  goose session rename 20261115_3 'new ports'")]
     Rename {
         /// Id or name of the session
         session: String,
@@ -87,15 +102,19 @@ pub(crate) enum SessionCommand {
         new_name: String,
     },
     /// Copy a session
+    #[command(after_help = "Examples:\n  goose session fork 20261115_3")]
     Fork {
         #[command(flatten)]
         which: WhichSession,
     },
-    /// Write a diagnostics file: versions, settings without secrets, and a session
+    /// Write a folder for a bug report: versions, settings without secrets, and a session
+    #[command(
+        after_help = "Examples:\n  goose session diagnostics\n  goose session diagnostics 20261115_3 -o report"
+    )]
     Diagnostics {
         #[command(flatten)]
         which: WhichSession,
-        /// Folder to write to
+        /// Folder to write to; goose-diagnostics-ID by default
         #[arg(short, long, value_name = "FOLDER")]
         output: Option<PathBuf>,
     },
@@ -117,7 +136,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) search: Option<String>,
     /// Output format, for scripts written for other versions
-    #[arg(short, long, value_enum, value_name = "FORM", hide = true)]
+    #[arg(short, long, value_enum, value_name = "FORMAT", hide = true)]
     pub(crate) format: Option<ListFormat>,
     #[command(flatten)]
     pub(crate) form: JsonArgs,

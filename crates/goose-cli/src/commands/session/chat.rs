@@ -23,7 +23,7 @@ use crate::{
     choice::Verbosity,
     commands::conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
     escape,
-    output::{FAINT, NAME},
+    output::{FAINT, NAME, WARNING},
     runtime::run_to_end,
     signals::{ExitSignal, Signals},
     stderr,
@@ -110,6 +110,9 @@ impl Chat {
             env!("CARGO_PKG_VERSION"),
             escape::line(&parts.join(" · "))
         ));
+        for notice in exchange.take_notices() {
+            stderr::line(format_args!("{WARNING}{}{WARNING:#}", escape::text(&notice)));
+        }
         if let Some(before) = before {
             recap::show(before, &exchange.messages(), extent)?;
         }

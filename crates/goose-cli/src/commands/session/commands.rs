@@ -1,10 +1,11 @@
 //! Implementation of the slash commands.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use goose::{
+    agents::extension_manager::ManagerError,
     config::ExtensionConfig,
-    exchange::{TaskState, TaskStatus},
+    exchange::{Exchange, TaskState, TaskStatus},
     permission::Mode,
     session::ChosenBy,
     session::export,
@@ -32,6 +33,9 @@ use crate::{
     terminal_caller::TerminalCaller,
 };
 
+/// Time that `/extension` waits for a program to start.
+const PROGRAM_WAIT: Duration = Duration::from_secs(30);
+
 /// The name that stands for no agent: goose chooses.
 const AUTO: &str = "auto";
 
@@ -55,12 +59,9 @@ impl Chat {
             Slash::Mode(mode) => self.mode(mode.as_deref()),
             Slash::Full => self.toggle_detail(),
             Slash::Reasoning => self.show_reasoning(),
-            Slash::Extension(line) => self.add(ExtensionConfig::from_command_line(&line)),
-            Slash::Builtins(names) => {
-                for name in names {
-                    self.add_builtin(name);
-                }
-            }
+            Slash::Extension(line) => return self.add_program(&line).await,
+            Slash::RemoveExtension(name) => self.remove_extension(&name).await,
+            Slash::Builtins(names) => names.into_iter().for_each(|name| self.add_builtin(name)),
             Slash::Prompts(extension) => return self.prompts(extension.as_deref()).await,
             Slash::Prompt { name, arguments } => return self.prompt(&name, arguments).await,
             Slash::App(text) => {
@@ -255,29 +256,60 @@ impl Chat {
     }
 
     fn add_builtin(&self, name: String) {
-        if builtins::find(&name).is_some() {
-            return self.add(Ok(ExtensionConfig::builtin(name)));
+        if builtins::find(&name).is_none() {
+            let names = builtins::names();
+            return stderr::error(&format!("There is no built-in extension '{name}'. Built-ins: {names}."));
         }
-        stderr::error(&format!("There is no built-in extension '{name}'. Built-ins: {}.", builtins::names()));
+        match self.assembled.exchange.enable_extension(&ExtensionConfig::builtin(&name)) {
+            Ok(None) => stderr::line(format_args!("Added {name}; it starts when it is first used.")),
+            Ok(Some(users)) => self.say_unused(&name, &users),
+            Err(error) => stderr::error(&error.to_string()),
+        }
     }
 
-    fn add(&self, config: Result<ExtensionConfig, goose::config::ConfigError>) {
-        let added = config.map_err(anyhow::Error::from).and_then(|config| {
-            config.check()?;
-            Ok((config.key(), self.assembled.exchange.enable_extension(&config)?))
-        });
-        match added {
-            Ok((name, None)) => {
-                stderr::line(format_args!("Added {}; it starts when it is first used.", escape::line(&name)));
+    /// Adds a program. It is removed again if it does not start.
+    async fn add_program(&mut self, line: &str) -> anyhow::Result<After> {
+        let exchange = self.assembled.exchange.clone();
+        let (name, users) = match enable_program(&exchange, line) {
+            Ok(added) => added,
+            Err(error) => return Ok(failed(&format!("{error:#}"))),
+        };
+        if let Some(users) = users {
+            self.say_unused(&name, &users);
+            return Ok(After::Line);
+        }
+        let Ok(service) = exchange.extensions().service(&name) else { return Ok(After::Line) };
+        let started = tokio::time::timeout(PROGRAM_WAIT, service.wait_for_listing());
+        let started = self.working(&format!("starting {}", escape::line(&name)), started).await?;
+        let shown = escape::line(&name).into_owned();
+        match started {
+            Ok(Ok(Some(listing))) => {
+                let tools = listing.tools.len();
+                stderr::line(format_args!("Added {shown} with {tools} tools."));
             }
-            Ok((name, Some(users))) => {
-                let line = format!(
-                    "Added {name}. {} cannot use it; these can: {users}.",
-                    self.assembled.exchange.agent().id()
-                );
-                stderr::line(escape::line(&line));
+            Ok(Ok(None)) => {
+                let reason = service.report().reason.unwrap_or_default();
+                exchange.disable_extension(&name).await?;
+                return Ok(failed(&format!("{name} did not start and was not added. {reason}")));
             }
-            Err(error) => stderr::error(&format!("{error:#}")),
+            Ok(Err(_)) => stderr::line(format_args!("Added {shown}; it is still starting.")),
+            Err(asked) => {
+                exchange.disable_extension(&name).await?;
+                return Ok(cancelled(asked));
+            }
+        }
+        Ok(After::Line)
+    }
+
+    fn say_unused(&self, name: &str, users: &str) {
+        let agent = self.assembled.exchange.agent().id();
+        stderr::line(escape::line(&format!("Added {name}. {agent} cannot use it; these can: {users}.")));
+    }
+
+    async fn remove_extension(&self, name: &str) {
+        match self.assembled.exchange.disable_extension(name).await {
+            Ok(()) => stderr::line(format_args!("Removed {} from this session.", escape::line(name))),
+            Err(error) => stderr::error(&error.to_string()),
         }
     }
 
@@ -351,6 +383,23 @@ fn argument_list(arguments: &[PromptArgument]) -> String {
         _ => format!(" [{}=…]", argument.name),
     };
     arguments.iter().map(shown).collect()
+}
+
+/// Enables a program in a session under a free name. Returns the name, and the modes that can use it if the current
+/// one cannot.
+fn enable_program(exchange: &Exchange, line: &str) -> anyhow::Result<(String, Option<String>)> {
+    let mut config = ExtensionConfig::from_command_line(line)?;
+    config.check()?;
+    let (base, mut number) = (config.name.clone(), 1);
+    loop {
+        match exchange.enable_extension(&config) {
+            Err(ManagerError::Duplicate(_)) => {
+                number += 1;
+                config.name = format!("{base}_{number}");
+            }
+            enabled => return Ok((config.key(), enabled?)),
+        }
+    }
 }
 
 /// Ctrl-C cancels only the command; other signals quit.

@@ -25,6 +25,8 @@ pub(super) async fn list(store: &SessionStore, args: ListArgs) -> anyhow::Result
     // One more than is shown tells whether there are more.
     let enough = args.limit.saturating_add(1);
     let mut sessions = match &args.search {
+        // Opening the store would create it, which fails in a home that is read-only.
+        _ if !store.path().exists() => Vec::new(),
         Some(text) => {
             let mut query = SearchQuery::new(text, enough).per_session(1);
             if args.here {

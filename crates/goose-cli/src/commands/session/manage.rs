@@ -45,7 +45,8 @@ pub(super) async fn remove(
     say(&format!("Removed {called}."))
 }
 
-async fn agreed(question: &str) -> anyhow::Result<bool> {
+/// Asks for confirmation of a removal.
+pub(crate) async fn agreed(question: &str) -> anyhow::Result<bool> {
     if !stderr::can_ask() {
         bail!("No terminal available to confirm the removal. Use --yes to remove it without confirmation.");
     }

@@ -15,7 +15,7 @@ pub(crate) struct Described {
 /// All commands.
 pub(crate) const COMMANDS: &[Described] = &[
     command("/help", "", "this list"),
-    command("/exit", "", "quit (also /quit, Ctrl-D, Ctrl-C twice)"),
+    command("/exit", "", "quit (also exit, /quit, Ctrl-D, Ctrl-C twice)"),
     command("/clear", "", "clear the model's context; the session keeps all messages"),
     command("/compact", "", "summarize the conversation so far"),
     command("/model", "[NAME]", "show the model and its context usage, or switch to another model"),
@@ -33,7 +33,11 @@ pub(crate) const COMMANDS: &[Described] = &[
     command("/mode", "[MODE]", "show or set the permission mode: auto, approve, smart_approve, chat"),
     command("/r", "", "show tool results in full, or fold them again"),
     command("/reasoning", "", "show the model's reasoning of the last reply"),
-    command("/extension", "CMD", "add an MCP server program, like '--with-extension'"),
+    command(
+        "/extension",
+        "CMD | remove NAME",
+        "add an MCP server program, like '--with-extension', or remove an extension from the session",
+    ),
     command("/builtin", "NAMES", "add built-in extensions"),
     command("/prompts", "[EXTENSION]", "list the prompts of extensions"),
     command("/prompt", "NAME [KEY=VALUE …]", "send a prompt of an extension"),
@@ -67,6 +71,7 @@ pub(crate) enum Slash {
     Full,
     Reasoning,
     Extension(String),
+    RemoveExtension(String),
     Builtins(Vec<String>),
     Prompts(Option<String>),
     Prompt {
@@ -86,6 +91,9 @@ impl Slash {
     /// Parses a line; `None` if it is a message. A path such as `/etc/hosts` is a message.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let line = line.trim();
+        if matches!(line, "exit" | "quit") {
+            return Some(Self::Exit);
+        }
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let name = word.strip_prefix('/')?;
         if name.is_empty() || name.contains('/') {
@@ -105,7 +113,7 @@ impl Slash {
             "mode" => Self::Mode(some),
             "r" => Self::Full,
             "reasoning" => Self::Reasoning,
-            "extension" => some.map_or_else(|| usage("/extension"), Self::Extension),
+            "extension" => extension(rest),
             "builtin" => some.map_or_else(|| usage("/builtin"), |names| Self::Builtins(listed(&names))),
             "prompts" => Self::Prompts(some.map(|name| name.trim_start_matches("--extension ").to_owned())),
             "prompt" => prompt(rest),
@@ -122,6 +130,15 @@ impl Slash {
 
 fn listed(names: &str) -> Vec<String> {
     names.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn extension(rest: &str) -> Slash {
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    match words.as_slice() {
+        [] | ["remove"] => usage("/extension"),
+        ["remove", name] => Slash::RemoveExtension((*name).to_owned()),
+        _ => Slash::Extension(rest.to_owned()),
+    }
 }
 
 fn prompt(rest: &str) -> Slash {
@@ -196,7 +213,13 @@ mod tests {
         assert_eq!(Slash::parse("hello"), None);
         assert_eq!(Slash::parse("/etc/passwd is a file"), None);
         assert_eq!(Slash::parse("/"), None);
-        assert_eq!(Slash::parse(" /exit "), Some(Slash::Exit));
+        assert_eq!(Slash::parse("exit the loop early"), None);
+        for line in [" /exit ", "exit", "quit "] {
+            assert_eq!(Slash::parse(line), Some(Slash::Exit), "{line}");
+        }
+        assert_eq!(Slash::parse("/extension node b.js"), Some(Slash::Extension("node b.js".to_owned())));
+        assert_eq!(Slash::parse("/extension remove a"), Some(Slash::RemoveExtension("a".to_owned())));
+        assert!(matches!(Slash::parse("/extension remove"), Some(Slash::Unclear(_))));
         assert_eq!(Slash::parse("/mode approve"), Some(Slash::Mode(Some("approve".to_owned()))));
         assert_eq!(
             Slash::parse("/builtin memory, tutorial"),

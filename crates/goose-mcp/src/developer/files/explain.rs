@@ -12,6 +12,9 @@ use super::{
     matching::{Mismatch, Replacement, line_numbers, plain},
 };
 
+/// Shortest `after` whose presence says that a change was made. A few letters occur in any file.
+const MIN_AFTER_CHARS: usize = 8;
+
 /// Maximum number of lines shown of a region.
 const MAX_SHOWN_LINES: usize = 24;
 
@@ -61,7 +64,8 @@ fn several(text: &str, lines: &[usize]) -> String {
 }
 
 fn missing(text: &str, before: &str, after: &str) -> String {
-    if let Some(at) = (!after.trim().is_empty()).then(|| text.find(after)).flatten() {
+    let may_tell = after.trim().chars().count() >= MIN_AFTER_CHARS;
+    if let Some(at) = may_tell.then(|| text.find(after)).flatten() {
         let line = line_numbers(text, &[at]);
         return format!(
             "`before` is not in the file, but `after` is already there, in line {}: the change seems to be made.",

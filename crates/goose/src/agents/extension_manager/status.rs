@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use serde::Serialize;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-use super::{ExtensionManager, Inner};
-use crate::services::{ServiceEvent, ServiceReport};
+use super::{BoundService, ExtensionManager, Inner};
+use crate::services::{Phase, ServiceEvent, ServiceReport};
 
 /// State of an extension, for people and programs.
 #[derive(Debug, Clone, Serialize)]
@@ -44,6 +44,22 @@ impl ExtensionManager {
             }
         });
         status.collect()
+    }
+
+    /// Returns the names of the extensions that are starting and whose tools are not known.
+    pub(crate) fn starting(&self) -> Vec<String> {
+        let services = self.inner.services();
+        let is_starting = |bound: &&Arc<BoundService>| {
+            bound.service.phase() == Phase::Starting && bound.service.listing().is_none()
+        };
+        services.iter().filter(is_starting).map(|bound| bound.name().to_owned()).collect()
+    }
+
+    /// Returns the extensions that failed or can never work, with the reasons.
+    pub(crate) fn failed(&self) -> Vec<(String, Phase, Option<String>)> {
+        let services = self.inner.services();
+        let state = services.iter().map(|it| (it.name().to_owned(), it.service.phase(), it.service.reason()));
+        state.filter(|(_, phase, _)| matches!(phase, Phase::Degraded | Phase::Dead)).collect()
     }
 }
 

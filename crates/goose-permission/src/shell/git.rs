@@ -111,8 +111,7 @@ const BRANCH_OPTIONS: [&str; 8] = ["-a", "-r", "-v", "-vv", "-av", "--all", "--r
 
 /// Returns true for commands that list without operands, or with operands and a listing option.
 fn lists(rest: &[Word], listing: &[&str], others: &[&str]) -> bool {
-    let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
-    let Some(words) = known else { return false };
+    let Some(words) = texts(rest) else { return false };
     let is_listing = words.iter().any(|word| listing.contains(word));
     // They list in another order or form.
     let is_form = |word: &str| {
@@ -163,14 +162,12 @@ fn shows_stash(rest: &[Word]) -> bool {
 }
 
 fn is_one_of(rest: &[Word], forms: &[&[&str]]) -> bool {
-    let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
-    known.is_some_and(|words| forms.contains(&words.as_slice()))
+    texts(rest).is_some_and(|words| forms.contains(&words.as_slice()))
 }
 
 /// Returns true for `git config --get user.name`, `git config --list`.
 fn gets(rest: &[Word]) -> bool {
-    let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
-    match known.as_deref() {
+    match texts(rest).as_deref() {
         Some(["--list" | "-l"]) => true,
         Some(["--get" | "--get-all", name]) => !name.starts_with('-'),
         Some([name]) => name.contains('.') && !name.starts_with('-'),

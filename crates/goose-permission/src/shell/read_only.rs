@@ -267,8 +267,7 @@ fn filters_yaml(rest: &[Word]) -> bool {
 
 /// Returns true for `top -b -n 1`, which accepts no commands.
 fn shows_processes_once(rest: &[Word]) -> bool {
-    let words: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
-    matches!(words.as_deref(), Some(["-b", "-n", "1"] | ["-bn1"] | ["-b", "-n1"] | ["-bn", "1"]))
+    matches!(texts(rest).as_deref(), Some(["-b", "-n", "1"] | ["-bn1"] | ["-b", "-n1"] | ["-bn", "1"]))
 }
 
 /// Returns true for forms of `ps` that show no variables of processes. With any other words it may read the letters
@@ -333,11 +332,10 @@ fn is_offset(text: &str) -> bool {
 
 /// Returns true if `uniq` has at most one file: the second one is written.
 fn has_one_operand(rest: &[Word]) -> bool {
-    let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
     let is_flag = |text: &&str| {
         text.len() > 1 && text.starts_with('-') && text[1..].bytes().all(|byte| b"cdiuz".contains(&byte))
     };
-    let Some(words) = known else { return false };
+    let Some(words) = texts(rest) else { return false };
     let others: Vec<&str> = words.into_iter().filter(|text| !is_flag(text)).collect();
     others.len() <= 1 && others.iter().all(|text| !text.starts_with('-'))
 }

@@ -29,33 +29,58 @@ use crate::{
 const MODES: &[(&str, &[&str])] = &[
     (
         "goose-agent/assistant",
-        &["developer without plan", "memory", "todo", "user", "tutorial", "summon__load"],
+        &[
+            "developer without plan",
+            "memory",
+            "todo",
+            "user",
+            "tutorial",
+            "computercontroller",
+            "summon__load",
+        ],
     ),
-    ("goose-agent/specialist", &["developer", "memory", "user", "tutorial", "summon__load"]),
+    (
+        "goose-agent/specialist",
+        &["developer", "memory", "user", "tutorial", "computercontroller", "summon__load"],
+    ),
     ("goose-agent/app_maker", &["apps"]),
     ("goose-agent/app_iterator", &["apps"]),
     ("goose-agent/recipe_maker", &[]),
     ("goose-agent/planner", &[]),
     ("goose-agent/judge", &[]),
-    ("coding-agent/pm", &["read", "edit", "memory"]),
-    ("coding-agent/architect", &["read", "edit", "memory"]),
-    ("coding-agent/backend", &["developer", "memory", "user", "tutorial", "summon__load"]),
-    ("coding-agent/frontend", &["developer", "memory", "user", "tutorial", "summon__load"]),
-    ("coding-agent/qa", &["read", "edit", "developer__shell", "memory"]),
-    ("coding-agent/security", &["read", "memory"]),
-    ("coding-agent/sre", &["read", "edit", "developer__shell", "memory"]),
-    ("coding-agent/devsecops", &["developer", "memory", "user", "tutorial", "summon__load"]),
+    ("coding-agent/pm", &["read", "edit", "memory", "fetch"]),
+    ("coding-agent/architect", &["read", "edit", "memory", "fetch"]),
+    (
+        "coding-agent/backend",
+        &["developer", "memory", "user", "tutorial", "computercontroller", "summon__load"],
+    ),
+    (
+        "coding-agent/frontend",
+        &["developer", "memory", "user", "tutorial", "computercontroller", "summon__load"],
+    ),
+    ("coding-agent/qa", &["read", "edit", "command", "memory", "browser"]),
+    ("coding-agent/security", &["read", "memory", "fetch"]),
+    ("coding-agent/sre", &["read", "edit", "command", "memory", "fetch"]),
+    (
+        "coding-agent/devsecops",
+        &["developer", "memory", "user", "tutorial", "computercontroller", "summon__load"],
+    ),
     ("orchestrator/orchestrator", &["summon", "extensionmanager", "chatrecall", "code_execution"]),
 ];
 
 const READ: &[&str] = &["read", "tree", "search", "analyze", "plan"];
 const EDIT: &[&str] = &["write", "edit"];
+const DOCUMENTS: [&str; 3] = ["xlsx_tool", "docx_tool", "pdf_tool"];
 
 fn is_given(tool: &str, given: &[&str]) -> bool {
     let (extension, bare) = tool.split_once("__").unwrap_or_default();
+    let is_computer = |tools: &[&str]| extension == "computercontroller" && tools.contains(&bare);
     given.iter().any(|given| match *given {
-        "read" => extension == "developer" && READ.contains(&bare),
+        "read" => (extension == "developer" && READ.contains(&bare)) || is_computer(&DOCUMENTS),
         "edit" => extension == "developer" && EDIT.contains(&bare),
+        "command" => tool == "developer__shell" || is_computer(&["automation_script"]),
+        "fetch" => is_computer(&["web_scrape", "cache"]),
+        "browser" => is_computer(&["web_scrape", "computer_control"]),
         "developer without plan" => extension == "developer" && bare != "plan",
         name => name == tool || name == extension,
     })
@@ -105,7 +130,7 @@ impl Extension for Platform {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_mode_has_the_tools_of_the_table_and_no_others() -> anyhow::Result<()> {
     let world = World::new()?;
-    let builtins = ["developer", "memory", "tutorial"].map(ExtensionConfig::builtin);
+    let builtins = ["developer", "memory", "tutorial", "computercontroller"].map(ExtensionConfig::builtin);
     let configs = [world.server("user", &[])?].into_iter().chain(builtins).collect();
     let manager = Arc::new(world.manager(configs).await?);
     for name in ["apps", "summon", "chatrecall", "extensionmanager"] {
@@ -140,8 +165,9 @@ async fn each_mode_has_the_tools_of_the_table_and_no_others() -> anyhow::Result<
 async fn each_mode_of_a_session_has_the_tools_of_the_table_and_no_others() -> anyhow::Result<()> {
     let world = World::new()?;
     let user = serde_json::to_value(world.server("user", &[])?)?;
-    let config =
-        format!("{CODE_MODE}  user: {user}\n  tutorial: {{enabled: true, type: builtin, name: tutorial}}\n");
+    let config = format!(
+        "{CODE_MODE}  user: {user}\n  tutorial: {{enabled: true, type: builtin, name: tutorial}}\n  computercontroller: {{enabled: true, type: builtin, name: computercontroller}}\n"
+    );
     fs::create_dir_all(world.paths().config)?;
     fs::write(world.paths().config.join("config.yaml"), config)?;
     let model = ModelServer::scripted([Turn::text("Unused.")])?;

@@ -14,7 +14,7 @@ pub const BUILTINS: &[Builtin] = &[
     Builtin { name: "memory", summary: "facts and preferences across conversations", build: memory },
     Builtin {
         name: "computercontroller",
-        summary: "web pages, scripts, the screen, spreadsheets, texts and PDF files",
+        summary: "web pages, scripts, the screen and office documents",
         build: computercontroller,
     },
     Builtin { name: "tutorial", summary: "guided, step-by-step tutorials", build: tutorial },

@@ -4,17 +4,18 @@
 
 use std::{
     ffi::OsStr,
-    io,
+    io::{self, Read as _},
     path::{Path, PathBuf},
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use goose_extension::prelude::*;
-use goose_fs::{AtomicFile, Folder, create_private_dir, read_regular};
+use goose_extension::{FileError, HardLinks, prelude::*};
+use goose_fs::{AtomicFile, Folder, create_private_dir, open_file};
 use parking_lot::Mutex;
 
 use super::{ComputerController, blocking, failed};
+use crate::local_backend::open_regular;
 
 /// Commands that change the cache.
 pub(super) const WRITING: &[&str] = &["delete", "clear"];
@@ -123,7 +124,7 @@ impl Cache {
 
     fn view(&self, path: &str) -> ToolResult<String> {
         let path = self.folder.join(self.name(path)?);
-        let bytes = read_regular(&path, MAX_VIEWED_BYTES).map_err(|error| self.missing(&path, &error))?;
+        let bytes = read(&path).map_err(|error| self.missing(&path, &error))?;
         let size = bytes.len();
         let text = String::from_utf8(bytes).map_err(|_| {
             failed(format!("{} is not text: {size} bytes. Use it by its path.", path.display()))
@@ -165,6 +166,20 @@ impl Cache {
 
     fn unreadable(&self, error: &io::Error) -> ToolError {
         failed(format!("The cache {} cannot be read: {error}.", self.folder.display()))
+    }
+}
+
+/// Reads a regular file, and follows no link.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let opened = open_regular(HardLinks::Allowed, || open_file(path));
+    let (file, _) = opened.map_err(|error| match error {
+        FileError::Io(error) => error,
+        error => io::Error::other(error.to_string()),
+    })?;
+    let mut bytes = Vec::new();
+    match file.take(MAX_VIEWED_BYTES + 1).read_to_end(&mut bytes)? as u64 {
+        0..=MAX_VIEWED_BYTES => Ok(bytes),
+        _ => Err(io::Error::other(format!("it is larger than {MAX_VIEWED_BYTES} bytes"))),
     }
 }
 

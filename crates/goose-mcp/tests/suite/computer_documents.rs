@@ -44,7 +44,7 @@ async fn a_workbook_is_written_changed_and_read() {
     get(json!({ "operation": "save", "worksheet": "More", "range": "B2", "rows": [["x"]] })).await;
     assert_eq!(
         get(json!({ "operation": "list_worksheets" })).await,
-        "Sheet1 (A2:E9, 9 cells)\nMore (B2:B2, 1 cells)\n"
+        "Sheet1 (A1:E9, 9 cells)\nMore (B2:B2, 1 cells)\n"
     );
     let missing = office
         .err("xlsx_tool", json!({ "path": "a.xlsx", "operation": "get_range", "worksheet": "No" }))

@@ -131,7 +131,7 @@ fn documents(folder: &Path) -> Vec<(&'static str, Value, &'static str)> {
         ("docx_tool", docx("nested.docx"), "nested"),
         ("docx_tool", docx("long.docx"), "longer than"),
         ("xlsx_tool", xlsx("large.xlsx", "list_worksheets"), "A1:T"),
-        ("xlsx_tool", xlsx("large.xlsx", "get_range"), "more from"),
+        ("xlsx_tool", xlsx("large.xlsx", "get_range"), "ask for a smaller range"),
         ("xlsx_tool", find, "in no cell"),
         ("xlsx_tool", update, "Updated large.xlsx"),
         ("xlsx_tool", json!({ "path": "large.xlsx", "operation": "get_cell", "range": "C3" }), "C3: here"),

@@ -18,7 +18,10 @@ use goose::{
     session::{NewSession, Session, SessionStore},
 };
 use goose_extension::{JsonObject, ToolAction, prelude::*};
-use goose_test_support::model_server::{ModelServer, Turn, Wire};
+use goose_test_support::{
+    HttpAnswer, Loopback,
+    model_server::{ModelServer, Turn, Wire},
+};
 
 use crate::{
     exchange_support::{all, done, outcome, provider, until_event},
@@ -284,6 +287,63 @@ async fn a_group_for_some_files_writes_no_others() -> anyhow::Result<()> {
     assert!(results[4].contains("There is no tool"), "{}", results[4]);
     assert_eq!(fs::read_to_string(folder.join("real.rs"))?, "fn main() {}\n");
     assert!(!folder.join("new.rs").exists());
+    exchange.close().await;
+    Ok(())
+}
+
+/// A tool that reads with some operations and writes with others is in two groups. Each gives its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_gives_the_operations_that_are_its_own() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let folder = world.file("").canonicalize()?;
+    let save = |path: &str| json!({"path": path, "operation": "save", "rows": [["kept"]]});
+    let read = json!({"path": "a.xlsx", "operation": "get_range"});
+    for (mode, refused) in
+        [("qa", None), ("security", Some("reading only")), ("architect", Some("Markdown files only"))]
+    {
+        let path = if mode == "qa" { "a.xlsx" } else { "b.xlsx" };
+        let model = ModelServer::scripted([
+            Turn::call("computercontroller__xlsx_tool", save(path))
+                .and_call("computercontroller__xlsx_tool", read.clone()),
+            Turn::call("computercontroller__xlsx_tool", read.clone()),
+            Turn::text("Done."),
+        ])?;
+        let exchange = open(&world, &model, mode).await?;
+        assert_eq!(outcome(&all(exchange.reply_to("Work")).await?)?, &done());
+        let asked = model.asked();
+        let written = &asked[1].tool_results()[0].1;
+        assert_eq!(written.contains("Created a.xlsx"), refused.is_none(), "{mode}: {written}");
+        assert!(refused.is_none_or(|reason| written.contains(reason)), "{mode}: {written}");
+        let results = asked[2].tool_results();
+        assert!(results.last().is_some_and(|(_, text)| text.contains("A1: kept")), "{mode}: {results:?}");
+        exchange.close().await;
+    }
+    assert!(folder.join("a.xlsx").exists() && !folder.join("b.xlsx").exists());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_lets_a_mode_fetch_from_a_server_of_this_machine() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let server = Loopback::answering(|_| HttpAnswer::new(200, "the page of the person"))?;
+    let url = server.url();
+    let host = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let rules = format!("rules:\n  - allow: fetch {host}\n  - deny: fetch localhost\n");
+    fs::create_dir_all(world.paths().config)?;
+    fs::write(world.paths().config.join("permission.yaml"), rules)?;
+    let other = url.replace("127.0.0.1", "localhost");
+    let model = ModelServer::scripted([
+        Turn::call("computercontroller__web_scrape", json!({"url": url})),
+        Turn::call("computercontroller__web_scrape", json!({"url": other})),
+        Turn::text("Done."),
+    ])?;
+    let exchange = open(&world, &model, "security").await?;
+    assert_eq!(outcome(&all(exchange.reply_to("Look at it")).await?)?, &done());
+    let asked = model.asked();
+    let results: Vec<String> = asked[2].tool_results().into_iter().map(|(_, text)| text).collect();
+    assert!(results[0].contains("the page of the person"), "{results:?}");
+    assert!(results[1].contains("deny: fetch localhost"), "{results:?}");
+    assert_eq!(server.asked().len(), 1);
     exchange.close().await;
     Ok(())
 }

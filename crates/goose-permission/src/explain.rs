@@ -106,7 +106,8 @@ impl Permissions {
             working_dir,
             concern: None,
         };
-        let script = shell::read(if call.fetches() { "" } else { command });
+        let text = if call.fetches() { "" } else { command };
+        let script = shell::read(text, &shell::KnownValues::default());
         let rules = self.rules().unwrap_or_default();
         let segments: Vec<_> = script.segments.iter().map(|it| segment(it, &rules, &call)).collect();
         let file = |file: &shell::FileUse| ExplainedFile {

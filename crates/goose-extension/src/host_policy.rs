@@ -80,6 +80,12 @@ impl HostPattern {
     pub fn is_literal(&self) -> bool {
         self.pieces.len() == 1
     }
+
+    /// Returns true if the pattern allows a host in a private network: it names the host, and where the name does not
+    /// say so itself also the port. A public name that was once allowed must not open the network when it moves.
+    fn allows_private(&self, host: &FetchedHost) -> bool {
+        self.is_literal() && (host.is_local() || self.port.is_some())
+    }
 }
 
 /// Returns a host as URLs write it: names in ASCII, addresses in their usual form.
@@ -115,6 +121,11 @@ impl FetchedHost {
             Host::Ipv6(address) => (format!("[{address}]"), Some(address.into())),
         };
         (!name.is_empty()).then_some(Self { name, port: url.port_or_known_default()?, address })
+    }
+
+    /// Returns the name, or the address that is written in its place.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Returns the address that is written in place of a name.
@@ -161,7 +172,7 @@ impl HostPolicy {
         self.denied.push((pattern, reason.into()));
     }
 
-    /// Allows the hosts of a pattern. A pattern that names one host also allows it in a private network.
+    /// Allows the hosts of a pattern. One that names a host and its port also allows it in a private network.
     pub fn allow(&mut self, pattern: HostPattern) {
         self.allowed.push(pattern);
     }
@@ -192,7 +203,7 @@ impl HostPolicy {
         }
         let mut rules = self.allowed.iter().filter(|pattern| pattern.matches(host)).peekable();
         let is_allowed = rules.peek().is_some();
-        if rules.any(HostPattern::is_literal) || (is_named && host.is_local()) {
+        if rules.any(|pattern| pattern.allows_private(host)) || (is_named && host.is_local()) {
             return HostAccess::Private;
         }
         if host.is_local() {
@@ -227,7 +238,8 @@ impl HostPolicy {
 }
 
 fn advice(host: &FetchedHost) -> String {
-    format!("If this is a server of the user, they can allow it with the rule `allow: fetch {host}`")
+    let FetchedHost { name, port, .. } = host;
+    format!("If this is a server of the user, they can allow it with the rule `allow: fetch {name}:{port}`")
 }
 
 #[cfg(test)]
@@ -277,7 +289,7 @@ mod tests {
         assert_eq!(policy.access(&host("http://localhost:3000/")), HostAccess::Private);
         policy.allow(pattern("169.254.169.254"));
         assert!(matches!(policy.access(&host("http://169.254.169.254/")), HostAccess::Refused(_)));
-        policy.allow(pattern("intranet.example.com"));
+        policy.allow(pattern("intranet.example.com:443"));
         let intranet = host("https://intranet.example.com/");
         assert_eq!(policy.check_address(&intranet, "10.0.0.1".parse().unwrap()), Ok(()));
         assert!(policy.check_address(&intranet, "169.254.169.254".parse().unwrap()).is_err());

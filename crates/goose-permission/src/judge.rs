@@ -277,9 +277,13 @@ impl<'a> Judge<'a> {
     ) -> bool {
         // The tools that edit a file also show parts of it.
         let shows = access == Access::Write && means == Means::Tool;
+        // A call may read one file and write another: rules about a kind of access are for that one.
+        let is_about_kind =
+            |rule: &Rule| [Access::Read, Access::Write].iter().any(|it| rule.is_about_access(*it));
+        let is_about_tool = |rule: &Rule| rule.is_about(self.call) && !is_about_kind(rule);
         let about = |rule: &&Rule| {
             rule.is_about_access(access)
-                || (means == Means::Tool && rule.is_about(self.call))
+                || (means == Means::Tool && is_about_tool(rule))
                 || (shows && rule.restricts() && rule.is_about_access(Access::Read))
         };
         let mut is_allowed = false;

@@ -39,7 +39,8 @@
 //!         | name=value …         for other tools: arguments, with *
 //! ```
 //!
-//! Hosts that are not on the internet need approval in every mode, unless an allow rule names the host without `*`.
+//! Hosts that are not on the internet need approval in every mode, unless an allow rule names the host without `*`,
+//! and, for a public name that leads there, with its port.
 //! Metadata services of clouds are never reached.
 //!
 //! In an allow rule, a bare name matches only goose's own tools, because any server may call a tool `shell`.

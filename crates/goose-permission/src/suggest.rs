@@ -148,9 +148,10 @@ pub(super) fn protected(access: Access, resolved: &Path, bases: Bases<'_>) -> Op
     rule.path().is_some_and(|pattern| pattern.allows(resolved, bases)).then_some(rule)
 }
 
-/// Suggests a rule for a host with its port.
+/// Suggests a rule for a host. With its port, a rule would also allow a public name that leads into a private network.
 pub(super) fn host(host: &FetchedHost) -> Option<Rule> {
-    let rule = Rule::parse(Effect::Allow, &format!("{FETCH} {host}")).ok()?;
+    let shown = if host.is_local() { host.to_string() } else { host.name().to_owned() };
+    let rule = Rule::parse(Effect::Allow, &format!("{FETCH} {shown}")).ok()?;
     rule.host().is_some_and(|pattern| pattern.matches(host)).then_some(rule)
 }
 

@@ -59,7 +59,7 @@ async fn a_name_that_leads_to_a_private_address_is_refused() {
     // The person has named the host. A service with credentials stays out of reach.
     let named = || {
         let mut policy = HostPolicy::default();
-        policy.allow(HostPattern::parse("rebind.example").unwrap());
+        policy.allow(HostPattern::parse(&format!("rebind.example:{port}")).unwrap());
         policy
     };
     assert_eq!(get(&url, named(), &[&["127.0.0.1"]]).await, Ok(()));
@@ -75,7 +75,7 @@ async fn a_name_that_changes_after_a_redirect_is_refused() {
     .unwrap();
     let port = server.url().rsplit(':').next().unwrap().trim_matches('/').to_owned();
     let mut policy = HostPolicy::default();
-    policy.allow(HostPattern::parse("rebind.example").unwrap());
+    policy.allow(HostPattern::parse(&format!("rebind.example:{port}")).unwrap());
     let url = format!("http://rebind.example:{port}/");
     let refused = get(&url, policy, &[&["127.0.0.1"], &["127.0.0.1"]]).await.unwrap_err();
     assert!(refused.contains("`other.example` leads to 127.0.0.1"), "{refused}");

@@ -4,18 +4,23 @@ use std::sync::Arc;
 
 use goose_extension::{Builtin, BuiltinOptions, Extension};
 
-use crate::{developer::Developer, memory::Memory, tutorial::Tutorial};
+use crate::{autovisualiser::Autovisualiser, developer::Developer, memory::Memory, tutorial::Tutorial};
 
 /// All built-ins, by name.
 pub const BUILTINS: &[Builtin] = &[
     Builtin { name: "developer", summary: "files, commands and a plan, for work on code", build: developer },
     Builtin { name: "memory", summary: "facts and preferences across conversations", build: memory },
+    Builtin { name: "autovisualiser", summary: "charts, maps and diagrams as pages", build: autovisualiser },
     Builtin { name: "tutorial", summary: "guided, step-by-step tutorials", build: tutorial },
 ];
 
 /// The built-in of that name, where there is one.
 pub fn builtin(name: &str, options: &BuiltinOptions) -> Option<Arc<dyn Extension>> {
     BUILTINS.iter().find(|builtin| builtin.name == name).map(|builtin| builtin.build(options))
+}
+
+fn autovisualiser(options: &BuiltinOptions) -> Arc<dyn Extension> {
+    Arc::new(Autovisualiser::new(options))
 }
 
 fn developer(options: &BuiltinOptions) -> Arc<dyn Extension> {

@@ -1,6 +1,7 @@
 //! goose's built-in services. Each is an [`Extension`](goose_extension::Extension), and each also runs as an MCP
 //! server (`examples/mcp.rs`).
 //!
+//! - [`Autovisualiser`]: charts, maps and diagrams as pages that work offline
 //! - [`Developer`]: files, commands and a plan, for work on code
 //! - [`Memory`]: facts and preferences across conversations, in text files
 //! - [`Tutorial`]: tutorials that the model guides a person through
@@ -15,6 +16,7 @@
     expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")
 )]
 
+mod autovisualiser;
 mod builtin;
 mod developer;
 mod local_backend;
@@ -22,6 +24,7 @@ mod memory;
 pub mod paths;
 mod tutorial;
 
+pub use autovisualiser::{Autovisualiser, page_file};
 pub use builtin::{BUILTINS, builtin};
 pub use developer::Developer;
 pub use goose_extension::{Builtin, BuiltinOptions};

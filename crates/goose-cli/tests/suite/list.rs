@@ -62,7 +62,8 @@ developer  on   builtin
     files, commands and a plan, for work on code
 
 Other built-ins (use them by name or with --with-builtin):
-tutorial  guided, step-by-step tutorials
+autovisualiser  charts, maps and diagrams as pages
+tutorial        guided, step-by-step tutorials
 
 These come with the modes of agents (`goose agents list`):
 summon            delegation and knowledge
@@ -122,7 +123,8 @@ memory     on   builtin
     facts and preferences across conversations
 
 Other built-ins (use them by name or with --with-builtin):
-tutorial  guided, step-by-step tutorials
+autovisualiser  charts, maps and diagrams as pages
+tutorial        guided, step-by-step tutorials
 
 These come with the modes of agents (`goose agents list`):
 summon            delegation and knowledge

@@ -21,6 +21,9 @@ const HOLE: f64 = 92.0;
 /// Smallest share of a slice that has room for its percentage.
 const MIN_LABELLED_SHARE: f64 = 0.05;
 
+/// Share from which a slice is drawn as a full circle.
+const MAX_ARC_SHARE: f64 = 0.999;
+
 /// One donut or pie.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct DonutChart {
@@ -147,15 +150,24 @@ pub(super) fn figure(slices: &[Slice], hole: f64, caption: Option<String>) -> Fi
 
 /// Returns the path of a part of a ring, or of a disc where the inner radius is 0.
 pub(super) fn ring_part(center: Point, inner: f64, outer: f64, from: f64, to: f64) -> String {
-    // An arc from a point to itself is nothing, so a full ring ends a little earlier.
-    let to = to.min(from + TAU - 1e-4);
-    let large = u8::from(to - from > TAU / 2.0);
     let point = |radius, angle| on_circle(center, radius, angle);
-    let mut path = format!("M{}A{outer} {outer} 0 {large} 1 {}", point(outer, from), point(outer, to));
-    if inner > 0.0 {
-        path += &format!("L{}A{inner} {inner} 0 {large} 0 {}Z", point(inner, to), point(inner, from));
-    } else {
-        path += &format!("L{center}Z");
+    let arc = |radius: f64, angle: f64, sweep: u8, large: u8| {
+        format!("A{radius} {radius} 0 {large} {sweep} {}", point(radius, angle))
+    };
+    if to - from > TAU * MAX_ARC_SHARE {
+        // An arc from a point to itself is nothing, so a full ring is made of halves.
+        let circle = |radius, sweep| {
+            let start = point(radius, 0.0);
+            format!("M{start}{}{}Z", arc(radius, TAU / 2.0, sweep, 0), arc(radius, 0.0, sweep, 0))
+        };
+        let hole = if inner > 0.0 { circle(inner, 0) } else { String::new() };
+        return circle(outer, 1) + &hole;
     }
-    path
+    let large = u8::from(to - from > TAU / 2.0);
+    let path = format!("M{}{}", point(outer, from), arc(outer, to, 1, large));
+    if inner > 0.0 {
+        path + &format!("L{}{}Z", point(inner, to), arc(inner, from, 0, large))
+    } else {
+        path + &format!("L{center}Z")
+    }
 }

@@ -3,7 +3,10 @@
 use goose_extension::ToolError;
 
 /// Largest magnitude of a value, so that sums and scales stay finite.
-pub(super) const MAX_MAGNITUDE: f64 = 1e15;
+const MAX_MAGNITUDE: f64 = 1e15;
+
+/// Smallest magnitude of a value other than 0, for the same reason.
+const MIN_MAGNITUDE: f64 = 1e-15;
 
 /// A problem with one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,11 +47,12 @@ pub(super) fn check_count(field: &str, count: usize, min: usize, max: usize, ite
 
 /// Checks a value that may have any sign.
 pub(super) fn check_number(field: impl FnOnce() -> String, value: f64) -> Checked<()> {
-    if value.abs() <= MAX_MAGNITUDE {
+    if value == 0.0 || (MIN_MAGNITUDE..=MAX_MAGNITUDE).contains(&value.abs()) {
         return Ok(());
     }
-    let problem =
-        format!("{value} is out of range; use a value between -1e15 and 1e15, for example in a larger unit.");
+    let problem = format!(
+        "{value:e} is out of range; use 0, or 1e-15 to 1e15 with any sign, for example in another unit."
+    );
     Err(Fault::new(field(), problem))
 }
 

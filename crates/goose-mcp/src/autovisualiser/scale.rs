@@ -56,7 +56,7 @@ mod tests {
         let ticks = |min, max| Scale::new(min, max, 5.0).ticks().collect::<Vec<_>>();
         assert_eq!(ticks(0.0, 97.0), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(ticks(-3.0, 4.0), [-4.0, -2.0, 0.0, 2.0, 4.0]);
-        assert_eq!(ticks(5.0, 5.0), [2.0, 4.0, 6.0, 8.0]);
+        assert_eq!(ticks(5.0, 5.0), [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
         assert_eq!(Scale::from_zero([], 5.0).share(0.5), 0.5);
     }
 

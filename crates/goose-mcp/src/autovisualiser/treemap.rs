@@ -265,7 +265,7 @@ mod tests {
     proptest! {
         #[test]
         fn areas_are_in_proportion_and_within(mut values in proptest::collection::vec(1e-6..1e9, 1..60)) {
-            values.sort_by(|one, other| other.total_cmp(one));
+            values.sort_by(|one: &f64, other| other.total_cmp(one));
             let area = Rect { x: 10.0, y: 20.0, width: 900.0, height: 500.0 };
             let rects = squarify(&values, area);
             prop_assert_eq!(rects.len(), values.len());

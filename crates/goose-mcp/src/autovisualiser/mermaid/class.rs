@@ -168,15 +168,21 @@ impl Diagram {
 
     /// Reads `class Name~T~["Label"] { … }`, the body on this line or on the next ones.
     fn declare(&mut self, text: &str, line: &Line) -> Checked<()> {
-        let (head, body) = text.split_once('{').map_or((text, None), |(head, body)| (head, Some(body)));
-        let (name, shown) = head.split_once('[').map_or((head, None), |(name, shown)| (name, Some(shown)));
+        // A label may contain everything but a quote.
+        let (text, shown) =
+            match text.split_once("[\"").and_then(|(name, rest)| Some((name, rest.split_once("\"]")?))) {
+                Some((name, (shown, rest))) => (format!("{name} {rest}"), Some(shown)),
+                None => (text.to_owned(), None),
+            };
+        let (name, body) =
+            text.split_once('{').map_or((text.as_str(), None), |(name, body)| (name, Some(body)));
         let (name, annotation) = match name.split_once("<<") {
             Some((name, annotation)) => (name, Some(clean(annotation.trim_end().trim_end_matches('>')))),
             None => (name, None),
         };
         let class = self.class(name, line)?;
         if let Some(shown) = shown {
-            self.classes[class].name = label(shown.trim().trim_end_matches(']')).join(" ");
+            self.classes[class].name = label(shown).join(" ");
         }
         if annotation.is_some() {
             self.classes[class].annotation = annotation;

@@ -7,9 +7,11 @@ use super::super::{
     layers::{self, Edge, Layered},
 };
 
-/// Space between boxes side by side, between layers, and around a group.
+/// Space between boxes side by side, between layers, between a layer and the labels beside it, between lines, and around a
+/// group.
 const SIDE_GAP: f64 = 34.0;
 const LAYER_GAP: f64 = 46.0;
+const LABEL_GAP: f64 = 29.0;
 const BEND_GAP: f64 = 18.0;
 const PADDING: f64 = 18.0;
 
@@ -322,7 +324,7 @@ fn flat_layout(sizes: &[Size], links: &[Link], direction: Direction) -> FlatLayo
         }
     }
     let cross = cross_places(&layered, &extents, sizes.len());
-    let gap = if is_doubled { LAYER_GAP / 2.0 } else { LAYER_GAP };
+    let gap = if is_doubled { LABEL_GAP } else { LAYER_GAP };
     let (mains, length) = main_places(&layered, &extents, gap);
     let place = Placement { direction, length, breadth: breadth(&cross, &extents), cross, mains };
     place.finish(sizes, links, &layered, &between, &turned)
@@ -594,7 +596,7 @@ pub(super) fn draw_counts(drawing: &mut Drawing, route: &Route, counts: &(String
         let away = if is_forward == is_start { 1.0 } else { -1.0 };
         let place = match route.is_sideways {
             true => at(point.x + away * 22.0, point.y - 10.0),
-            false => at(point.x + 8.0, point.y + away * 24.0),
+            false => at(point.x + 12.0, point.y + away * 11.0),
         };
         drawing.text(if route.is_sideways { "middle small halo" } else { "start small halo" }, place, text);
     }

@@ -3,7 +3,7 @@
 use super::{
     super::{
         donut::{Slice, figure},
-        fault::{Checked, Fault, MAX_MAGNITUDE, check_total},
+        fault::{Checked, Fault, check_size, check_total},
         page::Page,
         text::{clean, counted},
     },
@@ -49,8 +49,7 @@ fn slice(line: &Line) -> Checked<Slice> {
     let (label, value) = line.text.rsplit_once(':').ok_or_else(wrong)?;
     let label = label.trim().strip_prefix('"').and_then(|label| label.strip_suffix('"')).ok_or_else(wrong)?;
     let value: f64 = value.trim().parse().map_err(|_| wrong())?;
-    if !(0.0..=MAX_MAGNITUDE).contains(&value) {
-        return Err(fault(line, "the value is out of range; use 0 to 1e15."));
-    }
+    let field = || format!("{FIELD}, line {}", line.number);
+    check_size(field, value)?;
     Ok(Slice { label: clean(label), value })
 }

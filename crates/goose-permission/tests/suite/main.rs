@@ -6,6 +6,7 @@ mod approvals;
 mod attacks;
 mod bypasses;
 mod changes;
+mod developers;
 mod file;
 mod git;
 mod hidden_commands;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use goose_extension::{Builtin, BuiltinOptions, Extension};
 
 use crate::{
-    computercontroller::ComputerController, developer::Developer, memory::Memory, tutorial::Tutorial,
+    autovisualiser::Autovisualiser, computercontroller::ComputerController, developer::Developer, memory::Memory,
+    tutorial::Tutorial,
 };
 
 /// All built-ins, by name.
@@ -17,12 +18,17 @@ pub const BUILTINS: &[Builtin] = &[
         summary: "web pages, scripts, the screen and office documents",
         build: computercontroller,
     },
+    Builtin { name: "autovisualiser", summary: "charts, maps and diagrams as pages", build: autovisualiser },
     Builtin { name: "tutorial", summary: "guided, step-by-step tutorials", build: tutorial },
 ];
 
 /// The built-in of that name, where there is one.
 pub fn builtin(name: &str, options: &BuiltinOptions) -> Option<Arc<dyn Extension>> {
     BUILTINS.iter().find(|builtin| builtin.name == name).map(|builtin| builtin.build(options))
+}
+
+fn autovisualiser(options: &BuiltinOptions) -> Arc<dyn Extension> {
+    Arc::new(Autovisualiser::new(options))
 }
 
 fn developer(options: &BuiltinOptions) -> Arc<dyn Extension> {

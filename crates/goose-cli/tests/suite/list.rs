@@ -63,6 +63,7 @@ developer  on   builtin
 
 Other built-ins (use them by name or with --with-builtin):
 computercontroller  web pages, scripts, the screen and office documents
+autovisualiser      charts, maps and diagrams as pages
 tutorial            guided, step-by-step tutorials
 
 These come with the modes of agents (`goose agents list`):
@@ -124,6 +125,7 @@ memory     on   builtin
 
 Other built-ins (use them by name or with --with-builtin):
 computercontroller  web pages, scripts, the screen and office documents
+autovisualiser      charts, maps and diagrams as pages
 tutorial            guided, step-by-step tutorials
 
 These come with the modes of agents (`goose agents list`):

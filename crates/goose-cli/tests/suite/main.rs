@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
 
 mod agents;
+mod autovisualiser;
 mod call;
 mod choosing;
 mod commands;

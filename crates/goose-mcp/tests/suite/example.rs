@@ -90,7 +90,7 @@ fn tutorial_is_served_by_name() {
     let requests =
         [("resources/list", json!({})), ("resources/read", json!({ "uri": "tutorial://first-game" }))];
     let results = converse(root.path(), &["tutorial"], &requests);
-    assert_eq!(results[1]["resources"].as_array().unwrap().len(), 3);
+    assert_eq!(results[1]["resources"].as_array().unwrap().len(), 4);
     assert!(results[2]["contents"][0]["text"].as_str().unwrap().starts_with("# A first game"));
 }
 

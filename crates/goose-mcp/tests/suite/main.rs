@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, and so do its helpers")]
 
 mod arguments;
+mod autovisualiser;
 mod builtins;
 mod computer_documents;
 mod computer_hostile;

@@ -46,7 +46,7 @@ fn the_terminal_says_how_to_open_a_page() -> anyhow::Result<()> {
     let home = Home::with_config("extensions:\n  autovisualiser: { type: builtin, enabled: true }\n")?;
     let call = Turn::call("autovisualiser__show_chart", serde_json::from_str(CHART)?);
     let server = ModelServer::scripted([call, Turn::text("There it is.")])?;
-    let mut terminal = at_terminal(&home, &server, "smart_approve", &["session"])?;
+    let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
     prompted(&terminal)?;
     terminal.send("Draw the sales\r")?;
     terminal.wait_for("There it is.")?;

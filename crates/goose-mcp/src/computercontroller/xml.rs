@@ -5,7 +5,7 @@
 
 use std::{
     borrow::Cow,
-    io::{self, BufRead, Read, Write},
+    io::{self, BufRead, BufWriter, Read, Write},
 };
 
 use quick_xml::{
@@ -15,6 +15,9 @@ use quick_xml::{
 
 /// Maximum size of one tag or text.
 const MAX_TOKEN_BYTES: usize = 4 * 1024 * 1024;
+
+/// Bytes that are written at once.
+pub(super) const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Maximum nesting of elements.
 const MAX_DEPTH: usize = 512;
@@ -152,18 +155,19 @@ pub(super) fn escaped(text: &str) -> String {
 pub(super) fn copy<R: BufRead, W: Write>(
     input: R,
     output: W,
-    mut change: impl FnMut(&Event<'_>, &mut W) -> Result<bool>,
-) -> Result<W> {
+    mut change: impl FnMut(&Event<'_>, &mut BufWriter<W>) -> Result<bool>,
+) -> Result<()> {
     let mut reader = XmlReader::new(input);
-    let mut writer = Writer::new(output);
+    // Packing many small pieces takes several times as long.
+    let mut writer = Writer::new(BufWriter::with_capacity(BUFFER_BYTES, output));
     loop {
         let event = reader.next()?;
-        if matches!(event, Event::Eof) {
-            change(&event, writer.get_mut())?;
-            return Ok(writer.into_inner());
-        }
-        if change(&event, writer.get_mut())? {
+        let is_end = matches!(event, Event::Eof);
+        if change(&event, writer.get_mut())? && !is_end {
             writer.write_event(event.borrow())?;
+        }
+        if is_end {
+            return Ok(writer.get_mut().flush()?);
         }
     }
 }

@@ -85,28 +85,28 @@ async fn a_text_is_written_changed_and_read() {
 pub(crate) fn pdf(texts: &[&str]) -> Vec<u8> {
     let mut out = b"%PDF-1.4\n".to_vec();
     let kids: Vec<String> = (0..texts.len()).map(|index| format!("{} 0 R", 10 + index * 2)).collect();
-    write!(out, "1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n").unwrap();
-    write!(
+    writeln!(out, "1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj").unwrap();
+    writeln!(
         out,
-        "2 0 obj<</Type/Pages/Kids[{}]/Count {}/Resources<</Font<</F1 3 0 R>>>>>>endobj\n",
+        "2 0 obj<</Type/Pages/Kids[{}]/Count {}/Resources<</Font<</F1 3 0 R>>>>>>endobj",
         kids.join(" "),
         kids.len()
     )
     .unwrap();
-    write!(out, "3 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>endobj\n")
+    writeln!(out, "3 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>endobj")
         .unwrap();
     for (index, text) in texts.iter().enumerate() {
         let content = format!("BT /F1 12 Tf 72 700 Td ({text}) Tj 0 -14 Td (second line) Tj ET");
-        write!(
+        writeln!(
             out,
-            "{} 0 obj<</Type/Page/Parent 2 0 R/Contents {} 0 R>>endobj\n",
+            "{} 0 obj<</Type/Page/Parent 2 0 R/Contents {} 0 R>>endobj",
             10 + index * 2,
             11 + index * 2
         )
         .unwrap();
-        write!(
+        writeln!(
             out,
-            "{} 0 obj<</Length {}>>stream\n{content}\nendstream endobj\n",
+            "{} 0 obj<</Length {}>>stream\n{content}\nendstream endobj",
             11 + index * 2,
             content.len()
         )

@@ -1,7 +1,10 @@
 //! Replaces text. A document holds a sentence in pieces, so a match may begin in one and end in another; the new text
 //! gets the style of the first.
 
-use std::ops::Range;
+use std::{
+    io::{BufWriter, Write as _},
+    ops::Range,
+};
 
 use quick_xml::{
     Writer,
@@ -10,7 +13,7 @@ use quick_xml::{
 
 use super::super::{
     archive::{self, Archive, Change, Output},
-    xml::{Result, XmlReader, error, name, text_of},
+    xml::{BUFFER_BYTES, Result, XmlReader, error, name, text_of},
 };
 
 /// Maximum number of pieces of one paragraph.
@@ -47,12 +50,15 @@ fn replace_in<R: std::io::BufRead>(
     old: &str,
     new: &str,
 ) -> Result<usize> {
-    let mut writer = Writer::new(output);
+    let mut writer = Writer::new(BufWriter::with_capacity(BUFFER_BYTES, output));
     let (mut paragraph, mut depth, mut count) = (Paragraph::default(), 0_usize, 0);
     loop {
         let event = reader.next()?;
         match &event {
-            Event::Eof => return Ok(count),
+            Event::Eof => {
+                writer.get_mut().flush()?;
+                return Ok(count);
+            }
             Event::Start(element) if name(element) == "p" => depth += 1,
             _ => {}
         }
@@ -100,7 +106,7 @@ impl Paragraph {
         }
     }
 
-    fn write(mut self, writer: &mut Writer<&mut Output>, old: &str, new: &str) -> Result<usize> {
+    fn write(mut self, writer: &mut Writer<BufWriter<&mut Output>>, old: &str, new: &str) -> Result<usize> {
         let found: Vec<Range<usize>> =
             self.text.match_indices(old).map(|(start, text)| start..start + text.len()).collect();
         if !found.is_empty() {

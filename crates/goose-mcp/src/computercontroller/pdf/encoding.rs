@@ -122,9 +122,7 @@ pub(super) fn table(name: Option<&str>) -> Vec<String> {
         Some("MacRomanEncoding") => decode(MACINTOSH),
         _ => {
             let mut table = decode(WINDOWS_1252);
-            for code in 0x7F..=0xFF {
-                table[code].clear();
-            }
+            table[0x7F..].iter_mut().for_each(String::clear);
             for (code, text) in STANDARD_LOW.into_iter().chain(STANDARD_HIGH) {
                 text.clone_into(&mut table[usize::from(code)]);
             }

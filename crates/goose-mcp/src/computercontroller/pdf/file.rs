@@ -51,12 +51,6 @@ pub(super) struct Page {
     pub(super) resources: Object,
 }
 
-impl Default for Object {
-    fn default() -> Self {
-        Self::Null
-    }
-}
-
 impl<'a> PdfFile<'a> {
     pub(super) fn open(bytes: &'a [u8]) -> Result<Self> {
         // Some programs put something before it.

@@ -11,8 +11,9 @@ const MAX_ELEMENTS: usize = 1_000_000;
 pub(super) type Dict = BTreeMap<String, Object>;
 
 /// An object, or an operator of a page.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) enum Object {
+    #[default]
     Null,
     Number(f64),
     Name(String),

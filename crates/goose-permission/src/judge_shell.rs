@@ -14,8 +14,8 @@ use super::{
     path_arguments::{RestrictedPaths, is_per_process, without_dots},
     rule::{Effect, Rule},
     shell::{
-        self, Access, Coverage, FileUse, Folders, Form, LooseWord, MAX_SEGMENTS, Script, Segment,
-        SegmentKind, Values, Word,
+        self, Access, Coverage, FileUse, Folders, Form, KnownValues, LooseWord, MAX_SEGMENTS, Script,
+        Segment, SegmentKind, Values, Word,
     },
     suggest,
 };
@@ -67,8 +67,9 @@ fn is_harmless(file: &FileUse) -> bool {
 impl Judge<'_> {
     pub(super) fn shell(&mut self, command: &str) {
         let checks = self.checks();
-        let script = shell::read(command);
-        let values = Values::new(&script, self.bases.home, Some(self.bases.working));
+        let known = KnownValues::new(self.bases.home, self.bases.working);
+        let script = shell::read(command, &known);
+        let values = Values::new(&script, &known);
         // With so many parts, it needs approval as a whole.
         if script.segments.len() > MAX_SEGMENTS {
             self.entries_left /= 4;
@@ -249,7 +250,7 @@ impl Judge<'_> {
             let value =
                 text.split_once('=').filter(|(name, _)| name.starts_with('-')).map(|(_, value)| value);
             for source in [Some(text), value].into_iter().flatten() {
-                let script = shell::read(source);
+                let script = shell::read(source, &KnownValues::default());
                 if let Some(reason) = script.unread {
                     self.opinions.ask(reason);
                 }
@@ -304,10 +305,10 @@ impl Judge<'_> {
             if is_wanted(current) {
                 return true;
             }
-            if current.input == 0 || !current.forms.iter().all(|form| form.reads_only) {
+            if current.context.input == 0 || !current.forms.iter().all(|form| form.reads_only) {
                 return false;
             }
-            segment = script.segments.iter().find(|writer| writer.output == current.input);
+            segment = script.segments.iter().find(|writer| writer.context.output == current.context.input);
         }
         false
     }
@@ -319,7 +320,7 @@ impl Judge<'_> {
             None => true,
         };
         let has_files = segment.forms.iter().any(|form| form.words.iter().skip(1).any(is_file));
-        segment.input != 0 && !has_files && self.passes_on(segment, script, |it| self.has_rule(it))
+        segment.context.input != 0 && !has_files && self.passes_on(segment, script, |it| self.has_rule(it))
     }
 
     /// Returns true if a redirection writes the output of a command to a file of the project that is meant for

@@ -7,6 +7,7 @@ mod call;
 mod choosing;
 mod commands;
 mod configure;
+mod daily_jobs;
 mod decisions;
 mod display;
 mod doctor;
@@ -24,6 +25,7 @@ mod kept;
 mod kills;
 mod list;
 mod long_messages;
+mod majors;
 mod mcp;
 mod mcp_agents;
 #[cfg(feature = "local")]

@@ -2,10 +2,12 @@
 
 use std::{path::Path, sync::Arc};
 
+use goose_extension::FetchedHost;
+
 use super::{
     call::{CallToJudge, Origin},
     paths::Bases,
-    rule::{Effect, Rule},
+    rule::{Effect, FETCH, Rule, SHELL},
     shell::{self, Access, Coverage, Form, Segment, Word},
     tool_fingerprint::ToolFingerprint,
 };
@@ -152,6 +154,13 @@ pub(super) fn protected(access: Access, resolved: &Path, bases: Bases<'_>) -> Op
     rule.path().is_some_and(|pattern| pattern.allows(resolved, bases)).then_some(rule)
 }
 
+/// Suggests a rule for a host. With its port, a rule would also allow a public name that leads into a private network.
+pub(super) fn host(host: &FetchedHost) -> Option<Rule> {
+    let shown = if host.is_local() { host.to_string() } else { host.name().to_owned() };
+    let rule = Rule::parse(Effect::Allow, &format!("{FETCH} {shown}")).ok()?;
+    rule.host().is_some_and(|pattern| pattern.matches(host)).then_some(rule)
+}
+
 /// Suggests a rule for all calls of a tool with its current definition.
 pub(super) fn tool(call: &CallToJudge<'_>) -> Option<Rule> {
     if call.may_destroy() { None } else { rule(call, call.name()) }
@@ -167,6 +176,7 @@ fn rule(call: &CallToJudge<'_>, text: &str) -> Option<Rule> {
 
 fn subject<'a>(call: &CallToJudge<'a>) -> &'a str {
     match call.origin {
+        Origin::Own if call.runs_script() => SHELL,
         Origin::Own => call.bare_name,
         Origin::Foreign => call.name(),
     }

@@ -7,6 +7,7 @@ mod attacks;
 mod bypasses;
 mod changes;
 mod developers;
+mod fetch;
 mod file;
 mod git;
 mod hidden_commands;

@@ -41,7 +41,7 @@ def job(files, task):
     except ValueError:
         return work, "", {}, ran
     said = [part.get("text", "") for message in document["messages"] if message["role"] == "assistant" for part in message["content"]]
-    return work, said[-1] if said else "", document.get("facts", {}), ran
+    return work, said[-1] if said else "", document["metadata"].get("facts", {}), ran
 
 
 def read(work, name):

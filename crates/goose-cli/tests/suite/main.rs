@@ -8,6 +8,7 @@ mod call;
 mod choosing;
 mod commands;
 mod configure;
+mod daily_jobs;
 mod decisions;
 mod display;
 mod doctor;
@@ -25,6 +26,7 @@ mod kept;
 mod kills;
 mod list;
 mod long_messages;
+mod majors;
 mod mcp;
 mod mcp_agents;
 #[cfg(feature = "local")]

@@ -29,7 +29,7 @@ fn the_tools_of_a_mode_are_listed_without_a_model() -> anyhow::Result<()> {
         let tools = names.iter().filter_map(|name| name.strip_prefix("computercontroller__"));
         tools.map(str::to_owned).collect()
     };
-    assert_eq!(computer(&security), ["web_scrape", "xlsx_tool", "docx_tool", "pdf_tool", "cache"]);
+    assert_eq!(computer(&security), ["cache", "docx_tool", "pdf_tool", "web_scrape", "xlsx_tool"]);
     let tested = computer(&names("coding-agent", "qa")?);
     let expected =
         ["web_scrape", "automation_script", "computer_control", "xlsx_tool", "docx_tool", "pdf_tool"];

@@ -178,7 +178,7 @@ fn flags_add_extensions_and_win_over_the_file() -> anyhow::Result<()> {
             ["tutorial", "builtin"],
         ])
     );
-    assert_eq!(json["extensions"].as_array().map(Vec::len), Some(18));
+    assert_eq!(json["extensions"].as_array().map(Vec::len), Some(19));
     Ok(())
 }
 

@@ -44,8 +44,9 @@ fn long_message_is_saved_as_a_file_that_the_model_can_read() -> anyhow::Result<(
 
     let asked = server.asked();
     let texts: Vec<String> = asked.iter().filter_map(Asked::last_user_text).collect();
-    assert_eq!((texts.len(), texts[0].as_str(), texts[3].as_str()), (4, "hello", "hello after"));
-    let sent = &texts[2];
+    // The message may be refused more than once before it is saved.
+    let [first, .., sent, last] = texts.as_slice() else { anyhow::bail!("{} requests", texts.len()) };
+    assert_eq!((first.as_str(), last.as_str()), ("hello", "hello after"));
     ensure!(sent.starts_with("Begin ") && sent.ends_with(" End") && sent.len() < 4_000, "{sent}");
     let file = fs::read_dir(home.path().join("state/cache/messages"))?.next().context("a file")??.path();
     ensure!(sent.contains(&file.display().to_string()) && told.contains(&file.display().to_string()));

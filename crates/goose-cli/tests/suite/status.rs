@@ -148,7 +148,7 @@ fn an_unknown_name_is_an_error_with_the_known_ones() -> anyhow::Result<()> {
     let home = Home::with_config(CONFIG)?;
     let run = home.run(&["extension", "status", "gud"])?;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
-    let expected = "error: There is no extension `gud`. Available: good, dying, old, off, memory, developer, autovisualiser, tutorial.";
+    let expected = "error: There is no extension `gud`. Available: good, dying, old, off, memory, developer, computercontroller, autovisualiser, tutorial.";
     ensure!(run.stderr.starts_with(expected), "{}", run.stderr);
     Ok(())
 }

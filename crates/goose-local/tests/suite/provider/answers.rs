@@ -211,7 +211,7 @@ async fn answers_keep_their_form_in_every_chat_format() -> anyhow::Result<()> {
         tiny_model::write_pieces(&path, template)?;
         let provider = LocalProvider::new(
             "pieces",
-            LoadOptions { file: path, threads: Some(1), context: 8_192, cache: None },
+            LoadOptions { file: path, threads: Some(1), context: 12_288, cache: None },
         );
         let messages = [Arc::new(Message::user("the cat"))];
         let tools = [Tool::new("developer__shell", "Run", JsonObject::new())];

@@ -32,7 +32,7 @@ fn the_tools_of_a_mode_are_listed_without_a_model() -> anyhow::Result<()> {
     assert_eq!(computer(&security), ["cache", "docx_tool", "pdf_tool", "web_scrape", "xlsx_tool"]);
     let tested = computer(&names("coding-agent", "qa")?);
     let expected =
-        ["web_scrape", "automation_script", "computer_control", "xlsx_tool", "docx_tool", "pdf_tool"];
+        ["automation_script", "computer_control", "docx_tool", "pdf_tool", "web_scrape", "xlsx_tool"];
     assert_eq!(tested, expected);
     assert_eq!(computer(&names("goose-agent", "assistant")?), Vec::<String>::new());
     let judge = home.run(&["agents", "tools", "goose-agent", "judge", "--json"])?.json()?;

@@ -19,6 +19,8 @@ use crate::{
     settings::ConfigArgs,
     stderr, suggest,
 };
+#[cfg(feature = "server")]
+use crate::commands::serve;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,6 +62,10 @@ enum Command {
     Extension(SubcommandArgs<extension::args::ExtensionCommand>),
     /// Serve a built-in extension, or the agents, as an MCP server on standard input and output
     Mcp(mcp::McpArgs),
+    /// Serve the agents to other agents and programs over HTTP
+    #[cfg(feature = "server")]
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(Box<serve::ServeArgs>),
     /// Manage local models
     #[cfg(feature = "local")]
     #[command(after_help = models::args::EXAMPLES)]
@@ -133,6 +139,8 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
             None => help(Some("apps")),
         },
         Some(Command::Mcp(args)) => mcp::run(&args.name),
+        #[cfg(feature = "server")]
+        Some(Command::Serve(args)) => serve::run(*args),
         Some(Command::Session(args)) => session::run(*args),
         Some(Command::Run(args)) => run::run(*args),
         #[cfg(feature = "local")]

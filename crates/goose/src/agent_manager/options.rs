@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use goose_extension::{BuildExtension, Caller, Notifier, SilentNotifier};
+use goose_extension::{Backend, BuildExtension, Caller, Notifier, SilentNotifier};
 use goose_providers::{Provider, RetryPolicy};
 use serde_json::Value;
 
@@ -119,6 +119,8 @@ pub struct OpenOptions {
     pub(super) working_dir: Option<PathBuf>,
     pub(super) notifier: Arc<dyn Notifier>,
     pub(super) caller: Option<Arc<dyn Caller>>,
+    /// Files and programs of the session's tools, instead of those of this machine.
+    pub(super) backend: Option<Arc<dyn Backend>>,
     pub(super) permissions: Option<Arc<Permissions>>,
     /// Working model and fast model, instead of the profile's.
     pub(super) models: Option<(Arc<dyn Provider>, Arc<dyn Provider>)>,
@@ -159,6 +161,7 @@ impl OpenOptions {
             working_dir: None,
             notifier: Arc::new(SilentNotifier),
             caller: None,
+            backend: None,
             permissions: None,
             models: None,
             extensions: Vec::new(),
@@ -220,6 +223,12 @@ impl OpenOptions {
     /// Sets the caller that answers questions of tools.
     pub fn with_caller(mut self, caller: Arc<dyn Caller>) -> Self {
         self.caller = Some(caller);
+        self
+    }
+
+    /// Uses these files and programs for the tools of the session and of its delegates.
+    pub fn with_backend(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.backend = Some(backend);
         self
     }
 

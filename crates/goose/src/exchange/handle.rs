@@ -227,6 +227,11 @@ impl Exchange {
         self.context.usage.spent()
     }
 
+    /// Returns true while a reply or a background task runs.
+    pub fn is_busy(&self) -> bool {
+        !self.context.tasks.tracker.is_empty()
+    }
+
     /// Cancels a running reply, stores everything, and releases the extensions.
     pub async fn close(&self) {
         self.context.stop();

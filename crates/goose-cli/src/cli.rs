@@ -11,6 +11,8 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 #[cfg(feature = "local")]
 use crate::commands::models;
+#[cfg(feature = "server")]
+use crate::commands::serve;
 use crate::{
     args::SubcommandArgs,
     commands::{
@@ -19,8 +21,6 @@ use crate::{
     settings::ConfigArgs,
     stderr, suggest,
 };
-#[cfg(feature = "server")]
-use crate::commands::serve;
 
 const EXAMPLES: &str = "\
 Examples:

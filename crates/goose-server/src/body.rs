@@ -57,7 +57,11 @@ impl Query {
     }
 
     /// Returns a number within limits.
-    pub(crate) fn number(&self, name: &str, range: std::ops::RangeInclusive<u64>) -> Result<Option<u64>, ApiError> {
+    pub(crate) fn number(
+        &self,
+        name: &str,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> Result<Option<u64>, ApiError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let number = text.parse::<u64>().ok().filter(|number| range.contains(number));
         number.map(Some).ok_or_else(|| {
@@ -110,7 +114,8 @@ impl<S: Send + Sync> FromRequestParts<S> for PathTexts {
 /// Returns a JSON answer. Nothing of it may be cached or taken for anything else.
 pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Response {
     let Ok(text) = serde_json::to_string(value) else {
-        return (StatusCode::INTERNAL_SERVER_ERROR, "The answer cannot be written as JSON.\n").into_response();
+        return (StatusCode::INTERNAL_SERVER_ERROR, "The answer cannot be written as JSON.\n")
+            .into_response();
     };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),

@@ -108,7 +108,12 @@ impl Endpoint {
         self
     }
 
-    pub(crate) fn query(mut self, name: &'static str, about: &'static str, schema: serde_json::Value) -> Self {
+    pub(crate) fn query(
+        mut self,
+        name: &'static str,
+        about: &'static str,
+        schema: serde_json::Value,
+    ) -> Self {
         self.parameters.push(Parameter { place: "query", name, about, schema });
         self
     }

@@ -121,7 +121,10 @@ impl From<OpenError> for ApiError {
             other => {
                 let hint = other.hint().map(|hint| format!(" {hint}")).unwrap_or_default();
                 // What is missing is in the server's configuration: the client can only try again later.
-                Self::unavailable("cannot_open_session", format!("The session cannot be opened: {other}.{hint}"))
+                Self::unavailable(
+                    "cannot_open_session",
+                    format!("The session cannot be opened: {other}.{hint}"),
+                )
             }
         }
     }

@@ -68,7 +68,11 @@ impl Names {
     fn host<'a>(&self, headers: &'a HeaderMap, peer: &Peer) -> ApiResult<&'a str> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_host", "A request has exactly one `Host`."));
+            return Err(ApiError::new(
+                StatusCode::BAD_REQUEST,
+                "bad_host",
+                "A request has exactly one `Host`.",
+            ));
         };
         let malformed = || ApiError::new(StatusCode::BAD_REQUEST, "bad_host", "`Host` is malformed.");
         let host = host.to_str().map_err(|_| malformed())?;
@@ -134,7 +138,9 @@ impl AccessTable {
         let path = request.extensions().get::<MatchedPath>();
         let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
         let found = path.and_then(|path| {
-            self.0.iter().find(|((its_method, its_path), _)| its_method == method && *its_path == path.as_str())
+            self.0
+                .iter()
+                .find(|((its_method, its_path), _)| its_method == method && *its_path == path.as_str())
         });
         // Whether a path exists is nobody's business without a token.
         found.map_or(Access::Scope(Scope::Read), |(_, access)| *access)
@@ -185,7 +191,8 @@ fn check(app: &AppState, request: &Request) -> ApiResult<Option<Client>> {
     let client = client(app, headers, peer)?;
     app.limits.request(&client)?;
     if client.scope < needed {
-        let message = format!("This needs a token with the scope `{needed}`; this one has `{}`.", client.scope);
+        let message =
+            format!("This needs a token with the scope `{needed}`; this one has `{}`.", client.scope);
         return Err(ApiError::forbidden("scope", message));
     }
     Ok(Some(client))

@@ -41,12 +41,16 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
             .about(TAG, "Says if the server accepts work")
             .gives::<Health>(200, "It accepts work")
             .gives::<Health>(503, "It is stopping"),
-        Endpoint::get("/metrics", metrics)
-            .about(TAG, "Counters in the text format of Prometheus")
-            .answers(200, "Counters", vec![Content::Text]),
-        Endpoint::get("/openapi.json", async |State(app): State<AppState>| json(StatusCode::OK, &app.document))
-            .about(TAG, "This document")
-            .gives::<serde_json::Map<String, Value>>(200, "The document"),
+        Endpoint::get("/metrics", metrics).about(TAG, "Counters in the text format of Prometheus").answers(
+            200,
+            "Counters",
+            vec![Content::Text],
+        ),
+        Endpoint::get("/openapi.json", async |State(app): State<AppState>| {
+            json(StatusCode::OK, &app.document)
+        })
+        .about(TAG, "This document")
+        .gives::<serde_json::Map<String, Value>>(200, "The document"),
     ]
 }
 

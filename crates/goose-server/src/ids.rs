@@ -152,7 +152,9 @@ mod tests {
     fn ids_are_written_as_they_were_read() {
         let text = "3f2b1c4e-8a51-4d0e-9a35-5f0d6c9b7e21";
         assert_eq!(text.parse::<Uuid>().unwrap().to_string(), text);
-        for bad in ["", "3f2b1c4e8a514d0e9a355f0d6c9b7e21", "3f2b1c4e-8a51-4d0e-9a35-5f0d6c9b7eéé", &"x".repeat(36)] {
+        for bad in
+            ["", "3f2b1c4e8a514d0e9a355f0d6c9b7e21", "3f2b1c4e-8a51-4d0e-9a35-5f0d6c9b7eéé", &"x".repeat(36)]
+        {
             assert!(bad.parse::<Uuid>().is_err(), "{bad}");
         }
     }

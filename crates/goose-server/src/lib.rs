@@ -23,7 +23,9 @@
 
 #![forbid(unsafe_code)]
 
+mod a2a;
 mod agent_communication;
+mod api;
 mod body;
 mod endpoint;
 mod error;
@@ -32,6 +34,7 @@ mod health;
 mod ids;
 mod limits;
 mod listen;
+mod mcp;
 mod metrics;
 mod openapi;
 mod options;

@@ -70,9 +70,8 @@ pub(crate) struct Permit(Arc<AtomicUsize>);
 
 impl Permit {
     fn new(count: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
-        let added = count.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| {
-            (count < limit).then_some(count + 1)
-        });
+        let added = count
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| (count < limit).then_some(count + 1));
         added.is_ok().then(|| Self(Arc::clone(count)))
     }
 }
@@ -87,19 +86,21 @@ impl Limits {
     fn counts<T>(&self, client: &Client, of: impl FnOnce(&mut Counts) -> T) -> T {
         let mut clients = self.clients.lock();
         if clients.len() >= MAX_CLIENTS && !clients.contains_key(&client.id) {
-            clients.retain(|_, counts| Arc::strong_count(&counts.streams) + Arc::strong_count(&counts.runs) > 2);
+            clients
+                .retain(|_, counts| Arc::strong_count(&counts.streams) + Arc::strong_count(&counts.runs) > 2);
         }
         of(clients.entry(Arc::clone(&client.id)).or_default())
     }
 
     /// Counts a request.
     pub(crate) fn request(&self, client: &Client) -> ApiResult<()> {
-        let take = |counts: &mut Counts| {
-            Bucket::take(&mut counts.requests, REQUESTS_PER_SECOND, REQUEST_BURST)
-        };
+        let take =
+            |counts: &mut Counts| Bucket::take(&mut counts.requests, REQUESTS_PER_SECOND, REQUEST_BURST);
         match self.counts(client, take) {
             true => Ok(()),
-            false => Err(ApiError::too_many("too_many_requests", "There are too many requests with this token.")),
+            false => {
+                Err(ApiError::too_many("too_many_requests", "There are too many requests with this token."))
+            }
         }
     }
 
@@ -107,7 +108,10 @@ impl Limits {
     pub(crate) fn refusal(&self) -> ApiResult<()> {
         match Bucket::take(&mut self.refusals.lock(), REFUSALS_PER_SECOND, REFUSAL_BURST) {
             true => Ok(()),
-            false => Err(ApiError::too_many("too_many_refusals", "There are too many requests without a valid token.")),
+            false => Err(ApiError::too_many(
+                "too_many_refusals",
+                "There are too many requests without a valid token.",
+            )),
         }
     }
 
@@ -115,7 +119,10 @@ impl Limits {
     pub(crate) fn stream(&self, client: &Client) -> ApiResult<Permit> {
         let count = self.counts(client, |counts| Arc::clone(&counts.streams));
         Permit::new(&count, MAX_STREAMS).ok_or_else(|| {
-            ApiError::too_many("too_many_streams", format!("This token has {MAX_STREAMS} open streams already."))
+            ApiError::too_many(
+                "too_many_streams",
+                format!("This token has {MAX_STREAMS} open streams already."),
+            )
         })
     }
 
@@ -123,7 +130,10 @@ impl Limits {
     pub(crate) fn run(&self, client: &Client) -> ApiResult<Permit> {
         let count = self.counts(client, |counts| Arc::clone(&counts.runs));
         Permit::new(&count, MAX_RUNS).ok_or_else(|| {
-            ApiError::too_many("too_many_runs", format!("This token has {MAX_RUNS} runs already that have not ended."))
+            ApiError::too_many(
+                "too_many_runs",
+                format!("This token has {MAX_RUNS} runs already that have not ended."),
+            )
         })
     }
 }

@@ -173,7 +173,8 @@ pub(crate) fn tls_config(files: &TlsFiles) -> Result<Arc<ServerConfig>, StartErr
     let certificates: Result<Vec<_>, _> =
         CertificateDer::pem_slice_iter(&read(&files.certificate)?).collect();
     let certificates = certificates.map_err(|error| failed(&files.certificate, &error))?;
-    let key = PrivateKeyDer::from_pem_slice(&read(&files.key)?).map_err(|error| failed(&files.key, &error))?;
+    let key =
+        PrivateKeyDer::from_pem_slice(&read(&files.key)?).map_err(|error| failed(&files.key, &error))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

@@ -58,9 +58,8 @@ impl Metrics {
         let plain = |value: u64| vec![(String::new(), value)];
         let count = |counter: &AtomicU64| plain(counter.load(Ordering::Relaxed));
         let classes = self.answers.iter().zip(1..);
-        let classes = classes.map(|(count, class)| {
-            (format!("{{class=\"{class}xx\"}}"), count.load(Ordering::Relaxed))
-        });
+        let classes =
+            classes.map(|(count, class)| (format!("{{class=\"{class}xx\"}}"), count.load(Ordering::Relaxed)));
         let classes: Vec<_> = classes.collect();
         family("goose_http_answers_total", "counter", "Answers by class of status.", &classes);
         family("goose_http_connections", "gauge", "Open connections.", &plain(self.connections.get()));
@@ -68,7 +67,12 @@ impl Metrics {
         family("goose_runs", "gauge", "Runs that have not ended.", &plain(self.runs.get()));
         family("goose_runs_started_total", "counter", "Runs that were started.", &count(&self.runs_started));
         family("goose_events_total", "counter", "Events of runs.", &count(&self.events));
-        family("goose_refused_logins_total", "counter", "Requests without a valid token.", &count(&self.refusals));
+        family(
+            "goose_refused_logins_total",
+            "counter",
+            "Requests without a valid token.",
+            &count(&self.refusals),
+        );
         family("goose_sessions_open", "gauge", "Open sessions.", &plain(sessions as u64));
         text
     }

@@ -91,9 +91,10 @@ fn parameters(endpoint: &Endpoint) -> Vec<Value> {
     let in_path = in_path.map(|name| {
         json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}})
     });
-    let others = endpoint.parameters.iter().map(|it| {
-        json!({"name": it.name, "in": it.place, "description": it.about, "schema": it.schema})
-    });
+    let others = endpoint
+        .parameters
+        .iter()
+        .map(|it| json!({"name": it.name, "in": it.place, "description": it.about, "schema": it.schema}));
     in_path.chain(others).collect()
 }
 
@@ -111,9 +112,10 @@ fn content(contents: &[Content], generator: &mut SchemaGenerator) -> Map<String,
         Some(match content {
             Content::Json(schema) => ("application/json", json!({"schema": schema(generator)})),
             // The schema is that of the data of an event.
-            Content::Events(schema) => {
-                ("text/event-stream", json!({"schema": {"type": "string"}, "x-event-schema": schema(generator)}))
-            }
+            Content::Events(schema) => (
+                "text/event-stream",
+                json!({"schema": {"type": "string"}, "x-event-schema": schema(generator)}),
+            ),
             Content::Text => ("text/plain", json!({"schema": {"type": "string"}})),
             Content::Nothing => return None,
         })

@@ -3,10 +3,12 @@
 use std::{
     net::{IpAddr, Ipv4Addr},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use goose::config::Paths;
+use goose_extension::Extension;
 
 /// Port that a server listens on by default.
 pub const DEFAULT_PORT: u16 = 3284;
@@ -27,7 +29,7 @@ pub struct TlsFiles {
 }
 
 /// Settings of a server.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ServerOptions {
     /// Address to listen on.
     pub host: IpAddr,
@@ -51,6 +53,8 @@ pub struct ServerOptions {
     pub secret_key: Option<String>,
     /// Time that runs and streams get to end after the server was asked to stop.
     pub drain: Duration,
+    /// Extension that is served at `/mcp` instead of the agents.
+    pub mcp: Option<Arc<dyn Extension>>,
 }
 
 impl ServerOptions {
@@ -68,6 +72,7 @@ impl ServerOptions {
             token_file: Self::token_file(paths),
             secret_key: None,
             drain: DRAIN_TIME,
+            mcp: None,
         }
     }
 

@@ -71,17 +71,26 @@ fn text(question: &Event) -> String {
             };
             let arguments = goose_fs::truncate_chars(&arguments, SHOWN_CHARS).into_owned();
             let reasons = approval.reasons.join("\n");
-            format!("May `{}` be called?\n{reasons}\n{arguments}\nAnswer: allow, session or deny.", approval.tool)
+            format!(
+                "May `{}` be called?\n{reasons}\n{arguments}\nAnswer: allow, session or deny.",
+                approval.tool
+            )
         }
         Event::Elicitation(request) => match &*request.question {
             Elicitation::UrlElicitationParams { message, url, .. } => {
-                format!("`{}` asks you to open a page: {message}\n{url}\nAnswer: accept or decline.", request.extension)
+                format!(
+                    "`{}` asks you to open a page: {message}\n{url}\nAnswer: accept or decline.",
+                    request.extension
+                )
             }
             Elicitation::FormElicitationParams { message, requested_schema, .. } => {
                 let fields: Vec<&str> = requested_schema.properties.keys().map(String::as_str).collect();
                 let how = match fields.as_slice() {
                     [field] => format!("Answer with `{field}`, as text or as a JSON object, or: decline."),
-                    fields => format!("Answer with a JSON object with the fields {}, or: decline.", fields.join(", ")),
+                    fields => format!(
+                        "Answer with a JSON object with the fields {}, or: decline.",
+                        fields.join(", ")
+                    ),
                 };
                 format!("`{}` asks: {message}\n{how}", request.extension)
             }
@@ -93,7 +102,10 @@ fn text(question: &Event) -> String {
         }
         Event::TaskPlan(plan) => {
             let tasks: Vec<String> = plan.tasks.iter().map(|task| format!("- {}", json!(task))).collect();
-            format!("May these tasks be run side by side?\n{}\nAnswer: run, as_one or cancel.", tasks.join("\n"))
+            format!(
+                "May these tasks be run side by side?\n{}\nAnswer: run, as_one or cancel.",
+                tasks.join("\n")
+            )
         }
         _ => String::new(),
     };
@@ -107,8 +119,8 @@ pub(crate) struct AnswerRequest {
     pub(crate) id: String,
     /// Digest of the question as it was shown.
     pub(crate) digest: String,
-    /// The answer: `{decision, detail}` for an approval, `{action, content}` for an elicitation, true or false for a
-    /// consent, `{plan}` for a plan.
+    /// `{"answer": KIND, "value": …}`: `decision` with `{decision, detail}` for an approval, `elicited` with `{action,
+    /// content}`, `consent` with true or false, `plan` with `{plan}`.
     pub(crate) answer: Value,
 }
 
@@ -118,8 +130,10 @@ pub(crate) fn of_message(record: &EventRecord, message: &Message, client: &Clien
     let json = |part: &&MessagePart| part.name.as_deref() == Some("answer");
     if let Some(part) = message.parts.iter().find(json) {
         let request: AnswerRequest = serde_json::from_str(part.content.as_deref().unwrap_or_default())
-            .map_err(|error| ApiError::bad_request(format!("The part `answer` is not as described: {error}.")))?;
-        return checked(&asked, record, request, client);
+            .map_err(|error| {
+                ApiError::bad_request(format!("The part `answer` is not as described: {error}."))
+            })?;
+        return checked(&asked, request, client);
     }
     let texts: Vec<&str> = message.parts.iter().filter_map(MessagePart::as_text).collect();
     let answer = of_text(&record.event, texts.join("\n").trim())?;
@@ -127,25 +141,13 @@ pub(crate) fn of_message(record: &EventRecord, message: &Message, client: &Clien
 }
 
 /// Returns the answer to a question, if id and digest are those of the question.
-pub(crate) fn checked(
-    asked: &Question,
-    record: &EventRecord,
-    request: AnswerRequest,
-    client: &Client,
-) -> ApiResult<Answer> {
+pub(crate) fn checked(asked: &Question, request: AnswerRequest, client: &Client) -> ApiResult<Answer> {
     if request.id != asked.id || request.digest != asked.digest {
         let message = "This is not the answer to the question that waits: its id or digest differs.";
         return Err(ApiError::conflict("other_question", message));
     }
-    let bad = |error: serde_json::Error| ApiError::bad_request(format!("The answer does not fit the question: {error}."));
-    let value = request.answer;
-    let answer = match &record.event {
-        Event::Approval(_) => Answer::Decision(serde_json::from_value(value).map_err(bad)?),
-        Event::Elicitation(_) => Answer::Elicited(serde_json::from_value(value).map_err(bad)?),
-        Event::Consent(_) => Answer::Consent(serde_json::from_value(value).map_err(bad)?),
-        Event::TaskPlan(_) => serde_json::from_value(value).map_err(bad)?,
-        _ => return Err(ApiError::internal("There is no answer to this kind of question.")),
-    };
+    let answer = serde_json::from_value(request.answer)
+        .map_err(|error| ApiError::bad_request(format!("The answer is not as described: {error}.")))?;
     permitted(answer, client)
 }
 
@@ -153,7 +155,8 @@ pub(crate) fn checked(
 fn permitted(answer: Answer, client: &Client) -> ApiResult<Answer> {
     match answer {
         Answer::Decision(Decision::Always) if client.scope < Scope::Admin => {
-            let message = "`always` stores a rule for all sessions, which needs a token with the scope `admin`.";
+            let message =
+                "`always` stores a rule for all sessions, which needs a token with the scope `admin`.";
             Err(ApiError::forbidden("scope", message))
         }
         answer => Ok(answer),
@@ -162,7 +165,8 @@ fn permitted(answer: Answer, client: &Client) -> ApiResult<Answer> {
 
 fn of_text(question: &Event, text: &str) -> ApiResult<Answer> {
     let word = text.to_ascii_lowercase();
-    let unclear = |words: &str| ApiError::bad_request(format!("This does not answer the question. Answer: {words}."));
+    let unclear =
+        |words: &str| ApiError::bad_request(format!("This does not answer the question. Answer: {words}."));
     Ok(match question {
         Event::Approval(approval) => match word.as_str() {
             "allow" | "yes" | "y" | "ok" | "approve" => Decision::Allow.into(),
@@ -212,7 +216,9 @@ fn elicited(question: &Elicitation, text: &str, word: &str) -> ApiResult<Elicite
         (Some(object), _) => object,
         (None, [(field, schema)]) => json!({ field.as_str(): typed(schema, text) }),
         (None, _) => {
-            return Err(ApiError::bad_request("This does not answer the question. Answer with a JSON object."));
+            return Err(ApiError::bad_request(
+                "This does not answer the question. Answer with a JSON object.",
+            ));
         }
     };
     Ok(Elicited::new(ElicitAction::Accept).with_content(content))

@@ -62,12 +62,12 @@ pub(crate) struct Run {
     log: Mutex<RunLog>,
     /// Number of the last event.
     last: watch::Sender<u64>,
-    live: Option<LiveRun>,
+    live: Mutex<Option<LiveRun>>,
 }
 
 /// Connection of a run to its session, while this process has it.
 struct LiveRun {
-    session: Arc<OpenSession>,
+    session: OpenSession,
     cancellation: CancellationToken,
 }
 
@@ -89,13 +89,13 @@ impl Runs {
     /// Starts a run in a session. A message with the id of an earlier run returns that run.
     pub(crate) fn start(
         self: &Arc<Self>,
-        session: Arc<OpenSession>,
+        session: OpenSession,
         agent: String,
         mut message: GooseMessage,
         id: Uuid,
         permit: Permit,
     ) -> ApiResult<Arc<Run>> {
-        let session_id = session.exchange.session_id().clone();
+        let session_id = session.exchange().session_id().clone();
         let mut runs = self.runs.lock();
         if let Some(earlier) = runs.get(&id) {
             return Ok(Arc::clone(earlier));
@@ -105,7 +105,7 @@ impl Runs {
             return Err(busy(&session_id));
         }
         mark(&mut message, id);
-        let reply = session.exchange.reply_to(message);
+        let reply = session.exchange().reply_to(message);
         let live = LiveRun { cancellation: reply.cancellation(), session };
         let run = Arc::new(Run::new(id, session_id.clone(), agent, Timestamp::now(), Some(live)));
         active.insert(session_id, id);
@@ -133,6 +133,8 @@ impl Runs {
         // Before the readers learn of the end: a client may begin its next run at once.
         self.active.lock().remove(&run.session);
         run.change(|log| log.end(parts));
+        // The session may be closed now.
+        drop(run.live.lock().take());
         drop(permit);
         self.metrics.runs.leave();
         self.running.send_modify(|running| *running -= 1);
@@ -198,7 +200,13 @@ fn mark(message: &mut GooseMessage, id: Uuid) {
 }
 
 impl Run {
-    fn new(id: Uuid, session: SessionId, agent: String, created_at: Timestamp, live: Option<LiveRun>) -> Self {
+    fn new(
+        id: Uuid,
+        session: SessionId,
+        agent: String,
+        created_at: Timestamp,
+        live: Option<LiveRun>,
+    ) -> Self {
         let log = RunLog::new(&agent);
         let run = Self {
             id,
@@ -207,7 +215,7 @@ impl Run {
             created_at,
             log: Mutex::new(log),
             last: watch::Sender::new(0),
-            live,
+            live: Mutex::new(live),
         };
         run.change(RunLog::begin);
         run
@@ -265,7 +273,7 @@ impl Run {
     }
 
     fn artifacts(&self) -> (Option<std::path::PathBuf>, Vec<String>) {
-        let folder = self.live.as_ref().map(|live| live.session.folder.clone());
+        let folder = self.live.lock().as_ref().map(|live| live.session.folder.clone());
         (folder, self.log.lock().changed_files())
     }
 
@@ -302,6 +310,17 @@ impl Run {
         }
     }
 
+    /// Waits until the run has ended, or the server stops.
+    pub(crate) async fn stopped_for_good(&self, stop: &CancellationToken) {
+        let mut last = self.last.subscribe();
+        while !self.status().is_terminal() {
+            tokio::select! {
+                changed = last.changed() => if changed.is_err() { return },
+                () = stop.cancelled() => return,
+            }
+        }
+    }
+
     /// Answers the question that the run waits for.
     pub(crate) fn answer(
         &self,
@@ -329,13 +348,13 @@ impl Run {
         }
         log.status = RunStatus::Cancelling;
         drop(log);
-        if let Some(live) = &self.live {
+        if let Some(live) = &*self.live.lock() {
             live.cancellation.cancel();
         }
         Ok(())
     }
 
-    fn exchange(&self) -> Option<&Exchange> {
-        self.live.as_ref().map(|live| &live.session.exchange)
+    fn exchange(&self) -> Option<Exchange> {
+        self.live.lock().as_ref().map(|live| live.session.exchange().clone())
     }
 }

@@ -17,8 +17,9 @@ use std::{
 };
 
 use axum::{Router, middleware};
-use goose::{agent_manager::AgentManager, config::{ExtensionConfig, Profile}};
+use goose::{agent_manager::AgentManager, config::ExtensionConfig};
 use goose_fs::{AtomicFile, create_private_dir, read_regular, resolve};
+use goose_providers::ModelRef;
 use http::StatusCode;
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -32,13 +33,14 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    agent_communication,
+    a2a, agent_communication, api,
     endpoint::{Endpoint, router},
     error::ApiError,
     gate::{AccessTable, Names, gate},
     health,
     limits::Limits,
     listen::{Acceptor, tls_config},
+    mcp::{self, McpEndpoints},
     metrics::Metrics,
     openapi,
     options::ServerOptions,
@@ -52,6 +54,9 @@ const FIRST_TOKEN: &str = "first";
 
 /// Time limit for closing sessions and connections at the end.
 const CLOSE_TIME: Duration = Duration::from_millis(400);
+
+/// Interval at which old runs are looked for.
+const RUN_CHECK: Duration = Duration::from_secs(30);
 
 /// Maximum size of the audit log. The older half is dropped when it is reached.
 const MAX_AUDIT_BYTES: u64 = 16 * 1024 * 1024;
@@ -85,7 +90,9 @@ pub enum StartError {
         reason: String,
     },
     /// Other machines could use the server without a token.
-    #[error("--dangerously-unauthenticated works only with an address of this machine, such as 127.0.0.1; {0} is none")]
+    #[error(
+        "--dangerously-unauthenticated works only with an address of this machine, such as 127.0.0.1; {0} is none"
+    )]
     Unauthenticated(std::net::IpAddr),
     /// A name or an origin is malformed.
     #[error("{0}")]
@@ -120,6 +127,7 @@ pub(crate) struct App {
     pub(crate) audit: AuditLog,
     pub(crate) sessions: Sessions,
     pub(crate) runs: Arc<Runs>,
+    pub(crate) mcp: McpEndpoints,
     pub(crate) document: Value,
     /// Cancelled when the server is asked to stop: nothing new begins.
     pub(crate) closing: CancellationToken,
@@ -141,6 +149,9 @@ impl App {
 fn endpoints() -> Vec<Endpoint> {
     let mut endpoints = health::endpoints();
     endpoints.extend(agent_communication::endpoints());
+    endpoints.extend(api::endpoints());
+    endpoints.extend(a2a::endpoints());
+    endpoints.extend(mcp::endpoints());
     endpoints
 }
 
@@ -160,15 +171,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server for the agents of a manager, with the models of a profile and additional
-    /// extensions.
+    /// Starts a server for the agents of a manager. Each folder has its own settings; `model` is used where they name
+    /// none, and `extensions` are added to all sessions.
     ///
     /// # Errors
     ///
     /// Returns an error that says what keeps it from starting.
     pub async fn start(
         manager: AgentManager,
-        profile: Profile,
+        model: Option<ModelRef>,
         extensions: Vec<ExtensionConfig>,
         mut options: ServerOptions,
     ) -> Result<Self, StartError> {
@@ -179,7 +190,9 @@ impl Server {
         let tls = options.tls.as_ref().map(tls_config).transpose()?;
         let mut warnings = Vec::new();
         if !options.host.is_loopback() && tls.is_none() {
-            warnings.push("Tokens and sessions are sent over the network without encryption. Use --tls.".to_owned());
+            warnings.push(
+                "Tokens and sessions are sent over the network without encryption. Use --tls.".to_owned(),
+            );
         }
         let listener = bind(SocketAddr::new(options.host, options.port)).await?;
         let address = listener.local_addr().map_err(|source| bind_error(options.host, source))?;
@@ -200,13 +213,20 @@ impl Server {
         let (router, access) = router(endpoints);
         let metrics = Arc::new(Metrics::default());
         let (closing, stop) = (CancellationToken::new(), CancellationToken::new());
+        let sessions = Sessions::new(manager, model, extensions, options.roots.clone());
+        let mcp_error = |error: &dyn std::fmt::Display| StartError::Mcp(error.to_string());
+        let (root_manager, profile) =
+            sessions.in_folder(sessions.root()).map_err(|error| mcp_error(&error.message))?;
+        let mcp = McpEndpoints::new(&root_manager, profile, sessions.root(), options.mcp.take(), &stop)
+            .map_err(|error| mcp_error(&error))?;
         let app = AppState(Arc::new(App {
             names: names(&options, address, tls.is_some())?,
             access,
             tokens,
             limits: Limits::default(),
             audit: AuditLog::open(&options.audit_file()),
-            sessions: Sessions::new(manager, profile, extensions, options.roots.clone()),
+            sessions,
+            mcp,
             runs: Arc::new(Runs::new(Arc::clone(&metrics))),
             metrics,
             document,
@@ -221,7 +241,7 @@ impl Server {
             tasks.spawn(Arc::clone(&acceptor).unix(socket));
         }
         tasks.spawn(watch_tokens(app.clone()));
-        tasks.spawn(close_idle_sessions(app.clone()));
+        tasks.spawn(forget_runs(app.clone()));
         Ok(Self { app, acceptor, tasks, address, first_token, warnings })
     }
 
@@ -303,7 +323,9 @@ fn names(options: &ServerOptions, address: SocketAddr, is_tls: bool) -> Result<N
         let exact = parsed.map(|url| url.origin().ascii_serialization());
         let exact = exact.filter(|exact| exact.eq_ignore_ascii_case(origin.trim_end_matches('/')));
         allowed_origins.push(exact.ok_or_else(|| {
-            StartError::Name(format!("--allowed-origin: `{origin}` is not scheme://host or scheme://host:port"))
+            StartError::Name(format!(
+                "--allowed-origin: `{origin}` is not scheme://host or scheme://host:port"
+            ))
         })?);
     }
     Ok(Names {
@@ -366,14 +388,10 @@ async fn watch_tokens(app: AppState) {
     }
 }
 
-async fn close_idle_sessions(app: AppState) {
-    loop {
-        tokio::select! {
-            () = app.stop.cancelled() => return,
-            () = tokio::time::sleep(crate::sessions::IDLE_CHECK) => {}
-        }
+/// Drops runs from memory that have ended some time ago.
+async fn forget_runs(app: AppState) {
+    while timeout(RUN_CHECK, app.stop.cancelled()).await.is_err() {
         app.runs.forget_old();
-        app.sessions.close_idle().await;
     }
 }
 
@@ -421,7 +439,8 @@ impl AuditLog {
     fn drop_older_half(&self) {
         let newer = read_regular(&self.path, 2 * MAX_AUDIT_BYTES).and_then(|bytes| {
             let middle = bytes.len() / 2;
-            let start = bytes[middle..].iter().position(|&byte| byte == b'\n').map_or(0, |at| middle + at + 1);
+            let start =
+                bytes[middle..].iter().position(|&byte| byte == b'\n').map_or(0, |at| middle + at + 1);
             AtomicFile::new(&self.path).write(&bytes[start..])
         });
         if let Err(error) = newer {

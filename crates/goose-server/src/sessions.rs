@@ -1,15 +1,13 @@
-//! [`Sessions`]: the sessions that are open in this server. One exchange per session, however many clients use it; it
-//! is closed when it was idle for [`IDLE_TIME`].
+//! [`Sessions`]: the sessions of this server, in folders below its roots. Each is open once, however many clients use
+//! it.
 
 use std::{
-    collections::HashMap,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, Instant},
 };
 
 use goose::{
-    agent_manager::{AgentManager, OpenOptions},
+    agent_manager::{AgentManager, OpenError, OpenOptions, SharedSession},
     agents::{
         catalog::AgentCatalog,
         manifest::{AgentManifest, AgentMode},
@@ -19,42 +17,35 @@ use goose::{
     session::{ListOptions, NewSession, SessionId, SessionStore, SessionSummary},
 };
 use goose_fs::resolve;
-use parking_lot::Mutex;
-use tokio::sync::OnceCell;
+use goose_providers::ModelRef;
 
 use crate::{
     error::{ApiError, ApiResult},
     ids::Uuid,
 };
 
-/// Time after which an unused session is closed.
-const IDLE_TIME: Duration = Duration::from_secs(10 * 60);
-/// Interval at which idle sessions are looked for.
-pub(crate) const IDLE_CHECK: Duration = Duration::from_secs(30);
 /// Maximum number of open sessions.
 const MAX_OPEN: usize = 2_048;
-
-type Slot = Arc<OnceCell<Arc<OpenSession>>>;
 
 /// Sessions of the server.
 pub(crate) struct Sessions {
     manager: AgentManager,
-    profile: Profile,
+    /// Model of folders whose settings name none.
+    model: Option<ModelRef>,
     extensions: Vec<ExtensionConfig>,
     roots: Vec<PathBuf>,
-    open: Mutex<HashMap<SessionId, Slot>>,
 }
 
-/// A session that is open.
+/// A session that is open, as long as this is kept.
+#[derive(Clone)]
 pub(crate) struct OpenSession {
-    pub(crate) exchange: Exchange,
+    shared: SharedSession,
     pub(crate) folder: PathBuf,
-    used: Mutex<Instant>,
 }
 
 impl OpenSession {
-    fn touch(&self) {
-        *self.used.lock() = Instant::now();
+    pub(crate) fn exchange(&self) -> &Exchange {
+        self.shared.exchange()
     }
 }
 
@@ -79,19 +70,19 @@ pub(crate) struct ChosenAgent {
 impl Sessions {
     pub(crate) fn new(
         manager: AgentManager,
-        profile: Profile,
+        model: Option<ModelRef>,
         extensions: Vec<ExtensionConfig>,
         roots: Vec<PathBuf>,
     ) -> Self {
-        Self { manager, profile, extensions, roots, open: Mutex::default() }
+        Self { manager, model, extensions, roots }
     }
 
-    pub(crate) fn manager(&self) -> &AgentManager {
-        &self.manager
-    }
-
-    pub(crate) fn profile(&self) -> &Profile {
-        &self.profile
+    /// Returns the manager with the settings of a folder, and the profile there.
+    pub(crate) fn in_folder(&self, folder: &Path) -> ApiResult<(AgentManager, Profile)> {
+        let manager = self.manager.in_folder(folder).map_err(OpenError::from)?;
+        let mut profile = manager.settings().profile(None).map_err(OpenError::from)?;
+        profile.processor = profile.processor.or_else(|| self.model.clone());
+        Ok((manager, profile))
     }
 
     pub(crate) fn store(&self) -> &SessionStore {
@@ -100,7 +91,7 @@ impl Sessions {
 
     /// Returns the number of open sessions.
     pub(crate) fn count(&self) -> usize {
-        self.open.lock().len()
+        self.manager.sessions().ids().len()
     }
 
     /// Returns the default folder.
@@ -145,125 +136,105 @@ impl Sessions {
     /// Finds a session by the id that the Agent Communication Protocol knows it by.
     pub(crate) async fn by_uuid(&self, id: &Uuid) -> ApiResult<Option<SessionId>> {
         let is_it = |session: &SessionId| Uuid::of_session(session) == *id;
-        if let Some(open) = self.open.lock().keys().find(|session| is_it(session)) {
-            return Ok(Some(open.clone()));
+        if let Some(open) = self.manager.sessions().ids().into_iter().find(is_it) {
+            return Ok(Some(open));
         }
         let stored = self.store().list(ListOptions::default().all_kinds()).await?;
         Ok(stored.into_iter().map(|summary| summary.id).find(is_it))
     }
 
-    /// Returns a session if it is open.
-    pub(crate) fn opened(&self, id: &SessionId) -> Option<Arc<OpenSession>> {
-        let session = self.open.lock().get(id)?.get().cloned()?;
-        session.touch();
-        Some(session)
+    /// Returns a session if it is open and its folder is below a root.
+    pub(crate) async fn opened(&self, id: &SessionId) -> Option<OpenSession> {
+        let shared = self.manager.sessions().get(id).await?;
+        let folder = shared.exchange().working_dir().to_owned();
+        self.is_below_root(&folder).then_some(OpenSession { shared, folder })
     }
 
-    /// Returns all sessions that are open.
-    pub(crate) fn all_open(&self) -> Vec<Arc<OpenSession>> {
-        self.open.lock().values().filter_map(|slot| slot.get().cloned()).collect()
+    /// Returns all sessions that are open and whose folders are below a root.
+    pub(crate) async fn all_open(&self) -> Vec<OpenSession> {
+        let ids = self.manager.sessions().ids();
+        let opened = futures::future::join_all(ids.iter().map(|id| self.opened(id))).await;
+        opened.into_iter().flatten().collect()
     }
 
     /// Opens a session of the store, or returns it if it is open.
-    pub(crate) async fn open(&self, id: &SessionId) -> ApiResult<Arc<OpenSession>> {
-        let slot = self.slot(id)?;
-        let opened = slot.get_or_try_init(|| async {
-            let loaded = self.store().open_session(id).await?;
-            let folder = self.folder(Some(&loaded.summary.working_dir))?;
+    pub(crate) async fn open(&self, id: &SessionId) -> ApiResult<OpenSession> {
+        if let Some(opened) = self.opened(id).await {
+            return Ok(opened);
+        }
+        self.check_room()?;
+        let loaded = self.store().open_session(id).await?;
+        let folder = self.folder(Some(&loaded.summary.working_dir))?;
+        let opening = async {
             let last = loaded.summary.agent.clone();
-            let mut options = OpenOptions::new(self.profile.clone()).with_session(loaded);
-            if let Some((manifest, mode)) = last.and_then(|name| self.agents(&folder).find(&name).ok()) {
-                options = options.with_last_agent(manifest, mode);
-            }
-            self.open_with(options, folder).await
-        });
-        self.ready(id, &slot, opened.await.cloned())
+            let agent = last.and_then(|name| self.agents(&folder).find(&name).ok());
+            let session = |options: OpenOptions| match agent {
+                Some((manifest, mode)) => options.with_session(loaded).with_last_agent(manifest, mode),
+                None => options.with_session(loaded),
+            };
+            self.open_with(session, &folder).await
+        };
+        let shared = self.manager.sessions().join(id, opening).await?;
+        Ok(OpenSession { shared, folder })
     }
 
     /// Begins a session.
-    pub(crate) async fn create(&self, request: SessionRequest) -> ApiResult<Arc<OpenSession>> {
+    pub(crate) async fn create(&self, request: SessionRequest) -> ApiResult<OpenSession> {
+        self.check_room()?;
         let folder = self.folder(request.folder.as_deref())?;
         let mut new = NewSession::in_folder(&folder);
-        new.name = request.name;
-        new.id = request.id;
+        (new.name, new.id) = (request.name, request.id);
         let session = self.store().create(new).await?;
         let id = session.id().clone();
-        let slot = self.slot(&id)?;
-        let opened = slot.get_or_try_init(|| async {
-            let mut options = OpenOptions::new(self.profile.clone()).with_session(session);
-            if let Some(agent) = &request.agent {
-                let (manifest, mode) = (Arc::clone(&agent.manifest), agent.mode.clone());
-                options = match agent.is_routed {
-                    true => options.with_last_agent(manifest, mode),
-                    false => options.with_agent(manifest, mode),
-                };
-            }
-            let opened = self.open_with(options, folder).await?;
+        let opening = async {
+            let with = |options: OpenOptions| {
+                let options = options.with_session(session);
+                match request.agent {
+                    Some(agent) if agent.is_routed => options.with_last_agent(agent.manifest, agent.mode),
+                    Some(agent) => options.with_agent(agent.manifest, agent.mode),
+                    None => options,
+                }
+            };
+            let exchange = self.open_with(with, &folder).await?;
             if let Some(mode) = request.mode {
-                tighten(&opened.exchange, mode)?;
+                tighten(&exchange, mode)?;
             }
-            Ok(opened)
-        });
-        self.ready(&id, &slot, opened.await.cloned())
+            Ok::<_, ApiError>(exchange)
+        };
+        let shared = self.manager.sessions().join(&id, opening).await?;
+        Ok(OpenSession { shared, folder })
     }
 
-    async fn open_with(&self, options: OpenOptions, folder: PathBuf) -> ApiResult<Arc<OpenSession>> {
-        let options = options.with_extensions(self.extensions.clone()).with_working_dir(&folder);
-        let exchange = self.manager.open(options).await?;
+    async fn open_with(
+        &self,
+        options: impl FnOnce(OpenOptions) -> OpenOptions,
+        folder: &Path,
+    ) -> ApiResult<Exchange> {
+        let (manager, profile) = self.in_folder(folder)?;
+        let options = options(OpenOptions::new(profile));
+        let options = options.with_extensions(self.extensions.clone()).with_working_dir(folder);
+        let exchange = manager.open(options).await?;
         // Questions wait for a client, which may come later.
         exchange.set_attended(true);
-        Ok(Arc::new(OpenSession { exchange, folder, used: Mutex::new(Instant::now()) }))
+        Ok(exchange)
     }
 
-    fn slot(&self, id: &SessionId) -> ApiResult<Slot> {
-        let mut open = self.open.lock();
-        if open.len() >= MAX_OPEN && !open.contains_key(id) {
-            let message = format!("{MAX_OPEN} sessions are open already.");
-            return Err(ApiError::unavailable("too_many_sessions", message));
+    fn check_room(&self) -> ApiResult<()> {
+        if self.count() < MAX_OPEN {
+            return Ok(());
         }
-        Ok(Arc::clone(open.entry(id.clone()).or_default()))
-    }
-
-    fn ready(
-        &self,
-        id: &SessionId,
-        slot: &Slot,
-        opened: ApiResult<Arc<OpenSession>>,
-    ) -> ApiResult<Arc<OpenSession>> {
-        match &opened {
-            Ok(session) => session.touch(),
-            Err(_) if slot.get().is_none() => drop(self.open.lock().remove(id)),
-            Err(_) => {}
-        }
-        opened
+        let message = format!("{MAX_OPEN} sessions are open already.");
+        Err(ApiError::unavailable("too_many_sessions", message))
     }
 
     /// Closes a session, for example because it is removed.
     pub(crate) async fn close(&self, id: &SessionId) {
-        let slot = self.open.lock().remove(id);
-        if let Some(session) = slot.and_then(|slot| slot.get().cloned()) {
-            session.exchange.close().await;
-        }
-    }
-
-    /// Closes sessions that nothing uses.
-    pub(crate) async fn close_idle(&self) {
-        let is_idle = |slot: &Slot| {
-            // The table has one reference, every user another.
-            let session = slot.get().filter(|session| Arc::strong_count(session) == 1);
-            Arc::strong_count(slot) == 1 && session.is_some_and(|it| it.used.lock().elapsed() >= IDLE_TIME)
-        };
-        let idle: Vec<Slot> = self.open.lock().extract_if(|_, slot| is_idle(slot)).map(|(_, slot)| slot).collect();
-        for session in idle.iter().filter_map(|slot| slot.get()) {
-            session.exchange.close().await;
-        }
+        self.manager.sessions().close(id).await;
     }
 
     /// Closes everything, with the services that the sessions used.
     pub(crate) async fn close_all(&self) {
-        let all: Vec<Slot> = self.open.lock().drain().map(|(_, slot)| slot).collect();
-        let all = all.iter().filter_map(|slot| slot.get()).map(|session| session.exchange.close());
-        futures::future::join_all(all).await;
+        self.manager.sessions().close_all().await;
         self.manager.pool().shutdown().await;
     }
 }
@@ -272,7 +243,8 @@ impl Sessions {
 pub(crate) fn tighten(exchange: &Exchange, mode: Mode) -> ApiResult<()> {
     let present = exchange.permissions().mode();
     if mode < present {
-        let message = format!("The permission mode is `{present}`, and a client can only choose a stricter one.");
+        let message =
+            format!("The permission mode is `{present}`, and a client can only choose a stricter one.");
         return Err(ApiError::forbidden("mode", message));
     }
     exchange.set_mode(mode);

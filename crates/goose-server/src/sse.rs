@@ -120,3 +120,15 @@ impl Drop for LiveStream {
         self.app.metrics.streams.leave();
     }
 }
+
+/// Ends the body of an answer when the server stops or the client's token is revoked.
+pub(crate) fn ended_with(app: &AppState, client: Client, response: Response) -> Response {
+    let (stop, revoked) = (app.stop.clone(), client.revoked);
+    let end = async move {
+        tokio::select! {
+            () = stop.cancelled_owned() => {}
+            () = revoked.cancelled_owned() => {}
+        }
+    };
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(end))))
+}

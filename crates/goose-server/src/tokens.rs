@@ -44,9 +44,7 @@ const PREFIX: &str = "goose_";
 const ENVIRONMENT: &str = "environment";
 
 /// Rights of a token. Each includes those before it.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Reads sessions, events and agents.
@@ -287,9 +285,8 @@ impl KnownTokens {
 
     /// Reads the file again if it has changed. Ends the streams of tokens that are gone.
     pub(crate) fn reload(&self) -> Result<(), TokenError> {
-        let stamp = fs::metadata(&self.store.path)
-            .ok()
-            .and_then(|found| Some((found.modified().ok()?, found.len())));
+        let stamp =
+            fs::metadata(&self.store.path).ok().and_then(|found| Some((found.modified().ok()?, found.len())));
         if stamp.is_some() && self.accepted.read().stamp == stamp {
             return Ok(());
         }
@@ -309,7 +306,8 @@ impl KnownTokens {
         }
         accepted.stamp = stamp;
         for (_, client) in &earlier {
-            let is_kept = accepted.tokens.iter().any(|(_, it)| it.id == client.id && it.scope == client.scope);
+            let is_kept =
+                accepted.tokens.iter().any(|(_, it)| it.id == client.id && it.scope == client.scope);
             if !is_kept {
                 client.revoked.cancel();
             }

@@ -2,11 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::{
-    env, io,
-    os::unix::process::CommandExt as _,
-    process::ExitCode,
-};
+use std::{env, io, os::unix::process::CommandExt as _, process::ExitCode};
 
 fn main() -> ExitCode {
     let error = match env::current_exe() {

@@ -15,6 +15,8 @@ pub(crate) mod permissions;
 mod project;
 pub(crate) mod route;
 pub(crate) mod run;
+#[cfg(feature = "server")]
+pub(crate) mod serve;
 pub(crate) mod session;
 
 use std::fmt::Display;

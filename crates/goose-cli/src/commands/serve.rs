@@ -14,11 +14,10 @@ use goose::config::{ExtensionConfig, Paths};
 use goose_server::{DEFAULT_PORT, SECRET_KEY, Scope, Server, ServerOptions, TlsFiles, TokenInfo, TokenStore};
 use tracing_subscriber::EnvFilter;
 
-use super::explained;
 use crate::{
     args::{JsonArgs, builtins},
     choice, escape,
-    output::{FAINT, NAME, Output},
+    output::{FAINT, NAME, Output, WARNING},
     runtime,
     settings::{self, ConfigArgs},
     signals::Signals,
@@ -161,24 +160,27 @@ fn serve(args: ServeArgs, paths: &Paths) -> anyhow::Result<ExitCode> {
     }
     let options = options(&args, paths)?;
     start_logging();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("goose could not start")?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("goose could not start")?;
     let ended = runtime.block_on(serve_until_signal(args, paths, options));
     runtime.shutdown_background();
     ended
 }
 
-async fn serve_until_signal(args: ServeArgs, paths: &Paths, options: ServerOptions) -> anyhow::Result<ExitCode> {
+async fn serve_until_signal(
+    args: ServeArgs,
+    paths: &Paths,
+    options: ServerOptions,
+) -> anyhow::Result<ExitCode> {
     // Before the server listens: a supervisor may end it as soon as it does.
     let mut signals = Signals::listen()?;
-    let settings = settings::look_in(paths, &args.config, options.roots.first().map(PathBuf::as_path)).settings?;
-    let mut profile = settings.profile(None)?;
-    if profile.processor.is_none() {
-        // Without any model the server starts, and a run says what is missing.
-        profile.processor = choice::choose(&settings).await.map(|choice| choice.model);
-    }
+    let settings =
+        settings::look_in(paths, &args.config, options.roots.first().map(PathBuf::as_path)).settings?;
+    // Without any model the server starts, and a run says what is missing.
+    let model = choice::choose_if_unset(&settings).await.map(|choice| choice.model);
     let manager = runtime::agent_manager(settings);
     let extensions = args.builtins.iter().map(ExtensionConfig::builtin).collect();
-    let server = Server::start(manager, profile, extensions, options).await.map_err(|error| anyhow!(error))?;
+    let server = Server::start(manager, model, extensions, options).await.map_err(|error| anyhow!(error))?;
     greet_user(&server);
     let signal = signals.next().await?;
     tracing::info!(?signal, "the server stops");
@@ -190,7 +192,10 @@ async fn serve_until_signal(args: ServeArgs, paths: &Paths, options: ServerOptio
 }
 
 fn options(args: &ServeArgs, paths: &Paths) -> anyhow::Result<ServerOptions> {
-    let folder = || env::current_dir().context("the working folder does not exist; change to one that does, or use --root");
+    let folder = || {
+        env::current_dir()
+            .context("the working folder does not exist; change to one that does, or use --root")
+    };
     let roots = if args.roots.is_empty() { vec![folder()?] } else { args.roots.clone() };
     let mut options = ServerOptions::new(paths, "");
     options.roots = roots;
@@ -231,13 +236,16 @@ fn start_logging() {
 fn greet_user(server: &Server) {
     stderr::line(format_args!("{NAME}goose{NAME:#} serves at {}", server.url()));
     if let Some(socket) = server.socket() {
-        stderr::line(format_args!("{FAINT}  socket  {}{FAINT:#}", escape::line(&socket.display().to_string())));
+        stderr::line(format_args!(
+            "{FAINT}  socket  {}{FAINT:#}",
+            escape::line(&socket.display().to_string())
+        ));
     }
     for root in server.roots() {
         stderr::line(format_args!("{FAINT}  root    {}{FAINT:#}", escape::line(&root.display().to_string())));
     }
     for warning in server.warnings() {
-        stderr::warning(warning);
+        stderr::line(format_args!("{WARNING}{}{WARNING:#}", escape::text(warning)));
     }
     if let Some(token) = server.first_token() {
         stderr::line(format_args!(

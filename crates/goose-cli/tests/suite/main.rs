@@ -37,6 +37,8 @@ mod redacted;
 mod run;
 mod screens;
 mod secrets;
+#[cfg(feature = "server")]
+mod serve;
 mod sessions;
 mod shown_lines;
 mod special_files;

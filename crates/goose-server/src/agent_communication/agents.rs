@@ -56,9 +56,12 @@ struct Pong {}
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     const TAG: &str = "Agent Communication Protocol";
-    let number = |minimum: u64, maximum: u64| json!({"type": "integer", "minimum": minimum, "maximum": maximum});
+    let number =
+        |minimum: u64, maximum: u64| json!({"type": "integer", "minimum": minimum, "maximum": maximum});
     vec![
-        Endpoint::get("/ping", async || Json(Pong {})).about(TAG, "Does nothing").gives::<Pong>(200, "It was reached"),
+        Endpoint::get("/ping", async || Json(Pong {}))
+            .about(TAG, "Does nothing")
+            .gives::<Pong>(200, "It was reached"),
         Endpoint::get("/agents", list)
             .about(TAG, "Lists the agents and their modes")
             .query("limit", "Maximum number of agents", number(1, MAX_AGENTS))
@@ -119,10 +122,10 @@ fn choices(catalog: &AgentCatalog) -> impl Iterator<Item = (String, ChosenAgent)
             is_routed,
         };
         let is_default = manifest.name == default.name;
-        let first = manifest.modes.first().map(|mode| (label(&manifest.name, None), chosen(mode, is_default)));
-        let modes = manifest.modes.iter().map(|mode| {
-            (label(&manifest.name, Some(&mode.slug)), chosen(mode, false))
-        });
+        let first =
+            manifest.modes.first().map(|mode| (label(&manifest.name, None), chosen(mode, is_default)));
+        let modes =
+            manifest.modes.iter().map(|mode| (label(&manifest.name, Some(&mode.slug)), chosen(mode, false)));
         first.into_iter().chain(modes).collect::<Vec<_>>()
     })
 }
@@ -154,7 +157,8 @@ fn describe(name: String, manifest: &AgentManifest, mode: Option<&AgentMode>) ->
         }
     }
     let texts = mode.map_or(vec![&manifest.description], |mode| vec![&mode.description, &mode.when_to_use]);
-    let texts: Vec<&str> = texts.into_iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+    let texts: Vec<&str> =
+        texts.into_iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
     let metadata = match shown.to_acp()["metadata"].take() {
         Value::Object(metadata) => metadata,
         _ => Map::new(),

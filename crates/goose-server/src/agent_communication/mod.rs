@@ -10,7 +10,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod models;
-mod routes;
+pub(crate) mod routes;
 mod session_routes;
 
 use crate::endpoint::Endpoint;

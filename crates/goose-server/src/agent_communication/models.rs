@@ -111,14 +111,19 @@ impl MessagePart {
     fn to_goose(&self) -> ApiResult<MessageContent> {
         let kind = self.content_type();
         let Some(content) = &self.content else {
-            let what = if self.content_url.is_some() { "`content_url` is not fetched" } else { "it has no `content`" };
-            return Err(ApiError::bad_request(format!("A part cannot be read: {what}. Send the content itself.")));
+            let what = if self.content_url.is_some() {
+                "`content_url` is not fetched"
+            } else {
+                "it has no `content`"
+            };
+            return Err(ApiError::bad_request(format!(
+                "A part cannot be read: {what}. Send the content itself."
+            )));
         };
         let is_base64 = self.content_encoding == Some(Encoding::Base64);
         if let Some(image) = accepted_image_type(kind).filter(|_| is_base64) {
-            goose_extension::check_media(content).map_err(|fault| {
-                ApiError::bad_request(format!("An image cannot be read: {fault:?}."))
-            })?;
+            goose_extension::check_media(content)
+                .map_err(|fault| ApiError::bad_request(format!("An image cannot be read: {fault:?}.")))?;
             return Ok(MessageContent::Block(ContentBlock::image(content.clone(), image)));
         }
         let is_text = kind.starts_with("text/") || kind == JSON || kind == "*/*";
@@ -172,7 +177,9 @@ pub(crate) fn from_goose(message: &GooseMessage, agent: &str, at: Timestamp) -> 
     let part = |part: &MessageContent| match part {
         MessageContent::Block(ContentBlock::Text(text)) if text.text.is_empty() => None,
         MessageContent::Block(ContentBlock::Text(text)) => Some(MessagePart::text(&text.text)),
-        MessageContent::Block(ContentBlock::Image(image)) => Some(MessagePart::base64(&image.mime_type, &image.data)),
+        MessageContent::Block(ContentBlock::Image(image)) => {
+            Some(MessagePart::base64(&image.mime_type, &image.data))
+        }
         _ => None,
     };
     let role = match message.role {

@@ -102,10 +102,17 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .fails(&[MISSING, (409, "The run has ended already")]),
         Endpoint::get("/runs/{run_id}/events", events)
             .about(TAG, "Lists the events of a run, or follows them with `Accept: text/event-stream`")
-            .query("after", "Number of the last event that is known; the first one has number 1",
-                json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}))
+            .query(
+                "after",
+                "Number of the last event that is known; the first one has number 1",
+                json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}),
+            )
             .header("Last-Event-ID", "Id of the last event that a stream has brought")
-            .answers(200, "Events", vec![Content::Json(schema_of::<EventList>), Content::Events(schema_of::<Event>)])
+            .answers(
+                200,
+                "Events",
+                vec![Content::Json(schema_of::<EventList>), Content::Events(schema_of::<Event>)],
+            )
             .fails(&[MISSING]),
     ]
 }
@@ -133,7 +140,8 @@ async fn create(
 fn client_id(headers: &HeaderMap) -> ApiResult<Option<String>> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let key = key.to_str().ok().filter(|key| (1..=MAX_CLIENT_ID).contains(&key.len()));
-    let bad = || ApiError::bad_request(format!("`Idempotency-Key` has 1 to {MAX_CLIENT_ID} visible characters."));
+    let bad =
+        || ApiError::bad_request(format!("`Idempotency-Key` has 1 to {MAX_CLIENT_ID} visible characters."));
     key.map(|key| Some(key.to_owned())).ok_or_else(bad)
 }
 
@@ -161,10 +169,12 @@ pub(crate) async fn start(
             let chosen = agents::find(&app.sessions.agents(app.sessions.root()), agent)?;
             let id = session.map(|id| SessionId::try_from(id.to_string())).transpose();
             let id = id.map_err(|error| ApiError::bad_request(error.to_string()))?;
-            app.sessions.create(SessionRequest { id, agent: Some(chosen), ..SessionRequest::default() }).await?
+            app.sessions
+                .create(SessionRequest { id, agent: Some(chosen), ..SessionRequest::default() })
+                .await?
         }
     };
-    let session_id = session.exchange.session_id();
+    let session_id = session.exchange().session_id();
     let id = match client_id {
         Some(client_id) => Uuid::of_message(session_id, &client_id),
         None => Uuid::random()?.within(session_id),
@@ -178,11 +188,11 @@ pub(crate) async fn start(
 /// Continues a session with another agent, if the client named one.
 async fn switch(app: &AppState, session: &OpenSession, agent: &str) -> ApiResult<()> {
     let chosen = agents::find(&app.sessions.agents(&session.folder), agent)?;
-    let is_same = session.exchange.agent().id() == format!("{}/{}", chosen.manifest.name, chosen.mode.slug);
+    let is_same = session.exchange().agent().id() == format!("{}/{}", chosen.manifest.name, chosen.mode.slug);
     if chosen.is_routed || is_same {
         return Ok(());
     }
-    let switched = session.exchange.set_agent(chosen.manifest, chosen.mode).await;
+    let switched = session.exchange().set_agent(chosen.manifest, chosen.mode).await;
     switched.map(drop).map_err(|error| ApiError::unavailable("agent", error.to_string()))
 }
 
@@ -283,7 +293,7 @@ pub(crate) async fn find(app: &AppState, id: &str) -> ApiResult<Arc<Run>> {
 }
 
 /// Finds a run of a session.
-async fn find_in(app: &AppState, session: &SessionId, id: Uuid) -> ApiResult<Option<Arc<Run>>> {
+pub(crate) async fn find_in(app: &AppState, session: &SessionId, id: Uuid) -> ApiResult<Option<Arc<Run>>> {
     if let Some(run) = app.runs.get(&id) {
         return Ok(Some(run));
     }

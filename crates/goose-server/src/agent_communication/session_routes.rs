@@ -38,7 +38,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn find(app: &AppState, id: &str) -> ApiResult<SessionId> {
-    let missing = || ApiError::not_found(format!("There is no session `{}`.", goose_fs::truncate_chars(id, 100)));
+    let missing =
+        || ApiError::not_found(format!("There is no session `{}`.", goose_fs::truncate_chars(id, 100)));
     let uuid: Uuid = id.parse().map_err(|_| missing())?;
     let session = app.sessions.by_uuid(&uuid).await?.ok_or_else(missing)?;
     app.sessions.summary(&session).await.map_err(|_| missing())?;
@@ -59,10 +60,7 @@ async fn read(
     Ok(Json(Session { id: Uuid::of_session(&session), history, state: None }))
 }
 
-async fn message(
-    State(app): State<AppState>,
-    PathTexts(id, step): PathTexts,
-) -> ApiResult<Json<Message>> {
+async fn message(State(app): State<AppState>, PathTexts(id, step): PathTexts) -> ApiResult<Json<Message>> {
     let session = find(&app, &id).await?;
     let steps = app.sessions.store().steps(&session).await?;
     let missing = || ApiError::not_found("There is no such message in this session.");
@@ -77,7 +75,9 @@ async fn message(
 fn shown(step: &Step) -> Option<&goose_extension::Message> {
     let Step::Message { message } = step else { return None };
     let has_text = !message.own_text().trim().is_empty();
-    (has_text || message.role != Role::User && message.content.iter().any(|part| !part.is_aside())
-        && !from_goose(message, "", jiff::Timestamp::UNIX_EPOCH).parts.is_empty())
+    (has_text
+        || message.role != Role::User
+            && message.content.iter().any(|part| !part.is_aside())
+            && !from_goose(message, "", jiff::Timestamp::UNIX_EPOCH).parts.is_empty())
     .then_some(message)
 }

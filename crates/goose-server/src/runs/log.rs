@@ -157,7 +157,10 @@ impl RunLog {
             }
             GooseEvent::QuestionClosed { id } => self.answered(&id.clone()),
             GooseEvent::Finished(outcome) => self.outcome = Some(outcome.clone()),
-            GooseEvent::Asking { .. } | GooseEvent::Cost(_) | GooseEvent::Answered(_) => {}
+            GooseEvent::Prompt(_)
+            | GooseEvent::Asking { .. }
+            | GooseEvent::Cost(_)
+            | GooseEvent::Answered(_) => {}
             event => {
                 self.note_artifacts(event);
                 self.generic(record);
@@ -169,8 +172,12 @@ impl RunLog {
         if !self.is_open {
             self.is_open = true;
             let now = Some(Timestamp::now());
-            let message =
-                Message { role: role_of(&self.agent), parts: Vec::new(), created_at: now, completed_at: None };
+            let message = Message {
+                role: role_of(&self.agent),
+                parts: Vec::new(),
+                created_at: now,
+                completed_at: None,
+            };
             self.emit(Event::MessageCreated { message });
         }
         self.emit(Event::MessagePart { part: MessagePart::text(text) });
@@ -235,7 +242,9 @@ impl RunLog {
 
     fn note_artifacts(&mut self, event: &GooseEvent) {
         match event {
-            GooseEvent::Log { content: RichRenderable::Diff { path, .. }, .. } if self.files.len() < MAX_FILES => {
+            GooseEvent::Log { content: RichRenderable::Diff { path, .. }, .. }
+                if self.files.len() < MAX_FILES =>
+            {
                 self.files.insert(path.clone());
             }
             GooseEvent::ToolFinished { output, .. } => {
@@ -309,15 +318,11 @@ impl RunLog {
         self.changes.push(Change::Status(make));
     }
 
-    /// Sets the outcome of a run that is read from the store.
-    pub(super) fn set_outcome(&mut self, outcome: Outcome) {
-        self.outcome = Some(outcome);
-    }
-
     /// Fails a run that its process did not end.
     pub(super) fn set_interrupted(&mut self) {
         let message = "The server ended during this run. The session has everything until then; continue it with a message.";
-        self.outcome = Some(Outcome::Failed(goose::exchange::Failure { message: message.to_owned(), hint: None }));
+        self.outcome =
+            Some(Outcome::Failed(goose::exchange::Failure { message: message.to_owned(), hint: None }));
     }
 }
 
@@ -328,7 +333,9 @@ fn failure(outcome: Option<&Outcome>) -> String {
             Some(hint) => format!("{} {hint}", failure.message),
             None => failure.message.clone(),
         },
-        Some(Outcome::MaxTurns(turns)) => format!("The model was asked {turns} times, which is the limit of one reply."),
+        Some(Outcome::MaxTurns(turns)) => {
+            format!("The model was asked {turns} times, which is the limit of one reply.")
+        }
         Some(Outcome::MaxTokens) => "The answer was cut at the model's maximum length.".to_owned(),
         Some(Outcome::Refused) => "The model refused to answer.".to_owned(),
         Some(Outcome::Empty) => "The model answered without text.".to_owned(),
@@ -380,7 +387,8 @@ pub(super) fn read_artifacts(folder: &Path, files: &[String]) -> Vec<MessagePart
     let part = |file: &String| {
         let path = resolve(&folder.join(file)).ok()?;
         let name = path.strip_prefix(folder).ok()?.to_str()?.to_owned();
-        let bytes = read_regular(&path, MAX_FILE_BYTES).ok().filter(|bytes| bytes.len() as u64 <= MAX_FILE_BYTES)?;
+        let bytes =
+            read_regular(&path, MAX_FILE_BYTES).ok().filter(|bytes| bytes.len() as u64 <= MAX_FILE_BYTES)?;
         Some(match String::from_utf8(bytes) {
             Ok(text) => MessagePart::text(text).named(name),
             Err(error) => {

@@ -1,6 +1,6 @@
 //! [`Exchange`]: a conversation with a model that has tools. User interfaces hold nothing else.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use goose_extension::{ExchangeView, Message};
 use goose_providers::{Provider, Usage};
@@ -97,6 +97,11 @@ impl Exchange {
     /// Returns the session's id.
     pub fn session_id(&self) -> &SessionId {
         self.context.session.id()
+    }
+
+    /// Returns the working folder.
+    pub fn working_dir(&self) -> &Path {
+        &self.context.folder.working_dir
     }
 
     /// Returns the current agent.

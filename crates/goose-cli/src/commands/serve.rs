@@ -1,8 +1,7 @@
 //! `goose serve`: the agents over HTTP, and the tokens of its clients.
 
 use std::{
-    env,
-    io::{self, IsTerminal as _},
+    env, io,
     net::{IpAddr, ToSocketAddrs as _},
     path::PathBuf,
     process::ExitCode,
@@ -182,8 +181,7 @@ async fn serve_until_signal(
     let extensions = args.builtins.iter().map(ExtensionConfig::builtin).collect();
     let server = Server::start(manager, model, extensions, options).await.map_err(|error| anyhow!(error))?;
     greet_user(&server);
-    let signal = signals.next().await?;
-    tracing::info!(?signal, "the server stops");
+    signals.next().await?;
     tokio::select! {
         () = server.shutdown() => Ok(ExitCode::SUCCESS),
         // A second signal ends it at once.
@@ -228,9 +226,8 @@ fn host(name: &str) -> anyhow::Result<IpAddr> {
 fn start_logging() {
     let levels = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOG_LEVEL));
     let subscriber = tracing_subscriber::fmt().with_env_filter(levels).with_writer(io::stderr);
-    let is_terminal = io::stderr().is_terminal();
     // With `RUST_LOG`, the program has set it up.
-    let _ = subscriber.with_ansi(is_terminal).try_init();
+    let _ = subscriber.try_init();
 }
 
 fn greet_user(server: &Server) {

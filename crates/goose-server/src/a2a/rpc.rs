@@ -157,7 +157,10 @@ async fn answer(
     let value: Value = match serde_json::from_slice(&body) {
         Ok(value) => value,
         Err(error) => {
-            return failed(Value::Null, RpcError::new(PARSE_ERROR, format!("The body is not JSON: {error}.")));
+            return failed(
+                Value::Null,
+                RpcError::new(PARSE_ERROR, format!("The body is not JSON: {error}.")),
+            );
         }
     };
     let id = value.get("id").filter(|id| id.is_string() || id.is_number()).cloned().unwrap_or_default();

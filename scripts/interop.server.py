@@ -9,6 +9,7 @@ where one failed.
 """
 
 import asyncio
+import contextlib
 import http.server
 import json
 import os
@@ -26,6 +27,11 @@ class Model(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
+        # The reader of a cancelled answer is gone.
+        with contextlib.suppress(ConnectionError):
+            self.answer()
+
+    def answer(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         last = body["messages"][-1]
         text = json.dumps(last.get("content") or "")

@@ -142,7 +142,7 @@ impl AccessTable {
                 .iter()
                 .find(|((its_method, its_path), _)| its_method == method && *its_path == path.as_str())
         });
-        // Whether a path exists is nobody's business without a token.
+        // Without a token, nothing tells which paths exist.
         found.map_or(Access::Scope(Scope::Read), |(_, access)| *access)
     }
 }

@@ -34,19 +34,18 @@ pub(crate) struct McpEndpoints {
 }
 
 impl McpEndpoints {
-    /// Makes the endpoints. `agents` replaces the agents at `/mcp`.
+    /// Makes the endpoints.
     pub(crate) fn new(
         manager: &AgentManager,
         profile: Profile,
         root: &std::path::Path,
-        agents: Option<Arc<dyn Extension>>,
         stop: &CancellationToken,
     ) -> ToolResult<Self> {
         let endpoint = |extension: Arc<dyn Extension>| {
             let server = ExtensionServer::new(extension, ServeOptions::default())?;
             Ok::<_, goose_extension::ToolError>(HttpEndpoint::new(&server, stop.child_token()))
         };
-        let agents = agents.unwrap_or_else(|| Arc::new(manager.served_agents(profile, root)));
+        let agents = Arc::new(manager.served_agents(profile, root));
         let settings = manager.settings();
         let context = BindingContext::new(settings.paths(), settings.environment()).with_working_dir(root);
         let options = builtin_options(settings.paths(), &context);

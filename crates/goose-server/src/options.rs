@@ -3,12 +3,10 @@
 use std::{
     net::{IpAddr, Ipv4Addr},
     path::{Path, PathBuf},
-    sync::Arc,
     time::Duration,
 };
 
-use goose::config::Paths;
-use goose_extension::Extension;
+use goose::config::{Paths, Secret};
 
 /// Port that a server listens on by default.
 pub const DEFAULT_PORT: u16 = 3284;
@@ -29,7 +27,7 @@ pub struct TlsFiles {
 }
 
 /// Settings of a server.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Address to listen on.
     pub host: IpAddr,
@@ -50,11 +48,9 @@ pub struct ServerOptions {
     /// File with the hashes of tokens.
     pub token_file: PathBuf,
     /// Token that the environment gives, with all rights.
-    pub secret_key: Option<String>,
+    pub secret_key: Option<Secret>,
     /// Time that runs and streams get to end after the server was asked to stop.
     pub drain: Duration,
-    /// Extension that is served at `/mcp` instead of the agents.
-    pub mcp: Option<Arc<dyn Extension>>,
 }
 
 impl ServerOptions {
@@ -72,7 +68,6 @@ impl ServerOptions {
             token_file: Self::token_file(paths),
             secret_key: None,
             drain: DRAIN_TIME,
-            mcp: None,
         }
     }
 

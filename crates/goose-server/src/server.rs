@@ -17,7 +17,10 @@ use std::{
 };
 
 use axum::{Router, middleware};
-use goose::{agent_manager::AgentManager, config::ExtensionConfig};
+use goose::{
+    agent_manager::AgentManager,
+    config::{ExtensionConfig, Secret},
+};
 use goose_fs::{AtomicFile, create_private_dir, read_regular, resolve};
 use goose_providers::ModelRef;
 use http::StatusCode;
@@ -217,7 +220,7 @@ impl Server {
         let mcp_error = |error: &dyn std::fmt::Display| StartError::Mcp(error.to_string());
         let (root_manager, profile) =
             sessions.in_folder(sessions.root()).map_err(|error| mcp_error(&error.message))?;
-        let mcp = McpEndpoints::new(&root_manager, profile, sessions.root(), options.mcp.take(), &stop)
+        let mcp = McpEndpoints::new(&root_manager, profile, sessions.root(), &stop)
             .map_err(|error| mcp_error(&error))?;
         let app = AppState(Arc::new(App {
             names: names(&options, address, tls.is_some())?,
@@ -340,7 +343,7 @@ fn names(options: &ServerOptions, address: SocketAddr, is_tls: bool) -> Result<N
 /// Loads the tokens. Makes one if there is none and one is needed.
 fn tokens(options: &ServerOptions) -> Result<(KnownTokens, Option<NewToken>), StartError> {
     let store = TokenStore::new(&options.token_file);
-    let secret = options.secret_key.as_deref().filter(|secret| !secret.is_empty());
+    let secret = options.secret_key.as_ref().map(Secret::expose).filter(|secret| !secret.is_empty());
     let known = KnownTokens::load(store.clone(), secret)?;
     if !known.is_empty() || options.is_unauthenticated {
         return Ok((known, None));

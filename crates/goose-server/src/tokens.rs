@@ -133,7 +133,7 @@ pub struct TokenInfo {
 }
 
 /// New token. The secret is shown once and not stored.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct NewToken {
     /// The token without its secret.
     pub info: TokenInfo,

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use goose::config::{ExtensionConfig, Paths};
+use goose::config::{ExtensionConfig, Paths, Secret};
 use goose_server::{DEFAULT_PORT, SECRET_KEY, Scope, Server, ServerOptions, TlsFiles, TokenInfo, TokenStore};
 use tracing_subscriber::EnvFilter;
 
@@ -209,7 +209,7 @@ fn options(args: &ServeArgs, paths: &Paths) -> anyhow::Result<ServerOptions> {
     options.allowed_hosts.clone_from(&args.allowed_hosts);
     options.allowed_origins.clone_from(&args.allowed_origins);
     options.is_unauthenticated = args.dangerously_unauthenticated;
-    options.secret_key = env::var(SECRET_KEY).ok();
+    options.secret_key = env::var(SECRET_KEY).ok().map(Secret::new);
     Ok(options)
 }
 

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
+use goose::config::Secret;
 use goose_server::{Scope, TokenStore, openapi_document};
 use goose_test_support::{ModelServer, Turn};
 use reqwest::Method;
@@ -206,7 +207,7 @@ async fn listed_hosts_and_origins_are_accepted() -> anyhow::Result<()> {
     let server = TestServer::with(ModelServer::scripted([])?, "auto", |options| {
         options.allowed_hosts = vec!["goose.example".to_owned()];
         options.allowed_origins = vec!["https://app.example".to_owned()];
-        options.secret_key = Some("from the environment".to_owned());
+        options.secret_key = Some(Secret::new("from the environment"));
     })
     .await?;
     let key = "X-Secret-Key: from the environment\r\n";

@@ -7,7 +7,6 @@
 //! A model on loopback writes a word every 100 ms, which is the time at which it was written, so that each event tells its
 //! age when it arrives. Server, model and clients share one process: memory for a run is an upper bound.
 
-#![expect(clippy::disallowed_methods, reason = "a benchmark prepares files by itself")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::{

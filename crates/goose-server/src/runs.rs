@@ -162,7 +162,7 @@ impl Runs {
         let mut runs = self.runs.lock();
         runs.retain(|_, run| run.ended_for().is_none_or(|time| time < KEPT_FOR));
         let mut ended: Vec<_> = runs.values().filter_map(|run| Some((run.ended_for()?, run.id))).collect();
-        ended.sort_by(|one, two| two.0.cmp(&one.0));
+        ended.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
         for (_, id) in ended.iter().take(ended.len().saturating_sub(MAX_KEPT)) {
             runs.remove(id);
         }
@@ -228,7 +228,7 @@ impl Run {
         let changes = log.take_changes();
         for change in changes {
             let event = match change {
-                log::Change::Event(event) => event,
+                log::Change::Event(event) => *event,
                 log::Change::Status(make) => make(self.model_of(&log)),
             };
             log.push(event);

@@ -36,7 +36,7 @@ const SHOWN_OUTPUT: usize = 8_000;
 
 /// Event, or an event about the run itself, which is made once everything else has changed.
 pub(super) enum Change {
-    Event(Event),
+    Event(Box<Event>),
     Status(fn(crate::agent_communication::models::Run) -> Event),
 }
 
@@ -124,7 +124,7 @@ impl RunLog {
     }
 
     fn emit(&mut self, event: Event) {
-        self.changes.push(Change::Event(event));
+        self.changes.push(Change::Event(Box::new(event)));
     }
 
     /// Reports that the run was created and has begun.

@@ -29,6 +29,7 @@ Examples:
   goose extension status               start them and show their status
   goose mcp memory                     serve a built-in to other programs
   goose mcp agents                     serve the agents to other programs
+  goose acp                            serve an editor, such as Zed
 
 Run `goose COMMAND --help` for more about a command.";
 
@@ -60,6 +61,9 @@ enum Command {
     Extension(SubcommandArgs<extension::args::ExtensionCommand>),
     /// Serve a built-in extension, or the agents, as an MCP server on standard input and output
     Mcp(mcp::McpArgs),
+    /// Serve an editor, as an agent of the Agent Client Protocol on standard input and output
+    #[command(after_help = acp::EXAMPLES)]
+    Acp(Box<acp::AcpArgs>),
     /// Manage local models
     #[cfg(feature = "local")]
     #[command(after_help = models::args::EXAMPLES)]
@@ -133,6 +137,7 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
             None => help(Some("apps")),
         },
         Some(Command::Mcp(args)) => mcp::run(&args.name),
+        Some(Command::Acp(args)) => acp::run(*args),
         Some(Command::Session(args)) => session::run(*args),
         Some(Command::Run(args)) => run::run(*args),
         #[cfg(feature = "local")]

@@ -20,7 +20,10 @@ use goose::{
 };
 
 use self::args::{SessionArgs, SessionCommand, WhichSession};
-pub(crate) use self::{chat::Chat, manage::agreed};
+pub(crate) use self::{
+    chat::Chat,
+    manage::{agreed, importable},
+};
 use crate::{commands::explained, runtime::new_runtime};
 
 /// Starts or resumes a session, or runs a command on saved ones.

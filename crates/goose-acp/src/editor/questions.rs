@@ -195,7 +195,7 @@ impl Browser for EditorBrowser {
             return Err(refused("this editor cannot show its page"));
         };
         let params = json!({
-            "sessionId": session, "mode": "url", "elicitationId": format!("login-{server}"), "url": url,
+            "sessionId": session, "mode": "url", "elicitationId": format!("login-{server}"), "url": url.as_str(),
             "message": format!("`{server}` requires a login."),
         });
         match self.client.ask("elicitation/create", params).await {

@@ -31,6 +31,7 @@ Examples:
   goose extension status               start them and show their status
   goose mcp memory                     serve a built-in to other programs
   goose mcp agents                     serve the agents to other programs
+  goose acp                            serve an editor, such as Zed
 
 Run `goose COMMAND --help` for more about a command.";
 
@@ -62,6 +63,9 @@ enum Command {
     Extension(SubcommandArgs<extension::args::ExtensionCommand>),
     /// Serve a built-in extension, or the agents, as an MCP server on standard input and output
     Mcp(mcp::McpArgs),
+    /// Serve an editor, as an agent of the Agent Client Protocol on standard input and output
+    #[command(after_help = acp::EXAMPLES)]
+    Acp(Box<acp::AcpArgs>),
     /// Serve the agents to other agents and programs over HTTP
     #[cfg(feature = "server")]
     #[command(after_help = serve::EXAMPLES)]
@@ -139,6 +143,7 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
             None => help(Some("apps")),
         },
         Some(Command::Mcp(args)) => mcp::run(&args.name),
+        Some(Command::Acp(args)) => acp::run(*args),
         #[cfg(feature = "server")]
         Some(Command::Serve(args)) => serve::run(*args),
         Some(Command::Session(args)) => session::run(*args),

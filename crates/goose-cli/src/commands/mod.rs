@@ -1,5 +1,6 @@
 //! The commands, one module each. `cli` parses and dispatches; nothing here depends on it.
 
+pub(crate) mod acp;
 pub(crate) mod agents;
 pub(crate) mod apps;
 pub(crate) mod completion;

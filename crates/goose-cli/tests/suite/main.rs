@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
 
+mod acp;
 mod agents;
 mod autovisualiser;
 mod call;

@@ -296,6 +296,7 @@ impl DelegatingSession {
         options.switched = self.binder.switched.inherited();
         options.caller = self.caller.clone();
         options.backend = self.backend.clone();
+        options.frontend = self.binder.frontend.clone();
         options.models = Some(models);
         options.only_extensions = task.only_extensions;
         let (payer, writer) = match task.graph {

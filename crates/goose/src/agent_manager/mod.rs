@@ -244,6 +244,7 @@ impl AgentManager {
                 extensions: options.extensions,
                 host_extensions: options.host_extensions,
                 switched: Arc::new(options.switched),
+                frontend: options.frontend,
                 working_dir: working_dir(options.working_dir)?,
                 only: options.only_extensions,
             }),
@@ -284,6 +285,7 @@ impl AgentManager {
             environment: Arc::clone(environment),
             secrets: self.settings.secrets(),
             oauth: Some(Arc::clone(&self.oauth)),
+            frontend: None,
         }
     }
 

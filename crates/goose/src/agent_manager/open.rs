@@ -125,6 +125,7 @@ impl AgentManager {
             extensions: std::mem::take(&mut options.extensions),
             host_extensions: std::mem::take(&mut options.host_extensions),
             switched: Arc::new(std::mem::take(&mut options.switched)),
+            frontend: options.frontend.clone(),
             working_dir: working_dir.to_owned(),
             only: options.only_extensions.take(),
         })

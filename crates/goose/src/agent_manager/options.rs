@@ -21,6 +21,7 @@ use crate::{
     config::{ExtensionConfig, Profile},
     exchange::{FinalOutput, TaskWriter},
     permission::{Mode, Permissions},
+    services::Frontend,
     session::{LoadedSession, PendingSession, Session, Step, StoreError, StoredStep},
 };
 
@@ -121,6 +122,8 @@ pub struct OpenOptions {
     pub(super) caller: Option<Arc<dyn Caller>>,
     /// Files and programs of the session's tools, instead of those of this machine.
     pub(super) backend: Option<Arc<dyn Backend>>,
+    /// User interface that runs the tools of `frontend` extensions.
+    pub(super) frontend: Option<Arc<dyn Frontend>>,
     pub(super) permissions: Option<Arc<Permissions>>,
     /// Working model and fast model, instead of the profile's.
     pub(super) models: Option<(Arc<dyn Provider>, Arc<dyn Provider>)>,
@@ -162,6 +165,7 @@ impl OpenOptions {
             notifier: Arc::new(SilentNotifier),
             caller: None,
             backend: None,
+            frontend: None,
             permissions: None,
             models: None,
             extensions: Vec::new(),
@@ -229,6 +233,12 @@ impl OpenOptions {
     /// Uses these files and programs for the tools of the session and of its delegates.
     pub fn with_backend(mut self, backend: Arc<dyn Backend>) -> Self {
         self.backend = Some(backend);
+        self
+    }
+
+    /// Attaches a user interface that runs the tools of `frontend` extensions.
+    pub fn with_frontend(mut self, frontend: Arc<dyn Frontend>) -> Self {
+        self.frontend = Some(frontend);
         self
     }
 

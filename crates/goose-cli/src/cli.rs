@@ -16,7 +16,7 @@ use crate::commands::serve;
 use crate::{
     args::SubcommandArgs,
     commands::{
-        agents, apps, completion, configure, doctor, extension, info, mcp, permissions, run, session,
+        acp, agents, apps, completion, configure, doctor, extension, info, mcp, permissions, run, session,
     },
     settings::ConfigArgs,
     stderr, suggest,

@@ -14,7 +14,8 @@ use crate::commands::models;
 use crate::{
     args::SubcommandArgs,
     commands::{
-        agents, apps, completion, configure, doctor, extension, info, mcp, permissions, run, session,
+        agents, apps, completion, configure, doctor, extension, info, mcp, permissions, recipe, run, session,
+        skills,
     },
     settings::ConfigArgs,
     stderr, suggest,
@@ -52,6 +53,12 @@ enum Command {
     /// Inspect agents and their modes, and add your own
     #[command(visible_alias = "agent", after_help = agents::EXAMPLES)]
     Agents(SubcommandArgs<agents::AgentsCommand>),
+    /// Check, list and explain recipes, and make links to them
+    #[command(visible_alias = "recipes", after_help = recipe::EXAMPLES)]
+    Recipe(SubcommandArgs<recipe::RecipeCommand>),
+    /// List, show and check skills
+    #[command(visible_alias = "skill", after_help = skills::EXAMPLES)]
+    Skills(SubcommandArgs<skills::SkillsCommand>),
     /// Create and manage small HTML apps
     #[command(after_help = apps::EXAMPLES)]
     Apps(apps::AppsArgs),
@@ -128,6 +135,8 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Some(Command::Extension(args)) => run_or_help(args, "extension", extension::run),
         Some(Command::Agents(args)) => run_or_help(args, "agents", agents::run),
+        Some(Command::Recipe(args)) => run_or_help(args, "recipe", recipe::run),
+        Some(Command::Skills(args)) => run_or_help(args, "skills", skills::run),
         Some(Command::Apps(args)) => match args.command {
             Some(command) => apps::run(command),
             None => help(Some("apps")),

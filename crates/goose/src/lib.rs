@@ -11,6 +11,8 @@
 
 // The names and classes of platform extensions.
 pub mod builtins;
+// Recipes: files with a task, its parameters and its tools.
+pub mod recipe;
 // One supervised pool of services for each process.
 pub mod services;
 // The context of a model: hints, prompts, the room that is left.

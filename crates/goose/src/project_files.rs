@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::{
     agents::catalog::project_agents,
     config::{ConfigError, ProjectFile},
-    platform::{project_recipes, project_skill_files},
+    platform::project_skill_files,
+    recipe::project_recipes,
 };
 
 /// Purpose of a project file.

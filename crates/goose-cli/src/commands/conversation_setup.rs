@@ -20,7 +20,7 @@ use goose::{
 };
 use serde_json::Value;
 
-use super::{explained, project, session::LoggedEntries};
+use super::{explained, project, run::recipe::RecipeRun, session::LoggedEntries};
 use crate::{
     args::{Consent, ConversationArgs, ExtensionArgs, ModelArgs},
     builtins::SERVICES,
@@ -56,6 +56,8 @@ pub(crate) struct SetupOptions<'a> {
     pub(crate) verbosity: Verbosity,
     /// The first request, if it is known.
     pub(crate) request: Option<&'a str>,
+    /// The recipe that is run.
+    pub(crate) recipe: Option<&'a RecipeRun>,
 }
 
 /// Says whether the conversation is kept.
@@ -87,6 +89,11 @@ impl Assembled {
     /// The sessions.
     pub(crate) fn store(&self) -> &SessionStore {
         self.agents.store()
+    }
+
+    /// The manager of the session.
+    pub(crate) fn manager(&self) -> &AgentManager {
+        &self.agents
     }
 
     /// Ends everything in good order, or at least in time.
@@ -224,6 +231,9 @@ async fn profile(
 
 /// Adds the other options of the command line.
 fn said(mut options: OpenOptions, setup: &SetupOptions<'_>) -> anyhow::Result<OpenOptions> {
+    if let Some(RecipeRun { recipe, file }) = setup.recipe {
+        options = options.with_recipe(recipe, file)?;
+    }
     options = options.with_extensions(selection::flags(setup.which)?);
     if let Some(request) = setup.request {
         options = options.with_request(request);
@@ -263,6 +273,7 @@ async fn settings(
         .with_builtins(SERVICES)
         .with_project(project)
         .with_config_file(args.config.clone())
+        .with_flags(setup.recipe.iter().flat_map(|run| run.recipe.setting_values()))
         .with_flag("GOOSE_PROVIDER", args.provider.as_deref())
         .with_flag("GOOSE_MODEL", args.model.as_deref())
         .with_flag("GOOSE_MODE", args.mode.as_deref())

@@ -13,9 +13,11 @@ pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod permissions;
 mod project;
+pub(crate) mod recipe;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod session;
+pub(crate) mod skills;
 
 use std::fmt::Display;
 

@@ -65,8 +65,8 @@ fn help_names_every_command() -> anyhow::Result<()> {
     }
     for (line, expected) in [
         ("/t", "goose uses the colours of your terminal"),
-        ("/recipe", "Recipes are not available yet."),
-        ("/skills", "Skills are not available yet."),
+        ("/recipe", "There is nothing to make a recipe of yet."),
+        ("/skills", "There are no skills."),
         ("/frobnicate", "Unknown command /frobnicate."),
         ("/extension", "Usage: /extension CMD"),
         ("/cost", "No usage yet."),

@@ -32,6 +32,7 @@ mod permissions;
 mod private_files;
 mod project;
 mod questions;
+mod recipes;
 mod recorded;
 mod redacted;
 mod run;

@@ -12,7 +12,7 @@
 //!   of a profile;
 //! - `agent_maker`: an agent with its services; `service_broker`: the services of a mode;
 //!   `session_extensions`: extensions that are enabled and disabled in a session; `host_extensions`:
-//!   extensions of the host program;
+//!   extensions of the host program; `recipe_run`: recipes and the checks of their results;
 //! - `delegation`: tasks in separate sessions; `acp_mcp_adapter`: external agents; `served_agents`: goose's
 //!   agents as tools of other programs.
 
@@ -23,6 +23,7 @@ mod host_extensions;
 mod models;
 mod open;
 mod options;
+mod recipe_run;
 mod served_agents;
 mod service_broker;
 mod session_extensions;
@@ -41,8 +42,11 @@ use goose_providers::SetupError;
 use thiserror::Error;
 
 pub(crate) use self::agent_maker::Binder;
-pub use self::options::{OpenOptions, SessionState};
 use self::{acp_mcp_adapter::Connectors, agent_maker::AgentMaker, models::ConfiguredModel};
+pub use self::{
+    options::{OpenOptions, SessionState},
+    recipe_run::{CommandApproval, RecipeChecks, Unattended, try_again},
+};
 use crate::{
     agents::{
         agent::Agent,
@@ -219,6 +223,7 @@ impl AgentManager {
                 host_extensions: options.host_extensions,
                 switched: Arc::new(options.switched),
                 working_dir: working_dir(options.working_dir)?,
+                sub_recipes: options.sub_recipes.into(),
                 only: options.only_extensions,
             }),
             instructions: options.instructions,

@@ -125,6 +125,7 @@ impl AgentManager {
             host_extensions: std::mem::take(&mut options.host_extensions),
             switched: Arc::new(std::mem::take(&mut options.switched)),
             working_dir: working_dir.to_owned(),
+            sub_recipes: std::mem::take(&mut options.sub_recipes).into(),
             only: options.only_extensions.take(),
         })
     }

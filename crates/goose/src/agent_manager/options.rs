@@ -21,6 +21,7 @@ use crate::{
     config::{ExtensionConfig, Profile},
     exchange::{FinalOutput, TaskWriter},
     permission::{Mode, Permissions},
+    recipe::ResolvedSubRecipe,
     session::{LoadedSession, PendingSession, Session, Step, StoreError, StoredStep},
 };
 
@@ -138,6 +139,8 @@ pub struct OpenOptions {
     pub(super) split: Option<SplitSetting>,
     /// First request, if it is known.
     pub(super) request: Option<String>,
+    /// Recipes that the session can delegate to.
+    pub(super) sub_recipes: Vec<ResolvedSubRecipe>,
 }
 
 impl OpenOptions {
@@ -172,6 +175,7 @@ impl OpenOptions {
             switched: SessionExtensions::default(),
             split: None,
             request: None,
+            sub_recipes: Vec::new(),
         }
     }
 

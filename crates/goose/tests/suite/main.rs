@@ -30,6 +30,7 @@ mod leftovers;
 mod listing_cache;
 mod orchestrator;
 mod permission_swaps;
+mod recipe;
 mod rfc;
 mod served_agents;
 #[path = "../../../goose-session/tests/suite/support.rs"]

@@ -75,6 +75,7 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
             keep: Keep::Saved,
             verbosity: Verbosity::Normal,
             request: None,
+            recipe: None,
         };
         let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
             Ok(assembled) => assembled?,
@@ -244,6 +245,9 @@ impl Chat {
     async fn line(&mut self, line: &str) -> anyhow::Result<After> {
         if line.trim().is_empty() {
             return Ok(After::Line);
+        }
+        if let Some(after) = self.user_command(line).await? {
+            return Ok(after);
         }
         match Slash::parse(line) {
             Some(command) => self.command(command).await,

@@ -1,6 +1,7 @@
 //! `goose session`: interactive sessions, and commands on saved ones.
 //!
 //! - `chat`: the interactive session; `slash`, `commands`: its commands; `recap`: the summary of a resumed session;
+//! - `recipes`: `/recipe`, `/skills` and the user's own commands;
 //! - `list`, `manage`: saved sessions.
 
 pub(crate) mod args;
@@ -9,6 +10,7 @@ mod commands;
 mod list;
 mod manage;
 mod recap;
+mod recipes;
 pub(crate) mod slash;
 
 use std::process::ExitCode;

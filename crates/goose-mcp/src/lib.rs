@@ -1,7 +1,9 @@
 //! goose's built-in services. Each is an [`Extension`](goose_extension::Extension), and each also runs as an MCP
 //! server (`examples/mcp.rs`).
 //!
+//! - [`Autovisualiser`]: charts, maps and diagrams as pages that work offline
 //! - [`Developer`]: files, commands and a plan, for work on code
+//! - [`ComputerController`]: web pages, scripts, the screen, spreadsheets, texts and PDF files
 //! - [`Memory`]: facts and preferences across conversations, in text files
 //! - [`Tutorial`]: tutorials that the model guides a person through
 //!
@@ -15,14 +17,18 @@
     expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")
 )]
 
+mod autovisualiser;
 mod builtin;
+mod computercontroller;
 mod developer;
 mod local_backend;
 mod memory;
 pub mod paths;
 mod tutorial;
 
+pub use autovisualiser::{Autovisualiser, page_file};
 pub use builtin::{BUILTINS, builtin};
+pub use computercontroller::ComputerController;
 pub use developer::Developer;
 pub use goose_extension::{Builtin, BuiltinOptions};
 pub use local_backend::LocalBackend;

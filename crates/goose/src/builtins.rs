@@ -57,9 +57,6 @@ impl PlatformExtension {
     }
 }
 
-/// Services that goose will have. Their names are reserved, and modes that name them work without them.
-const PLANNED: [&str; 2] = ["computercontroller", "autovisualiser"];
-
 /// Extensions of this crate.
 const PLATFORM: &[PlatformExtension] = &[
     PlatformExtension {
@@ -115,11 +112,6 @@ pub fn find(name: &str) -> Option<&'static PlatformExtension> {
     PLATFORM.iter().find(|extension| extension.name == name)
 }
 
-/// Returns true for a reserved service that goose does not have yet.
-pub fn is_planned(name: &str) -> bool {
-    PLANNED.contains(&name)
-}
-
 /// Returns the class of one of goose's own extensions. Those that the program registers are services.
 pub fn class_of(name: &str) -> ExtensionClass {
     find(name).map_or(ExtensionClass::Service, |extension| extension.class)
@@ -140,7 +132,6 @@ mod tests {
             assert!(names.insert(extension.name), "{} is there twice", extension.name);
             assert_ne!(extension.class, ExtensionClass::Service, "{extension:?}");
         }
-        assert!(PLANNED.iter().all(|planned| names.insert(planned)));
         assert_eq!(class_of("developer"), ExtensionClass::Service);
         assert_eq!(class_of("todo"), ExtensionClass::ModeBound);
         assert_eq!(class_of("not-a-builtin"), ExtensionClass::Service);

@@ -17,7 +17,6 @@ use goose::{
         manifest::{AgentManifest, AgentMode, GroupAccess},
         orchestrator_agent::RouteSettings,
     },
-    builtins::is_planned,
     config::Paths,
     services::Phase,
 };
@@ -155,7 +154,6 @@ pub(crate) fn run(command: AgentsCommand, config: &ConfigArgs) -> anyhow::Result
             let is_known = |name: &str| {
                 let mut configured = settings.iter().flat_map(|settings| settings.extensions());
                 builtins::find(name).is_some()
-                    || is_planned(name)
                     || configured.any(|entry| entry.is_called(name))
                     || catalog.agents.iter().any(|entry| entry.manifest.name == name)
             };

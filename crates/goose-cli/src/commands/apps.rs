@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use goose::{
     config::Paths,
     platform::apps::{self, AppInfo, AppStore},
+    services::outputs_folder,
 };
 use goose_mcp_bridge::SystemBrowser;
 use serde_json::json;
@@ -65,10 +66,12 @@ pub(crate) enum AppsCommand {
     /// List the apps
     #[command(after_help = "Examples:\n  goose apps list\n  goose apps list --json")]
     List(JsonArgs),
-    /// Open an app in the browser
-    #[command(after_help = "Examples:\n  goose apps open tea-timer")]
+    /// Open an app, or a page of the autovisualiser, in the browser
+    #[command(
+        after_help = "Examples:\n  goose apps open tea-timer\n  goose apps open ui://autovisualiser/chart-sales-1c8f03ab"
+    )]
     Open {
-        /// Name of the app
+        /// Name of the app or page, or the URI that a tool returned
         name: String,
     },
     /// Print an app's HTML
@@ -190,13 +193,13 @@ fn list(apps: &[AppInfo], form: &JsonArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Opens a copy of the app that has the policy against network access.
+/// Opens a page as it is, and of an app a copy that has the policy against network access.
 fn open(store: &AppStore, name: &str, paths: &Paths) -> anyhow::Result<ExitCode> {
-    let folder = paths.cache.join("apps");
-    goose_fs::create_private_dir(&folder)
-        .with_context(|| format!("{} cannot be created", folder.display()))?;
-    let file = folder.join(format!("{name}.html"));
-    store.export(name, &file)?;
+    let name = name.strip_prefix(apps::URI_PREFIX).unwrap_or(name);
+    let file = match goose_mcp::page_file(&outputs_folder(paths), name) {
+        Some(page) => page,
+        None => exported(store, name, paths)?,
+    };
     let url = Url::from_file_path(&file).map_err(|()| anyhow!("{} is not a path", file.display()))?;
     run_to_end(async {
         SystemBrowser.show(&url).await.map_err(|reason| {
@@ -204,4 +207,14 @@ fn open(store: &AppStore, name: &str, paths: &Paths) -> anyhow::Result<ExitCode>
         })?;
         say(&format!("Opened {}.", file.display()))
     })
+}
+
+/// Returns a copy of an app for a browser.
+fn exported(store: &AppStore, name: &str, paths: &Paths) -> anyhow::Result<PathBuf> {
+    let folder = paths.cache.join("apps");
+    goose_fs::create_private_dir(&folder)
+        .with_context(|| format!("{} cannot be created", folder.display()))?;
+    let file = folder.join(format!("{name}.html"));
+    store.export(name, &file)?;
+    Ok(file)
 }

@@ -117,7 +117,7 @@ fn what_was_not_run_is_an_error() -> anyhow::Result<()> {
         (vec!["tutorial", "load_tutorial"], "error: Invalid arguments for `tutorial__load_tutorial`"),
         (
             vec!["nope", "echo"],
-            "error: There is no extension `nope`. Available: m, dying, off, memory, developer, tutorial.",
+            "error: There is no extension `nope`. Available: m, dying, off, memory, developer, autovisualiser, tutorial.",
         ),
         (
             vec!["off", "echo"],

@@ -3,10 +3,12 @@
 #![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
 
 mod agents;
+mod autovisualiser;
 mod call;
 mod choosing;
 mod commands;
 mod configure;
+mod daily_jobs;
 mod decisions;
 mod display;
 mod doctor;
@@ -24,6 +26,7 @@ mod kept;
 mod kills;
 mod list;
 mod long_messages;
+mod majors;
 mod mcp;
 mod mcp_agents;
 #[cfg(feature = "local")]

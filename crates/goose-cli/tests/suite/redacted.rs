@@ -20,7 +20,19 @@ const RULES: [(&str, &str); 6] = [
 
 /// The screen as it is now.
 pub(crate) fn screen(terminal: &Terminal, home: &Home) -> anyhow::Result<String> {
-    let mut text = terminal.screen().replace(&home.path().display().to_string(), "HOME");
+    text(&terminal.screen(), home)
+}
+
+/// The same with colours and styles, whose escape characters can be read.
+pub(crate) fn styled_screen(terminal: &Terminal, home: &Home) -> anyhow::Result<String> {
+    let text = text(&terminal.styled_screen().replace('\u{1b}', "␛").replace('\r', ""), home)?;
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    Ok(lines.join("\n"))
+}
+
+/// A text in which what differs is replaced.
+pub(crate) fn text(text: &str, home: &Home) -> anyhow::Result<String> {
+    let mut text = text.replace(&home.path().display().to_string(), "HOME");
     for (pattern, replacement) in RULES {
         text = Regex::new(pattern)?.replace_all(&text, replacement).into_owned();
     }

@@ -106,7 +106,7 @@ fn named_extensions_are_started_also_when_they_are_off() -> anyhow::Result<()> {
         "\
 ✓ off       ready in N ms · 6 tools · stdio · MCP 2025-11-25 · ping N ms
 ✓ tutorial  ready in N ms · 1 tool · builtin
-    tutorials: build-mcp-extension, first-game, rust-extension
+    tutorials: build-mcp-extension, first-game, first-steps, rust-extension
 "
     );
     Ok(())
@@ -148,8 +148,7 @@ fn an_unknown_name_is_an_error_with_the_known_ones() -> anyhow::Result<()> {
     let home = Home::with_config(CONFIG)?;
     let run = home.run(&["extension", "status", "gud"])?;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
-    let expected =
-        "error: There is no extension `gud`. Available: good, dying, old, off, memory, developer, tutorial.";
+    let expected = "error: There is no extension `gud`. Available: good, dying, old, off, memory, developer, autovisualiser, tutorial.";
     ensure!(run.stderr.starts_with(expected), "{}", run.stderr);
     Ok(())
 }

@@ -22,7 +22,7 @@ struct Lesson {
     text: &'static str,
 }
 
-const LESSONS: [Lesson; 3] = [
+const LESSONS: [Lesson; 4] = [
     Lesson {
         name: "build-mcp-extension",
         summary: "write an MCP server in Python or TypeScript, test it with the MCP Inspector, use it in any client",
@@ -32,6 +32,11 @@ const LESSONS: [Lesson; 3] = [
         name: "first-game",
         summary: "make a small game that runs in the browser, from a single HTML file",
         text: include_str!("first-game.md"),
+    },
+    Lesson {
+        name: "first-steps",
+        summary: "get to know goose: a first task and session, permissions and modes, agents, an extension",
+        text: include_str!("first-steps.md"),
     },
     Lesson {
         name: "rust-extension",
@@ -81,8 +86,8 @@ impl Extension for Tutorial {
         }
     }
 
-    /// Load a tutorial: build-mcp-extension, first-game or rust-extension. Returns Markdown that tells you how to guide the
-    /// person through it. Fails if there is none of that name, and lists those that there are.
+    /// Load a tutorial: build-mcp-extension, first-game, first-steps (goose itself) or rust-extension. Returns Markdown that
+    /// tells you how to guide the person through it. Fails if there is none of that name, and lists those that there are.
     #[tool(title = "Load a tutorial", group = "read", read_only, idempotent, open_world = false)]
     fn load_tutorial(
         &self,

@@ -4,7 +4,14 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, and so do its helpers")]
 
 mod arguments;
+mod autovisualiser;
 mod builtins;
+mod computer_documents;
+mod computer_hostile;
+mod computer_screen;
+mod computer_script;
+mod computer_support;
+mod computer_web;
 mod developer_backend;
 mod developer_edit;
 mod developer_files;

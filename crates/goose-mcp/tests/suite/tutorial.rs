@@ -5,7 +5,7 @@ use goose_extension::{CallContext, Extension, ResourceContents, ToolError, ToolG
 use goose_mcp::Tutorial;
 use serde_json::{Value, json};
 
-const NAMES: [&str; 3] = ["build-mcp-extension", "first-game", "rust-extension"];
+const NAMES: [&str; 4] = ["build-mcp-extension", "first-game", "first-steps", "rust-extension"];
 
 async fn load(name: &str) -> String {
     let answer =

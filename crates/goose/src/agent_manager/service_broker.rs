@@ -79,9 +79,6 @@ impl ServiceBroker<'_> {
             (None, Some(builtin)) => {
                 found.services.push(ExtensionConfig::builtin(builtin.name));
             }
-            _ if builtins::is_planned(name) => {
-                found.unresolved.push(unresolved(UnresolvedReason::NotAvailable));
-            }
             _ => match self.agent(name) {
                 Some(agent) => found.agents.push(agent),
                 None => found.unresolved.push(unresolved(UnresolvedReason::Unknown)),

@@ -20,8 +20,6 @@ pub struct UnresolvedService {
 pub enum UnresolvedReason {
     /// It is disabled in the configuration.
     SwitchedOff,
-    /// This version of goose does not include it.
-    NotAvailable,
     /// The protocol of the external agent does not support it.
     NoPlace,
     /// Neither an extension nor an agent has the name.
@@ -45,7 +43,6 @@ impl fmt::Display for UnresolvedService {
                     "`{name}` is switched off; set 'enabled: true' under 'extensions:' in config.yaml to use it"
                 )
             }
-            UnresolvedReason::NotAvailable => write!(f, "`{name}` is not a part of this version of goose"),
             UnresolvedReason::NoPlace => write!(
                 f,
                 "`{name}` cannot be given to the agent, whose protocol has no place for services; take it out of the agent"

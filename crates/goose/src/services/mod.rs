@@ -30,7 +30,7 @@ pub(crate) use launch::Launch;
 pub use listing::Listing;
 pub(crate) use options::SHELL_ENV;
 pub(crate) use options::earlier_logins;
-pub use options::{BindingContext, BuildService, Interceptors, PoolOptions, builtin_options};
+pub use options::{BindingContext, BuildService, Interceptors, PoolOptions, builtin_options, outputs_folder};
 pub(crate) use pool::registered_builtins;
 pub use pool::{Binding, ServicePool, register_builtins};
 pub(crate) use service::{DefinitionChanged, ToolCallRequest};

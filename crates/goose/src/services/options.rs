@@ -153,6 +153,11 @@ impl PoolOptions {
 /// Variable with the names of secret variables that commands get.
 pub(crate) const SHELL_ENV: &str = "GOOSE_SHELL_ENV";
 
+/// Returns the folder for long outputs of commands, and for pages.
+pub fn outputs_folder(paths: &Paths) -> PathBuf {
+    paths.cache.join("outputs")
+}
+
 /// Returns the options of built-ins for a binding. They see the same environment as child processes, and the
 /// secret variables that the user allows for commands.
 pub fn builtin_options(paths: &Paths, context: &BindingContext) -> BuiltinOptions {
@@ -163,7 +168,7 @@ pub fn builtin_options(paths: &Paths, context: &BindingContext) -> BuiltinOption
     let options = BuiltinOptions::new(&paths.config)
         .with_environment(environment.iter().chain(given))
         .with_withheld(withheld.into_iter().map(|(name, _)| name.to_string_lossy()))
-        .with_scratch_dir(paths.cache.join("outputs"));
+        .with_scratch_dir(outputs_folder(paths));
     match &context.working_dir {
         Some(dir) => options.with_working_dir(dir),
         None => options,

@@ -22,7 +22,11 @@ use goose::{
 };
 
 use self::args::{SessionArgs, SessionCommand, WhichSession};
-pub(crate) use self::{chat::Chat, manage::agreed, recap::LoggedEntries};
+pub(crate) use self::{
+    chat::Chat,
+    manage::{agreed, importable},
+    recap::LoggedEntries,
+};
 use crate::{commands::explained, runtime::new_runtime};
 
 /// Starts or resumes a session, or runs a command on saved ones.

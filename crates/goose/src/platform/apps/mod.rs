@@ -22,7 +22,7 @@ pub use store::{App, AppError, AppInfo, AppStore, AppVersion};
 pub use writer::AppWriter;
 
 /// Prefix of an app's URI.
-const URI_PREFIX: &str = "ui://apps/";
+pub const URI_PREFIX: &str = "ui://apps/";
 
 /// MIME type of an app as an MCP resource.
 const MIME_TYPE: &str = "text/html;profile=mcp-app";

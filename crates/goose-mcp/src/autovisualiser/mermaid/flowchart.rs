@@ -1,0 +1,616 @@
+//! Flowcharts: `graph` and `flowchart`.
+
+use std::collections::HashMap;
+
+use super::{
+    super::{
+        drawing::{Drawing, Paint, Point, Rect, at},
+        fault::{Checked, Fault},
+        page::{Figure, Page, Table},
+        text::{self, counted, wrap},
+    },
+    FIELD,
+    graph::{self, Direction, End, Graph, GraphLink, Group, Item, LINE_HEIGHT, Size, Stroke},
+    source::{Line, Source, fault, label},
+};
+
+const MAX_NODES: usize = 200;
+const MAX_EDGES: usize = 400;
+const MAX_GROUPS: usize = 40;
+const MAX_GROUP_DEPTH: usize = 6;
+
+/// Width at which labels are broken, and the number of their lines.
+const TEXT_WIDTH: f64 = 190.0;
+const MAX_TEXT_LINES: usize = 6;
+
+/// Statements that only decorate.
+const DECORATION: [&str; 6] = ["classDef ", "class ", "style ", "linkStyle ", "click ", "href "];
+
+/// Shape of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Rect,
+    Rounded,
+    Stadium,
+    Subroutine,
+    Cylinder,
+    Circle,
+    Diamond,
+    Hexagon,
+    Slanted,
+    Flag,
+}
+
+/// What opens and closes a label, longest first.
+const BRACKETS: [(&str, &str, Shape); 14] = [
+    ("(((", ")))", Shape::Circle),
+    ("((", "))", Shape::Circle),
+    ("([", "])", Shape::Stadium),
+    ("[[", "]]", Shape::Subroutine),
+    ("[(", ")]", Shape::Cylinder),
+    ("[/", "/]", Shape::Slanted),
+    ("[/", "\\]", Shape::Slanted),
+    ("[\\", "\\]", Shape::Slanted),
+    ("[\\", "/]", Shape::Slanted),
+    ("{{", "}}", Shape::Hexagon),
+    ("(", ")", Shape::Rounded),
+    ("[", "]", Shape::Rect),
+    ("{", "}", Shape::Diamond),
+    (">", "]", Shape::Flag),
+];
+
+struct Node {
+    lines: Vec<String>,
+    shape: Shape,
+}
+
+struct Link {
+    from: Item,
+    to: Item,
+    label: Vec<String>,
+    stroke: Stroke,
+    ends: (End, End),
+}
+
+/// The chart as it is read.
+struct Chart {
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    groups: Vec<Group>,
+    by_id: HashMap<String, Item>,
+    /// The groups that are open, the innermost last.
+    open: Vec<usize>,
+}
+
+/// Returns the page of a chart.
+pub(super) fn page(header: &Line, source: Source) -> Checked<Page> {
+    let title = source.title.clone();
+    let mut chart = Chart::read(header, source)?;
+    chart.resolve_groups();
+    let graph = chart.graph();
+    let layout = graph::layout(&graph).map_err(|index| {
+        let link = &chart.links[index];
+        let problem = format!(
+            "a line leads from {} to {}: between a subgraph and a part of it there is none.",
+            chart.name(&link.from),
+            chart.name(&link.to)
+        );
+        Fault::new(FIELD, problem)
+    })?;
+    let mut drawing = Drawing::new(layout.size.0, layout.size.1);
+    graph::draw_groups(&mut drawing, &graph, &layout);
+    for (link, route) in chart.links.iter().zip(&layout.routes) {
+        graph::draw_route(&mut drawing, route, link.stroke, link.ends, &link.label);
+    }
+    for (index, (node, rect)) in chart.nodes.iter().zip(&layout.nodes).enumerate() {
+        draw_node(&mut drawing, node, *rect, &chart.describe(index));
+    }
+    let mut table = Table::new(&["From", "To", "Label"]);
+    for link in &chart.links {
+        table.row([chart.name(&link.from), chart.name(&link.to), link.label.join(" ")]);
+    }
+    let summary = format!("{}, {}", counted(chart.nodes.len(), "node"), counted(chart.links.len(), "line"));
+    let figures = vec![Figure { caption: None, drawing, legend: Vec::new(), table }];
+    Ok(Page { kind: "mermaid", noun: "flowchart", title, subtitle: None, summary, figures })
+}
+
+impl Chart {
+    fn read(header: &Line, source: Source) -> Checked<Self> {
+        let mut words = header.text.splitn(2, [' ', '\t', ';']);
+        let rest = words.nth(1).unwrap_or_default().trim();
+        let (direction, rest) = match rest.split([' ', ';']).next().and_then(Direction::parse) {
+            Some(direction) => (direction, rest[2..].to_owned()),
+            None => (Direction::Down, rest.to_owned()),
+        };
+        let whole = Group { title: String::new(), direction, items: Vec::new() };
+        let mut chart = Self {
+            nodes: Vec::new(),
+            links: Vec::new(),
+            groups: vec![whole],
+            by_id: HashMap::new(),
+            open: vec![0],
+        };
+        chart.line(&Line { number: header.number, text: rest })?;
+        let mut last = header.clone();
+        for line in source {
+            chart.line(&line)?;
+            last = line;
+        }
+        if chart.open.len() > 1 {
+            return Err(fault(&last, "a subgraph is not closed. Add `end`."));
+        }
+        if chart.nodes.is_empty() {
+            return Err(Fault::new(
+                FIELD,
+                "the flowchart has no nodes. Write lines such as: A[Start] --> B[End]",
+            ));
+        }
+        Ok(chart)
+    }
+
+    fn line(&mut self, line: &Line) -> Checked<()> {
+        let text = line.text.trim().trim_end_matches(';');
+        if text.is_empty() || DECORATION.iter().any(|start| text.starts_with(start)) {
+            return Ok(());
+        }
+        if let Some(title) = text.strip_prefix("subgraph") {
+            return self.open_group(title.trim(), line);
+        }
+        if text == "end" {
+            if self.open.len() == 1 {
+                return Err(fault(line, "there is no open subgraph."));
+            }
+            self.open.pop();
+            return Ok(());
+        }
+        if let Some(direction) = text.strip_prefix("direction ") {
+            let known = Direction::parse(direction.trim());
+            let known = known.ok_or_else(|| fault(line, "this is no direction. Use TB, BT, LR or RL."))?;
+            let group = self.open.last().copied().unwrap_or(0);
+            self.groups[group].direction = known;
+            return Ok(());
+        }
+        let mut reader = Reader { rest: text, line };
+        while !reader.rest.is_empty() {
+            self.statement(&mut reader)?;
+            reader.skip(&[' ', '\t', ';']);
+        }
+        Ok(())
+    }
+
+    fn open_group(&mut self, title: &str, line: &Line) -> Checked<()> {
+        if self.groups.len() > MAX_GROUPS || self.open.len() > MAX_GROUP_DEPTH {
+            return Err(fault(
+                line,
+                &format!("at most {MAX_GROUPS} subgraphs in {MAX_GROUP_DEPTH} levels can be drawn."),
+            ));
+        }
+        let (id, shown) = match title.split_once('[') {
+            Some((id, shown)) => (id.trim(), shown.trim_end_matches(']')),
+            None => (title, title),
+        };
+        let group = self.groups.len();
+        let parent = self.open.last().copied().unwrap_or(0);
+        let direction = self.groups[parent].direction;
+        self.groups.push(Group { title: label(shown).join(" "), direction, items: Vec::new() });
+        self.groups[parent].items.push(Item::Group(group));
+        self.open.push(group);
+        if !id.is_empty() {
+            self.by_id.insert(id.trim_matches('"').to_owned(), Item::Group(group));
+        }
+        Ok(())
+    }
+
+    /// Reads nodes with lines between them: `A & B --> C --> D`.
+    fn statement(&mut self, reader: &mut Reader<'_>) -> Checked<()> {
+        let mut from = self.node_list(reader)?;
+        loop {
+            reader.skip(&[' ', '\t']);
+            if reader.rest.is_empty() || reader.rest.starts_with(';') {
+                return Ok(());
+            }
+            let (stroke, ends, label) = reader.edge()?;
+            let to = self.node_list(reader)?;
+            for from in &from {
+                for to in &to {
+                    if self.links.len() == MAX_EDGES {
+                        return Err(fault(
+                            reader.line,
+                            &format!("there are more than {MAX_EDGES} lines. Draw a part of it."),
+                        ));
+                    }
+                    let (from, to, label) = (from.clone(), to.clone(), label.clone());
+                    self.links.push(Link { from, to, label, stroke, ends });
+                }
+            }
+            from = to;
+        }
+    }
+
+    fn node_list(&mut self, reader: &mut Reader<'_>) -> Checked<Vec<Item>> {
+        let mut items = vec![self.node(reader)?];
+        loop {
+            reader.skip(&[' ', '\t']);
+            if !reader.take("&") {
+                return Ok(items);
+            }
+            items.push(self.node(reader)?);
+        }
+    }
+
+    fn node(&mut self, reader: &mut Reader<'_>) -> Checked<Item> {
+        reader.skip(&[' ', '\t']);
+        let id = reader.id()?;
+        let shape = reader.shape()?;
+        if reader.take(":::") {
+            reader.id()?;
+        }
+        if let Some(known) = self.by_id.get(id) {
+            if let (Item::Node(node), Some((shape, lines))) = (known, shape) {
+                self.nodes[*node] = Node { lines, shape };
+            }
+            return Ok(known.clone());
+        }
+        if self.nodes.len() == MAX_NODES {
+            return Err(fault(
+                reader.line,
+                &format!("there are more than {MAX_NODES} nodes. Draw a part of it."),
+            ));
+        }
+        let item = Item::Node(self.nodes.len());
+        let (shape, lines) = shape.unwrap_or_else(|| (Shape::Rect, label(id)));
+        self.nodes.push(Node { lines, shape });
+        self.by_id.insert(id.to_owned(), item.clone());
+        let group = self.open.last().copied().unwrap_or(0);
+        self.groups[group].items.push(item.clone());
+        Ok(item)
+    }
+
+    /// A name that was used before its subgraph began is a node that stands for it: the lines lead to the subgraph then.
+    fn resolve_groups(&mut self) {
+        let groups: Vec<(String, usize)> = self
+            .by_id
+            .iter()
+            .filter_map(|(id, item)| match item {
+                Item::Group(group) => Some((id.clone(), *group)),
+                Item::Node(_) => None,
+            })
+            .collect();
+        for (id, group) in groups {
+            let stands_for = |node: &Node| node.shape == Shape::Rect && node.lines == [id.clone()];
+            let Some(index) = self.nodes.iter().position(stands_for) else { continue };
+            let item = Item::Node(index);
+            for link in &mut self.links {
+                for end in [&mut link.from, &mut link.to] {
+                    if *end == item {
+                        *end = Item::Group(group);
+                    }
+                }
+            }
+            self.remove_node(index);
+        }
+    }
+
+    fn remove_node(&mut self, removed: usize) {
+        self.nodes.remove(removed);
+        let renumber = |item: &mut Item| {
+            if let Item::Node(node) = item
+                && *node > removed
+            {
+                *node -= 1;
+            }
+        };
+        for group in &mut self.groups {
+            group.items.retain(|item| *item != Item::Node(removed));
+            group.items.iter_mut().for_each(renumber);
+        }
+        for link in &mut self.links {
+            renumber(&mut link.from);
+            renumber(&mut link.to);
+        }
+    }
+
+    fn name(&self, item: &Item) -> String {
+        match *item {
+            Item::Node(node) => self.nodes[node].lines.join(" "),
+            Item::Group(group) => self.groups[group].title.clone(),
+        }
+    }
+
+    /// Returns the name of a node, and where its lines lead.
+    fn describe(&self, node: usize) -> String {
+        let item = Item::Node(node);
+        let next = self.links.iter().filter(|link| link.from == item && link.stroke != Stroke::Hidden);
+        let next: Vec<String> = next
+            .map(|link| match link.label.join(" ") {
+                label if label.is_empty() => self.name(&link.to),
+                label => format!("{} ({label})", self.name(&link.to)),
+            })
+            .collect();
+        match next.is_empty() {
+            true => self.name(&item),
+            false => format!("{}, leads to {}", self.name(&item), next.join(", ")),
+        }
+    }
+
+    fn graph(&mut self) -> Graph {
+        for node in &mut self.nodes {
+            node.lines =
+                node.lines.iter().flat_map(|line| wrap(line, 13.0, TEXT_WIDTH, MAX_TEXT_LINES)).collect();
+        }
+        let links = self.links.iter().map(|link| GraphLink {
+            from: link.from.clone(),
+            to: link.to.clone(),
+            label: (!link.label.is_empty()).then(|| graph::label_size(&link.label)),
+        });
+        Graph {
+            sizes: self.nodes.iter().map(size).collect(),
+            groups: self.groups.clone(),
+            links: links.collect(),
+        }
+    }
+}
+
+/// What is left of a line.
+struct Reader<'a> {
+    rest: &'a str,
+    line: &'a Line,
+}
+
+impl<'a> Reader<'a> {
+    fn skip(&mut self, chars: &[char]) {
+        self.rest = self.rest.trim_start_matches(chars);
+    }
+
+    fn take(&mut self, text: &str) -> bool {
+        match self.rest.strip_prefix(text) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn id(&mut self) -> Checked<&'a str> {
+        let mut end = 0;
+        let chars: Vec<(usize, char)> = self.rest.char_indices().collect();
+        for (at, &(_, c)) in chars.iter().enumerate() {
+            let next = chars.get(at + 1).map(|(_, next)| *next);
+            let is_joint = matches!(c, '-' | '.') && next.is_some_and(char::is_alphanumeric) && at > 0;
+            if !(c.is_alphanumeric() || c == '_' || is_joint) {
+                break;
+            }
+            end = chars.get(at + 1).map_or(self.rest.len(), |(index, _)| *index);
+        }
+        let (id, rest) = self.rest.split_at(end);
+        if id.is_empty() {
+            let shown: String = self.rest.chars().take(20).collect();
+            return Err(fault(
+                self.line,
+                &format!("a node was expected at {shown:?}. Write for example: A[Start] --> B[End]"),
+            ));
+        }
+        self.rest = rest;
+        Ok(id)
+    }
+
+    /// Reads the shape and the label of a node, if there are any.
+    fn shape(&mut self) -> Checked<Option<(Shape, Vec<String>)>> {
+        if self.take("@{") {
+            return self.attributes().map(Some);
+        }
+        // `>` opens a flag only where it directly follows the name.
+        for (open, close, shape) in BRACKETS {
+            let Some(rest) = self.rest.strip_prefix(open) else { continue };
+            let quoted = rest.trim_start().strip_prefix('"').and_then(|text| {
+                let end = text.find('"')?;
+                text[end + 1..].trim_start().strip_prefix(close).map(|after| (&text[..end], after))
+            });
+            let plain = || rest.find(close).map(|end| (&rest[..end], &rest[end + close.len()..]));
+            if let Some((text, after)) = quoted.or_else(plain) {
+                self.rest = after;
+                return Ok(Some((shape, label(text))));
+            }
+        }
+        match self.rest.chars().next() {
+            Some(open @ ('[' | '(' | '{')) => {
+                Err(fault(self.line, &format!("a label that starts with `{open}` is not closed.")))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads `@{ shape: rect, label: "Start" }`.
+    fn attributes(&mut self) -> Checked<(Shape, Vec<String>)> {
+        let end = self.rest.find('}').ok_or_else(|| fault(self.line, "`@{` is not closed."))?;
+        let (text, rest) = (&self.rest[..end], &self.rest[end + 1..]);
+        self.rest = rest;
+        let value = |name: &str| {
+            let start = text.find(&format!("{name}:"))? + name.len() + 1;
+            let value = text[start..].trim_start();
+            Some(match value.strip_prefix('"') {
+                Some(quoted) => quoted.split('"').next().unwrap_or_default(),
+                None => value.split(',').next().unwrap_or_default().trim(),
+            })
+        };
+        let shape = match value("shape").unwrap_or_default() {
+            "rounded" | "event" => Shape::Rounded,
+            "stadium" | "pill" | "terminal" => Shape::Stadium,
+            "circle" | "circ" | "dbl-circ" | "start" | "stop" => Shape::Circle,
+            "diam" | "diamond" | "decision" | "question" => Shape::Diamond,
+            "hex" | "hexagon" | "prepare" => Shape::Hexagon,
+            "cyl" | "cylinder" | "db" | "database" => Shape::Cylinder,
+            "subproc" | "subprocess" | "subroutine" | "fr-rect" => Shape::Subroutine,
+            "lean-r" | "lean-l" | "in-out" | "out-in" => Shape::Slanted,
+            _ => Shape::Rect,
+        };
+        Ok((shape, label(value("label").unwrap_or_default())))
+    }
+
+    /// Reads a line between nodes: its style, its ends and its label.
+    fn edge(&mut self) -> Checked<(Stroke, (End, End), Vec<String>)> {
+        let wrong = |reader: &Self| {
+            let shown: String = reader.rest.chars().take(20).collect();
+            fault(reader.line, &format!("a line such as --> was expected at {shown:?}."))
+        };
+        if self.take("~~~") {
+            self.rest = self.rest.trim_start_matches('~');
+            return Ok((Stroke::Hidden, (End::None, End::None), Vec::new()));
+        }
+        let start = match self.rest.chars().next() {
+            Some('<') => End::Arrow,
+            Some('o') => End::Circle,
+            Some('x') => End::Cross,
+            _ => End::None,
+        };
+        if start != End::None {
+            self.rest = &self.rest[1..];
+        }
+        let (stroke, body) = match self.rest.as_bytes() {
+            [b'-', b'-', ..] => (Stroke::Normal, '-'),
+            [b'=', b'=', ..] => (Stroke::Thick, '='),
+            [b'-', b'.', ..] => (Stroke::Dotted, '.'),
+            _ => return Err(wrong(self)),
+        };
+        let mut text = String::new();
+        let mut end = self.edge_end(body);
+        if end.is_none() {
+            // `-- text -->`: up to the second part of the line.
+            let close = match body {
+                '-' => "--",
+                '=' => "==",
+                _ => ".-",
+            };
+            let at = self.rest.find(close).ok_or_else(|| wrong(self))?;
+            text = self.rest[..at].to_owned();
+            self.rest = &self.rest[at..];
+            end = self.edge_end(body);
+        }
+        let end = end.ok_or_else(|| wrong(self))?;
+        self.skip(&[' ', '\t']);
+        if self.take("|") {
+            let close = self
+                .rest
+                .find('|')
+                .ok_or_else(|| fault(self.line, "a label that starts with `|` is not closed."))?;
+            text = self.rest[..close].to_owned();
+            self.rest = &self.rest[close + 1..];
+        }
+        let label = if text.trim().is_empty() { Vec::new() } else { label(&text) };
+        Ok((stroke, (start, end), label))
+    }
+
+    /// Reads the rest of a line up to its end: `-->`, `---`, `-.->`, `==>`. Returns `None` after its first part, behind which a label
+    /// stands.
+    fn edge_end(&mut self, body: char) -> Option<End> {
+        let before = self.rest;
+        let is_dotted = body == '.';
+        let trimmed = match is_dotted {
+            true => before.trim_start_matches('-').trim_start_matches('.'),
+            false => before.trim_start_matches(body),
+        };
+        let length = before.len() - trimmed.len();
+        let (rest, is_closed) = match trimmed.strip_prefix('-').filter(|_| is_dotted) {
+            Some(rest) => (rest, true),
+            None => (trimmed, !is_dotted),
+        };
+        self.rest = rest;
+        let next = rest.chars().nth(1);
+        let ends_word = next.is_none_or(|next| !next.is_alphanumeric());
+        let end = match rest.chars().next() {
+            Some('>') if is_closed => End::Arrow,
+            Some('o') if is_closed && ends_word => End::Circle,
+            Some('x') if is_closed && ends_word => End::Cross,
+            _ if is_closed && (length >= 3 || is_dotted) => return Some(End::None),
+            _ => return None,
+        };
+        self.rest = &rest[1..];
+        Some(end)
+    }
+}
+
+/// Returns the size of a node around its text.
+fn size(node: &Node) -> Size {
+    let width = node.lines.iter().map(|line| text::width(line, 13.0)).fold(0.0, f64::max);
+    let height = node.lines.len().max(1) as f64 * LINE_HEIGHT;
+    match node.shape {
+        Shape::Diamond => (width + height + 40.0, height * 1.4 + width * 0.25 + 26.0),
+        Shape::Circle => {
+            let side = width.hypot(height) + 18.0;
+            (side, side)
+        }
+        Shape::Hexagon | Shape::Slanted | Shape::Flag | Shape::Subroutine => (width + 50.0, height + 20.0),
+        Shape::Cylinder => (width + 28.0, height + 36.0),
+        Shape::Stadium => (width + 40.0, height + 20.0),
+        Shape::Rect | Shape::Rounded => (width + 28.0, height + 20.0),
+    }
+}
+
+fn draw_node(drawing: &mut Drawing, node: &Node, rect: Rect, name: &str) {
+    let Rect { x, y, width, height } = rect;
+    let (right, bottom, center) = (x + width, y + height, rect.center());
+    let colour = match node.shape {
+        Shape::Diamond => 6,
+        Shape::Stadium | Shape::Circle => 2,
+        Shape::Cylinder => 3,
+        Shape::Hexagon | Shape::Slanted | Shape::Flag => 5,
+        _ => 0,
+    };
+    drawing.mark(&Paint::Series(colour), name, |drawing| {
+        let polygon = |drawing: &mut Drawing, corners: &[Point]| {
+            let corners: Vec<String> = corners.iter().map(Point::to_string).collect();
+            drawing.path("node shape", &format!("M{}Z", corners.join("L")));
+        };
+        match node.shape {
+            Shape::Rect => drawing.rect("node shape", rect, 2.0),
+            Shape::Rounded => drawing.rect("node shape", rect, 9.0),
+            Shape::Stadium => drawing.rect("node shape", rect, height / 2.0),
+            Shape::Circle => drawing.circle("node shape", center, width / 2.0),
+            Shape::Subroutine => {
+                drawing.rect("node shape", rect, 0.0);
+                drawing.line("curve", at(x + 9.0, y), at(x + 9.0, bottom));
+                drawing.line("curve", at(right - 9.0, y), at(right - 9.0, bottom));
+            }
+            Shape::Diamond => {
+                polygon(
+                    drawing,
+                    &[at(center.x, y), at(right, center.y), at(center.x, bottom), at(x, center.y)],
+                );
+            }
+            Shape::Hexagon => polygon(
+                drawing,
+                &[
+                    at(x + 16.0, y),
+                    at(right - 16.0, y),
+                    at(right, center.y),
+                    at(right - 16.0, bottom),
+                    at(x + 16.0, bottom),
+                    at(x, center.y),
+                ],
+            ),
+            Shape::Slanted => {
+                polygon(drawing, &[at(x + 14.0, y), at(right, y), at(right - 14.0, bottom), at(x, bottom)])
+            }
+            Shape::Flag => polygon(
+                drawing,
+                &[at(x, y), at(right, y), at(right, bottom), at(x, bottom), at(x + 14.0, center.y)],
+            ),
+            Shape::Cylinder => {
+                let (rim, half) = (8.0, width / 2.0);
+                let path = format!(
+                    "M{}A{half} {rim} 0 0 1 {}L{}A{half} {rim} 0 0 1 {}Z",
+                    at(x, y + rim),
+                    at(right, y + rim),
+                    at(right, bottom - rim),
+                    at(x, bottom - rim)
+                );
+                drawing.path("node shape", &path);
+                drawing
+                    .path("curve", &format!("M{}A{half} {rim} 0 0 0 {}", at(x, y + rim), at(right, y + rim)));
+            }
+        }
+        let lower = if node.shape == Shape::Cylinder { 5.0 } else { 0.0 };
+        graph::draw_lines(drawing, "middle", at(center.x, center.y + lower), &node.lines);
+    });
+}

@@ -7,6 +7,7 @@ pub(crate) mod configure;
 pub(crate) mod conversation_setup;
 pub(crate) mod doctor;
 pub(crate) mod extension;
+pub(crate) mod hooks;
 pub(crate) mod info;
 pub(crate) mod mcp;
 #[cfg(feature = "local")]
@@ -15,6 +16,7 @@ pub(crate) mod permissions;
 mod project;
 pub(crate) mod route;
 pub(crate) mod run;
+pub(crate) mod schedule;
 pub(crate) mod session;
 
 use std::fmt::Display;

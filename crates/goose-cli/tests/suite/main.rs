@@ -17,12 +17,14 @@ mod guided;
 mod help;
 #[cfg(feature = "local")]
 mod help_texts;
+mod hooks;
 mod info;
 #[cfg(feature = "local")]
 mod inside;
 mod kept;
 mod kills;
 mod list;
+mod logs;
 mod long_messages;
 mod mcp;
 mod mcp_agents;
@@ -35,7 +37,9 @@ mod questions;
 mod recorded;
 mod redacted;
 mod run;
+mod schedule;
 mod screens;
+mod scripts;
 mod secrets;
 mod sessions;
 mod shown_lines;

@@ -3,10 +3,13 @@
 pub(crate) mod args;
 mod instructions;
 
-use std::{io, process::ExitCode, sync::Arc};
+use std::{io, process::ExitCode, sync::Arc, time::Instant};
 
 use clap::{Args as _, Command, FromArgMatches as _, error::ErrorKind};
-use goose::{config::Paths, exchange::Outcome};
+use goose::{
+    config::Paths,
+    exchange::{Cost, Outcome},
+};
 use goose_extension::Message;
 
 use self::{
@@ -81,6 +84,7 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
         system: args.system.as_deref(),
         schema: args.schema.as_deref(),
         keep: if args.no_session { Keep::Unsaved } else { Keep::Saved },
+        scheduled_by: args.scheduled_by.as_ref(),
         verbosity: verbosity(&args),
         request: Some(message.as_str()).filter(|message| !message.is_empty()),
     };
@@ -93,8 +97,13 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
             interactive(&args, assembled, input, signals, message).await
         }
         OutputFormat::Text => {
+            let began = Instant::now();
             let mut view = screen(&args).structured(args.schema.is_some());
-            Ok(once(assembled, &input, signals, message, &mut view).await?)
+            let code = once(assembled, &input, signals, message, &mut view).await?;
+            if args.stats {
+                print_stats(view.cost(), began);
+            }
+            Ok(code)
         }
         OutputFormat::Json | OutputFormat::StreamJson => {
             json(&args, assembled, &input, signals, message).await
@@ -175,6 +184,19 @@ async fn once(
         Ending::Leave(code) => code,
         Ending::Finished(outcome) => code(&outcome),
     })
+}
+
+/// Prints the time of a run, and the tokens and the price of the session.
+fn print_stats(cost: Option<&Cost>, began: Instant) {
+    let Cost { session, dollars, .. } = cost.copied().unwrap_or_default();
+    let seconds = began.elapsed().as_secs_f64();
+    let price = dollars.map(|dollars| format!(", ${dollars:.4}")).unwrap_or_default();
+    #[expect(clippy::cast_precision_loss, reason = "a rate is shown with one digit")]
+    let rate = session.output as f64 / seconds.max(0.001);
+    stderr::line(format_args!(
+        "{seconds:.1} s, {} input tokens ({} cached), {} output tokens ({rate:.1} per second){price}",
+        session.input, session.cached_input, session.output
+    ));
 }
 
 /// Returns the exit code for the outcome of a task.

@@ -132,15 +132,18 @@ fn nearest<'a>(working_dir: &'a Path, name: &str, is_wanted: fn(&Path) -> bool) 
 /// Stops below a folder for which `is_ours` is false, and ignores a `.git` for which it is false: in `/tmp`,
 /// any user could create one above the folders of others.
 pub fn project_levels(working_dir: &Path, is_ours: impl Fn(&Path) -> bool) -> Vec<&Path> {
-    let is_way_up = |(level, folder): &(usize, &Path)| *level == 0 || is_ours(folder);
-    let levels = working_dir.ancestors().take(MAX_LEVELS).enumerate().take_while(is_way_up);
-    let mut levels: Vec<&Path> = levels.map(|(_, folder)| folder).collect();
-    let is_root = |(level, folder): (usize, &&Path)| {
+    let mut levels = Vec::new();
+    for (level, folder) in working_dir.ancestors().take(MAX_LEVELS).enumerate() {
+        if level > 0 && !is_ours(folder) {
+            break;
+        }
+        levels.push(folder);
         let git = folder.join(GIT);
-        git.exists() && (level == 0 || is_ours(&git))
-    };
-    let root = levels.iter().enumerate().position(is_root).unwrap_or_default();
-    levels.truncate(root + 1);
+        if git.exists() && (level == 0 || is_ours(&git)) {
+            return levels;
+        }
+    }
+    levels.truncate(1);
     levels
 }
 

@@ -102,7 +102,7 @@ impl Permissions {
             working_dir,
             concern: None,
         };
-        let script = shell::read(command);
+        let script = shell::read(command, &shell::KnownValues::default());
         let rules = self.rules().unwrap_or_default();
         let segments: Vec<_> = script.segments.iter().map(|it| segment(it, &rules, &call)).collect();
         let file = |file: &shell::FileUse| ExplainedFile {

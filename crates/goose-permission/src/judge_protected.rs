@@ -8,13 +8,12 @@ use std::{
 use goose_extension::HardLinks;
 
 use super::{
-    glob::Glob,
     judge::{DefaultPolicy, Judge, shown},
     judge_writes::expand,
     paths::{Bases, PathPattern},
     protected::{SecretScope, known_parts},
     rule::{Effect, Rule},
-    secrets_below::{self, Names, SearchResult},
+    secrets_below::{Names, Search, SearchResult},
     shell::{self, Access, Form, Word},
     suggest,
 };
@@ -48,7 +47,8 @@ impl Judge<'_> {
         if let Some(names) = uses.below {
             let wanted = shell::included_names(&form.words);
             let follows = shell::follows_links(&form.words) || form.words.iter().any(Word::is_pattern);
-            self.protect_below_if(resolved, (names, follows), text, &|path| is_wanted(&wanted, path));
+            let search = Search { follows, wanted: &wanted, ..Search::new(names) };
+            self.protect_found(resolved, text, &search);
         }
         if uses.changes_folders && self.permissions.protected().has_own_below(resolved) {
             self.opinions.ask(format!("goose's own files are in `{}`", shown(text)));
@@ -87,17 +87,22 @@ impl Judge<'_> {
     /// Checks the files that currently match a word with wildcards.
     pub(super) fn protect_expanded(&mut self, uses: Uses, bases: Bases<'_>, word: &Word) {
         for file in self.matching_files(bases, &known_parts(word).join("*")) {
-            let metadata = file.symlink_metadata().ok();
-            let is_link = metadata.as_ref().is_some_and(Metadata::is_symlink);
-            let is_direct = !is_link && !file.iter().any(|name| name == "..");
-            let resolved = match is_direct {
-                true => file.clone(),
-                false => bases.known.resolve(&file).unwrap_or_else(|_| file.clone()),
-            };
-            let text = file.to_string_lossy();
-            self.protect_path(uses, &text, &file, &resolved);
-            self.protect_link(uses, &text, metadata.as_ref());
+            self.protect_match(uses, bases, &file);
         }
+    }
+
+    /// Checks a file that matches a word with wildcards.
+    pub(super) fn protect_match(&mut self, uses: Uses, bases: Bases<'_>, file: &Path) {
+        let metadata = file.symlink_metadata().ok();
+        let is_link = metadata.as_ref().is_some_and(Metadata::is_symlink);
+        let is_direct = !is_link && !file.iter().any(|name| name == "..");
+        let resolved = match is_direct {
+            true => file.to_owned(),
+            false => bases.known.resolve(file).unwrap_or_else(|_| file.to_owned()),
+        };
+        let text = file.to_string_lossy();
+        self.protect_path(uses, &text, file, &resolved);
+        self.protect_link(uses, &text, metadata.as_ref());
     }
 
     /// Returns the files that currently match a path with wildcards. Asks if there are too many.
@@ -120,17 +125,11 @@ impl Judge<'_> {
 
     /// Checks a folder whose files are read and shown.
     pub(super) fn protect_below(&mut self, folder: &Path, names: Names, what: &str) {
-        self.protect_below_if(folder, (names, false), what, &|_| true);
+        self.protect_found(folder, what, &Search::new(names));
     }
 
-    /// Like [`protect_below`](Self::protect_below), for some of the files.
-    pub(super) fn protect_below_if(
-        &mut self,
-        folder: &Path,
-        (names, follows): (Names, bool),
-        what: &str,
-        is_wanted: &dyn Fn(&Path) -> bool,
-    ) {
+    /// Checks the files that a search finds in a folder.
+    pub(super) fn protect_found(&mut self, folder: &Path, what: &str, search: &Search<'_>) {
         if !folder.is_dir() {
             return;
         }
@@ -138,14 +137,11 @@ impl Judge<'_> {
             DefaultPolicy::Everything => SecretScope::Personal,
             _ => SecretScope::PersonalAndProject,
         };
-        let protected = self.permissions.protected();
-        match secrets_below::below(
-            protected,
-            folder,
-            (names, follows, within),
-            is_wanted,
-            &mut self.entries_left,
-        ) {
+        let mut left = self.entries_left;
+        let is_allowed = |path: &Path| self.allows_protected(Access::Read, path);
+        let found = search.below(self.permissions.protected(), folder, (within, &is_allowed), &mut left);
+        self.entries_left = left;
+        match found {
             SearchResult::Nothing => {}
             SearchResult::Secret(path, rule) => {
                 self.protects(rule, Access::Read, &path, &path.to_string_lossy())
@@ -155,6 +151,7 @@ impl Judge<'_> {
                 self.opinions.ask(format!("`{path}` leads to another folder, which may have secrets"));
             }
             SearchResult::HardLink(path) => self.ask_link(&path.to_string_lossy()),
+            SearchResult::BrokenName(path) => self.ask_split(&path.to_string_lossy()),
             SearchResult::TooMany => self.has_too_many(what),
         }
     }
@@ -180,9 +177,9 @@ impl Judge<'_> {
         }
     }
 
-    /// Asks about a protected file, unless the user has allowed it with a rule that writes out its path. A
-    /// rule whose wildcards happen to match is not enough.
-    pub(super) fn protects(&mut self, rule: &Rule, access: Access, resolved: &Path, what: &str) {
+    /// Returns true if the user has allowed a protected file with a rule that writes out its path. A rule whose
+    /// wildcards happen to match is not enough.
+    fn allows_protected(&self, access: Access, resolved: &Path) -> bool {
         let protected = self.permissions.protected();
         let is_written_out = |pattern: &&PathPattern| {
             let written = pattern.written_out(self.bases);
@@ -190,7 +187,12 @@ impl Judge<'_> {
         };
         let allowing = |rule: &&Rule| rule.effect() == Effect::Allow && rule.is_about_access(access);
         let mut patterns = self.rules.iter().filter(allowing).filter_map(Rule::path).filter(is_written_out);
-        if !patterns.any(|pattern| pattern.allows(resolved, self.bases)) {
+        patterns.any(|pattern| pattern.allows(resolved, self.bases))
+    }
+
+    /// Asks about a protected file, unless the user has allowed it.
+    pub(super) fn protects(&mut self, rule: &Rule, access: Access, resolved: &Path, what: &str) {
+        if !self.allows_protected(access, resolved) {
             let reason = format!("`{}` is a protected file (`{rule}`)", shown(what));
             match suggest::protected(access, resolved, self.bases) {
                 Some(allow) => {
@@ -201,12 +203,6 @@ impl Judge<'_> {
             }
         }
     }
-}
-
-/// Returns true if a file has one of the wanted names, or if there are none.
-pub(super) fn is_wanted(wanted: &[Glob], path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    wanted.is_empty() || wanted.iter().any(|glob| glob.matches_any_case(&name))
 }
 
 const ALL_USES: [Access; 2] = [Access::Read, Access::Write];

@@ -14,8 +14,8 @@ use super::{
     path_arguments::{RestrictedPaths, is_per_process, without_dots},
     rule::{Effect, Rule},
     shell::{
-        self, Access, Coverage, FileUse, Folders, Form, LooseWord, MAX_SEGMENTS, Script, Segment,
-        SegmentKind, Values, Word,
+        self, Access, Coverage, FileUse, Folders, Form, KnownValues, LooseWord, MAX_SEGMENTS, Script,
+        Segment, SegmentKind, Values, Word,
     },
     suggest,
 };
@@ -67,8 +67,9 @@ fn is_harmless(file: &FileUse) -> bool {
 impl Judge<'_> {
     pub(super) fn shell(&mut self, command: &str) {
         let checks = self.checks();
-        let script = shell::read(command);
-        let values = Values::new(&script, self.bases.home, Some(self.bases.working));
+        let known = KnownValues::new(self.bases.home, self.bases.working);
+        let script = shell::read(command, &known);
+        let values = Values::new(&script, &known);
         // With so many parts, it needs approval as a whole.
         if script.segments.len() > MAX_SEGMENTS {
             self.entries_left /= 4;
@@ -239,7 +240,7 @@ impl Judge<'_> {
             let value =
                 text.split_once('=').filter(|(name, _)| name.starts_with('-')).map(|(_, value)| value);
             for source in [Some(text), value].into_iter().flatten() {
-                let script = shell::read(source);
+                let script = shell::read(source, &KnownValues::default());
                 if let Some(reason) = script.unread {
                     self.opinions.ask(reason);
                 }
@@ -277,15 +278,15 @@ impl Judge<'_> {
     fn passes_on_allowed(&self, segment: &Segment, script: &Script) -> bool {
         let mut segment = Some(segment);
         for _ in 0..MAX_SEGMENTS {
-            let Some(Segment { forms, folders, input, .. }) = segment else { return false };
+            let Some(Segment { forms, folders, context, .. }) = segment else { return false };
             let mut counted = forms.iter().filter(|form| form.coverage == Coverage::Segment);
             if counted.any(|form| self.is_allowed(&form.words, folders)) {
                 return true;
             }
-            if *input == 0 || !forms.iter().all(|form| form.reads_only) {
+            if context.input == 0 || !forms.iter().all(|form| form.reads_only) {
                 return false;
             }
-            segment = script.segments.iter().find(|writer| writer.output == *input);
+            segment = script.segments.iter().find(|writer| writer.context.output == context.input);
         }
         false
     }
@@ -297,7 +298,7 @@ impl Judge<'_> {
             None => true,
         };
         let has_files = segment.forms.iter().any(|form| form.words.iter().skip(1).any(is_file));
-        segment.input != 0 && !has_files && self.passes_on_allowed(segment, script)
+        segment.context.input != 0 && !has_files && self.passes_on_allowed(segment, script)
     }
 
     /// Returns true if a redirection writes the output of an allowed command to a file of the project that is

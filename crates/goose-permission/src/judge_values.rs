@@ -1,18 +1,15 @@
 //! Judges files whose names a script computes: `f=.netrc; cat ~/$f`, `find ~ | xargs cat`, `cat $(…)`. Words
 //! with known values are judged like those that are written out.
 
-use std::{
-    borrow::Cow,
-    path::{Path, PathBuf},
-};
+use std::{borrow::Cow, path::PathBuf};
 
 use super::{
     glob::Glob,
     judge::{DefaultPolicy, Judge, shown},
-    judge_protected::{Uses, is_wanted},
+    judge_protected::Uses,
     paths::Bases,
     protected::known_parts,
-    secrets_below::{self, Names},
+    secrets_below::{Names, Search, Split},
     shell::{self, Access, Cause, FileUse, Folders, Form, Listed, Reach, Value, Values, Word},
 };
 
@@ -263,7 +260,7 @@ impl Judge<'_> {
             for text in &operands.split_patterns {
                 let files = self.matching_files(bases, text);
                 let mut names = files.iter().map(|file| file.to_string_lossy());
-                if let Some(name) = names.find(|name| secrets_below::splits(name)) {
+                if let Some(name) = names.find(|name| Split::Words.breaks(name)) {
                     self.ask_split(&name);
                 }
             }
@@ -285,7 +282,8 @@ impl Judge<'_> {
         }
     }
 
-    fn ask_split(&mut self, name: &str) {
+    /// Asks because a name has a blank: where a list is split, its parts may be the name of any file.
+    pub(super) fn ask_split(&mut self, name: &str) {
         self.opinions.ask(format!("`{}` has a blank in its name, which splits it", shown(name)));
     }
 
@@ -304,6 +302,12 @@ impl Judge<'_> {
         if walks {
             (wanted, names) = (Vec::new(), Names::All);
         }
+        let search = Search {
+            names,
+            follows: shell::follows_links(&form.words) || walks,
+            wanted: &wanted,
+            split: Some(if listed.is_split { Split::Words } else { Split::Lines }),
+        };
         let operands = || form.words.iter().skip(1).filter(|word| !word.may_be_option());
         let mut texts: Vec<&str> = operands()
             .filter_map(|word| match word.reach() {
@@ -331,55 +335,35 @@ impl Judge<'_> {
                 match self.permissions.protected().find(Access::Read, &path, &path) {
                     Some(rule) => self.protects(rule, Access::Read, &path, text),
                     None => {
-                        let follows = shell::follows_links(&form.words) || walks;
-                        self.protect_below_if(&path, (names, follows), text, &|path| {
-                            is_wanted(&wanted, path)
-                        });
-                        self.check_blanks(&path, names, listed.is_split);
+                        self.protect_found(&path, text, &search);
                     }
                 }
             }
-            for word in operands().filter(|word| word.is_pattern()) {
-                self.protect_expanded(Uses::READING, bases, word);
-            }
-            if listed.before.is_empty() && self.lists_bare_names(form, bases) {
+            let patterns = operands().filter(|word| word.text.is_none());
+            let matching: Vec<PathBuf> =
+                patterns.flat_map(|word| self.matching_files(bases, &known_parts(word).join("*"))).collect();
+            matching.iter().for_each(|file| self.protect_match(Uses::READING, bases, file));
+            if listed.before.is_empty() && lists_bare_names(form, bases, &matching) {
                 self.ask_unknown(&segment.source);
             }
         }
     }
-
-    /// Returns true for an `ls` of folders, which prints names without their folder.
-    fn lists_bare_names(&mut self, form: &Form, bases: Bases<'_>) -> bool {
-        let is_option = |text: &str| text.starts_with('-') && text.contains('d');
-        let keeps_folders = form.words.iter().any(|word| word.text.as_deref().is_some_and(is_option));
-        if program(form) != Some("ls") || keeps_folders {
-            return false;
-        }
-        let is_folder = |text: &str| text != "." && bases.resolve(text).is_ok_and(|path| path.is_dir());
-        let mut operands = form.words.iter().skip(1).filter(|word| !word.may_be_option());
-        lists_recursively(form)
-            || operands.any(|word| match &word.text {
-                Some(text) => is_folder(text),
-                None => {
-                    let files = self.matching_files(bases, &known_parts(word).join("*"));
-                    files.iter().any(|file| file.is_dir())
-                }
-            })
-    }
-
-    /// Asks if a name has a blank: where a list is split, its parts may be the name of any file.
-    fn check_blanks(&mut self, folder: &Path, names: Names, is_split: bool) {
-        match secrets_below::with_blank(folder, names, is_split, &mut self.entries_left) {
-            Some(None) => {}
-            Some(Some(path)) => self.ask_split(&path.to_string_lossy()),
-            None => self.has_too_many(&folder.to_string_lossy()),
-        }
-    }
 }
 
-/// Returns true for `ls -R`, which prints names without their folders.
-fn lists_recursively(form: &Form) -> bool {
-    program(form) == Some("ls") && shell::looks_below(&form.words)
+/// Returns true for an `ls` of folders, which prints names without their folder. `matching` are the files that match
+/// the words with wildcards.
+fn lists_bare_names(form: &Form, bases: Bases<'_>, matching: &[PathBuf]) -> bool {
+    let is_option = |text: &str| text.starts_with('-') && text.contains('d');
+    let keeps_folders = form.words.iter().any(|word| word.text.as_deref().is_some_and(is_option));
+    if program(form) != Some("ls") || keeps_folders {
+        return false;
+    }
+    let is_folder = |text: &str| text != "." && bases.resolve(text).is_ok_and(|path| path.is_dir());
+    let mut operands = form.words.iter().skip(1).filter(|word| !word.may_be_option());
+    // `ls -R` names no folders either.
+    shell::looks_below(&form.words)
+        || operands.any(|word| word.text.as_deref().is_some_and(is_folder))
+        || matching.iter().any(|file| file.is_dir())
 }
 
 /// Returns true if a listed name is used as it is, in the folder in which it is listed.

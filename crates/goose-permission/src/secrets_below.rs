@@ -3,7 +3,8 @@
 
 use std::{
     collections::VecDeque,
-    fs,
+    fs::{self, DirEntry},
+    ops::ControlFlow::{self, Break, Continue},
     path::{Path, PathBuf},
 };
 
@@ -36,6 +37,8 @@ pub(super) enum SearchResult<'p> {
     HardLink(PathBuf),
     /// A link that leads out of the folder and is followed.
     Link(PathBuf),
+    /// A file or folder whose name is split where it is read as a list.
+    BrokenName(PathBuf),
     /// There are more files than the limit.
     TooMany,
 }
@@ -48,100 +51,116 @@ pub(super) enum Names {
     NotHidden,
 }
 
-/// Searches a folder for secrets that satisfy `is_wanted`, breadth first. Links are checked but not followed.
-pub(super) fn below<'p>(
-    protected: &'p Protected,
-    folder: &Path,
-    (names, follows, within): (Names, bool, SecretScope),
-    is_wanted: &dyn Fn(&Path) -> bool,
-    left: &mut usize,
-) -> SearchResult<'p> {
-    // Each folder with the rule that protects all of its content.
-    let root = folder.to_owned();
-    let mut pending = VecDeque::from([(folder.to_owned(), None)]);
-    while let Some((folder, rule)) = pending.pop_front() {
-        let Some(rest) = left.checked_sub(FOLDER_COST) else { return SearchResult::TooMany };
-        *left = rest;
-        // A name may be protected only because of its folder.
-        let is_named_folder =
-            folder.file_name().is_some_and(|name| protected.has_name(&name.to_string_lossy()));
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            if *left == 0 {
-                return SearchResult::TooMany;
-            }
-            *left -= 1;
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            let Ok(kind) = entry.file_type() else { continue };
-            if names == Names::NotHidden && name.starts_with('.') {
-                continue;
-            }
-            let is_link = kind.is_symlink();
-            let is_named = is_link || is_named_folder || protected.has_name(&name);
-            if within == SecretScope::PersonalAndProject
-                && kind.is_file()
-                && entry.metadata().is_ok_and(|file| !HardLinks::AllowedIfPublic.permit(&file))
-                && is_wanted(&entry.path())
-            {
-                return SearchResult::HardLink(entry.path());
-            }
-            if !is_named && rule.is_none() && !kind.is_dir() {
-                continue;
-            }
-            let path = entry.path();
-            let place =
-                if is_link { paths::resolve(&path).unwrap_or_else(|_| path.clone()) } else { path.clone() };
-            let rule = rule.or_else(|| if is_named { protected.find_secret(&place, within) } else { None });
-            if let Some(rule) = rule.filter(|_| is_wanted(&path)) {
-                return SearchResult::Secret(place, rule);
-            }
-            if is_link && follows && !place.starts_with(&root) && place.is_dir() {
-                return SearchResult::Link(path);
-            }
-            if kind.is_dir() {
-                pending.push_back((path, rule));
-            }
-        }
-    }
-    SearchResult::Nothing
+/// A search of a folder.
+pub(super) struct Search<'s> {
+    pub(super) names: Names,
+    /// True if links to folders are followed.
+    pub(super) follows: bool,
+    /// Names of the files that are read; all if it is empty.
+    pub(super) wanted: &'s [Glob],
+    /// Way in which the names of the files are split afterwards, if they are.
+    pub(super) split: Option<Split>,
 }
 
-/// Returns a file or folder below a folder whose name has a blank, a quote or a backslash, `Some(None)` if there
-/// is none; `None` if there are too many files.
-///
-/// Where lines are not split, only a line end and characters that are removed matter.
-pub(super) fn with_blank(
-    folder: &Path,
-    names: Names,
-    is_split: bool,
-    left: &mut usize,
-) -> Option<Option<PathBuf>> {
-    let mut pending = VecDeque::from([folder.to_owned()]);
-    while let Some(folder) = pending.pop_front() {
-        *left = left.checked_sub(FOLDER_COST)?;
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            *left = left.checked_sub(1)?;
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            if names == Names::NotHidden && name.starts_with('.') {
-                continue;
-            }
-            let is_odd = name.contains(['\n', '\\', '\'', '"']) || (is_split && splits(&name));
-            if is_odd {
-                return Some(Some(entry.path()));
-            }
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                pending.push_back(entry.path());
-            }
-        }
-    }
-    Some(None)
+/// Way in which a list of names is split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Split {
+    Lines,
+    Words,
 }
 
-/// Returns true if a name becomes several words, or another one, where a list of names is split.
-pub(super) fn splits(name: &str) -> bool {
-    name.contains(|c: char| c.is_whitespace() || "'\"\\".contains(c))
+impl Split {
+    /// Returns true if a name becomes several ones, or another one.
+    pub(super) fn breaks(self, name: &str) -> bool {
+        name.contains(['\n', '\\', '\'', '"']) || (self == Self::Words && name.contains(char::is_whitespace))
+    }
 }
+
+impl Search<'_> {
+    /// Creates a search for all files with these names.
+    pub(super) fn new(names: Names) -> Self {
+        Self { names, follows: false, wanted: &[], split: None }
+    }
+
+    /// Searches a folder, breadth first, for secrets that `is_allowed` does not accept. Links are checked but
+    /// not followed.
+    pub(super) fn below<'p>(
+        &self,
+        protected: &'p Protected,
+        folder: &Path,
+        (within, is_allowed): (SecretScope, &dyn Fn(&Path) -> bool),
+        left: &mut usize,
+    ) -> SearchResult<'p> {
+        let mut pending: VecDeque<Pending<'p>> = VecDeque::from([(folder.to_owned(), None)]);
+        while let Some((inner, rule)) = pending.pop_front() {
+            let Some(rest) = left.checked_sub(FOLDER_COST) else { return SearchResult::TooMany };
+            *left = rest;
+            // A name may be protected only because of its folder.
+            let is_named = inner.file_name().is_some_and(|name| protected.has_name(&name.to_string_lossy()));
+            for entry in fs::read_dir(&inner).into_iter().flatten().flatten() {
+                if *left == 0 {
+                    return SearchResult::TooMany;
+                }
+                *left -= 1;
+                match self.entry(protected, (folder, is_named, rule), &entry, (within, is_allowed)) {
+                    Break(found) => return found,
+                    Continue(folder) => pending.extend(folder),
+                }
+            }
+        }
+        SearchResult::Nothing
+    }
+
+    /// Checks an entry of a folder whose name is that of a secret, or all of whose content is protected by a rule. Returns
+    /// the folder to look into.
+    fn entry<'p>(
+        &self,
+        protected: &'p Protected,
+        (root, is_named, rule): (&Path, bool, Option<&'p Rule>),
+        entry: &DirEntry,
+        (within, is_allowed): (SecretScope, &dyn Fn(&Path) -> bool),
+    ) -> ControlFlow<SearchResult<'p>, Option<Pending<'p>>> {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if self.names == Names::NotHidden && name.starts_with('.') {
+            return Continue(None);
+        }
+        if self.split.is_some_and(|split| split.breaks(&name)) {
+            return Break(SearchResult::BrokenName(entry.path()));
+        }
+        let Ok(kind) = entry.file_type() else { return Continue(None) };
+        if within == SecretScope::PersonalAndProject
+            && kind.is_file()
+            && entry.metadata().is_ok_and(|file| !HardLinks::AllowedIfPublic.permit(&file))
+            && self.wants(&name)
+        {
+            return Break(SearchResult::HardLink(entry.path()));
+        }
+        let is_link = kind.is_symlink();
+        let is_named = is_link || is_named || protected.has_name(&name);
+        if !is_named && rule.is_none() && !kind.is_dir() {
+            return Continue(None);
+        }
+        let path = entry.path();
+        let place =
+            if is_link { paths::resolve(&path).unwrap_or_else(|_| path.clone()) } else { path.clone() };
+        let rule = rule.or_else(|| if is_named { protected.find_secret(&place, within) } else { None });
+        if let Some(rule) = rule.filter(|_| self.wants(&name) && !is_allowed(&place)) {
+            return Break(SearchResult::Secret(place, rule));
+        }
+        if is_link && self.follows && !place.starts_with(root) && place.is_dir() {
+            return Break(SearchResult::Link(path));
+        }
+        Continue(kind.is_dir().then_some((path, rule)))
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.wanted.is_empty() || self.wanted.iter().any(|glob| glob.matches_any_case(name))
+    }
+}
+
+/// A folder to look into, and the rule that protects all of its content.
+type Pending<'p> = (PathBuf, Option<&'p Rule>);
 
 /// Expands a shell pattern in a folder; `None` if there are too many files. `*` does not match a leading dot.
 pub(super) fn expand(folder: &Path, pattern: &str, left: &mut usize) -> Option<Vec<PathBuf>> {

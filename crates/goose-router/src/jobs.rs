@@ -12,10 +12,10 @@ use crate::{
 };
 
 /// The number of jobs of a list.
-const JOBS: std::ops::RangeInclusive<usize> = 2..=8;
+pub(crate) const JOBS: std::ops::RangeInclusive<usize> = 2..=8;
 
 /// The longest list, and the most words of one item and of what stands around the list.
-const MAX_BYTES: usize = 4_000;
+pub(crate) const MAX_BYTES: usize = 4_000;
 const MAX_ITEM_WORDS: usize = 60;
 const MAX_AROUND_WORDS: usize = 30;
 
@@ -86,23 +86,6 @@ const COMMON: WordList = WordList(
      three four pls plz hey hello thanks today morning",
 );
 
-/// Words for tasks and things in other languages, as a list of jobs is announced by them.
-const ANNOUNCED_ELSEWHERE: WordList = WordList(
-    "sachen aufgaben erledigen dinge todos tareas cosas pendientes choses tâches trucs coisas tarefas pendências cose compiti \
-     attività taken klusjes rzeczy zadania sprawy saker uppgifter opgaver oppgaver asiaa tehtäv věci úkoly \
-     задачи вещи дел справи 任务 件事 事情 タスク お願い 作業 つのこと 작업 가지 görev şey işler việc",
-);
-
-/// Words in other languages that make an item a step after another one, or point to one, between spaces written as `_`.
-const STEPS_ELSEWHERE: WordList = WordList(
-    "_dann_ _danach_ _anschließend_ _damit_ _dafür_ _luego_ _después_ _ello_ _eso_ _ensuite_ _puis_ _cela_ _ça_ _depois_ _isso_ _então_ _poi_ \
-     _dopo_ _questo_ _daarna_ _dat_ _potem_ _następnie_ _sedan_ _därefter_ _потом_ _затем_ _это_ その それ 然后 之后 그_ 그리고_ sonra_",
-);
-
-/// The longest line before a list in another language, in bytes, and the fewest characters of an item.
-const MAX_ANNOUNCEMENT: usize = 120;
-const MIN_ITEM_CHARS: usize = 8;
-
 /// Number words.
 const NUMBERS: &[(&str, usize)] = &[("two", 2), ("three", 3), ("four", 4), ("five", 5), ("six", 6)];
 
@@ -122,35 +105,11 @@ pub(crate) fn jobs(text: &str) -> Vec<Range<usize>> {
     found.filter(|list| is_independent(text, list)).map(|list| list.items).unwrap_or_default()
 }
 
-/// The jobs of a request in a language that the router does not read: items with numbers, or with any marks behind a line that
-/// calls them tasks or things.
-pub(crate) fn announced_jobs(text: &str) -> Vec<Range<usize>> {
-    let found = [marked_lines, marks_in_line, semicolons].iter().filter_map(|list| list(text));
-    // Bullets alone may be the points of a ticket.
-    let is_numbered = text.trim_start().starts_with(|c: char| c.is_ascii_alphanumeric() || c == '(');
-    let is_list = |list: &List| {
-        let before = text.get(list.before.clone()).unwrap_or_default().trim().to_lowercase();
-        let items = || list.items.iter().filter_map(|item| text.get(item.clone()));
-        let is_one_of =
-            |list: WordList, text: &str| list.0.split_whitespace().any(|word| text.contains(word));
-        let is_step =
-            |item: &str| is_one_of(STEPS_ELSEWHERE, &format!(" {} ", item.to_lowercase()).replace(' ', "_"));
-        JOBS.contains(&list.items.len())
-            && list.after.is_empty()
-            && before.len() <= MAX_ANNOUNCEMENT
-            && !before.contains(['\n', '`', '#'])
-            && ((before.is_empty() && is_numbered) || is_one_of(ANNOUNCED_ELSEWHERE, &before))
-            && items().all(|item| item.chars().count() >= MIN_ITEM_CHARS && !is_step(item))
-    };
-    let is_whole = text.len() <= MAX_BYTES && !text.contains("```");
-    found.filter(|_| is_whole).find(is_list).map(|list| list.items).unwrap_or_default()
-}
-
 /// A list in a text: its items, and what stands before and after them.
-struct List {
-    items: Vec<Range<usize>>,
-    before: Range<usize>,
-    after: Range<usize>,
+pub(crate) struct List {
+    pub(crate) items: Vec<Range<usize>>,
+    pub(crate) before: Range<usize>,
+    pub(crate) after: Range<usize>,
 }
 
 /// An item: its words without a name of a part of the project in front (`web: replace the icon`), and that name.
@@ -326,7 +285,7 @@ fn share_nothing(items: &[Item]) -> bool {
 }
 
 /// Lines that begin with a bullet or a number, each with the lines that belong to it.
-fn marked_lines(text: &str) -> Option<List> {
+pub(crate) fn marked_lines(text: &str) -> Option<List> {
     let (mut items, mut indent, mut after): (Vec<Range<usize>>, usize, Option<usize>) = (Vec::new(), 0, None);
     let mut first = 0;
     let mut is_blank = false;
@@ -393,7 +352,7 @@ fn numbered(line: &str, number: usize) -> Option<&str> {
 }
 
 /// `1. … 2. …`, `(a) … (b) …` or `First, … Second, …` within a line.
-fn marks_in_line(text: &str) -> Option<List> {
+pub(crate) fn marks_in_line(text: &str) -> Option<List> {
     const FORMS: [fn(usize) -> Option<String>; 8] = [
         |at| Some(format!("{}.", at + 1)),
         |at| Some(format!("{})", at + 1)),
@@ -433,7 +392,7 @@ fn find_mark(text: &str, mark: &str, from: usize) -> Option<Range<usize>> {
 }
 
 /// A place without the spaces and joining words at its ends.
-fn trimmed(text: &str, place: Range<usize>) -> Range<usize> {
+pub(crate) fn trimmed(text: &str, place: Range<usize>) -> Range<usize> {
     let part = text.get(place.clone()).unwrap_or_default();
     let start =
         place.end - part.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ':')).len();
@@ -485,13 +444,4 @@ fn clauses(text: &str) -> Option<List> {
     let is_counted = stands_for_list(&before_words) || counts(&before_words, items.len());
     let is_list = is_counted && items.iter().all(|item| Item::new(&text[item.clone()]).has_verb());
     is_list.then_some(List { items, before: 0..before.len(), after: text.len()..text.len() })
-}
-
-/// Parts behind a colon, with a semicolon between them: `two things: …; …`.
-fn semicolons(text: &str) -> Option<List> {
-    let colon = text.find(": ").filter(|at| !text[..*at].contains('\n'))?;
-    let mut from = colon + 1;
-    let ends = text[from..].match_indices(';').map(|(at, _)| colon + 1 + at).chain([text.len()]);
-    let items = ends.map(|end| trimmed(text, std::mem::replace(&mut from, end + 1)..end)).collect();
-    Some(List { items, before: 0..colon, after: text.len()..text.len() })
 }

@@ -9,6 +9,7 @@
 //!
 //! `data/` has the training examples, the word lists and the weights; `examples/train_router` makes the weights.
 
+mod announced_jobs;
 mod classifier;
 mod features;
 mod jobs;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{
-    Means, WEIGHTS,
+    Means, WEIGHTS, announced_jobs,
     classifier::{self, Weights},
     jobs, language, needs,
     words::{Word, words},
@@ -36,6 +36,6 @@ impl<'a> Request<'a> {
 
     /// Returns the jobs of an explicit list of independent jobs, as places in the text. Empty if it is one request.
     pub fn jobs(&self) -> Vec<Range<usize>> {
-        if self.is_foreign { jobs::announced_jobs(self.text) } else { jobs::jobs(self.text) }
+        if self.is_foreign { announced_jobs::announced_jobs(self.text) } else { jobs::jobs(self.text) }
     }
 }

@@ -346,6 +346,34 @@ fn a_signal_cancels_the_reply_and_the_state_is_saved() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// SIGTERM ends goose also while it judges commands that take long.
+#[test]
+fn a_signal_ends_goose_while_it_judges() -> anyhow::Result<()> {
+    // Each of these paths is looked up. All of them together take longer than the waits below.
+    let command = |call: usize| {
+        let paths: String = (0..1_900).map(|path| format!(" ../a{call}/b{path}/../c")).collect();
+        json!({ "command": format!("true{paths}") })
+    };
+    for wait in [0, 30, 150, 600] {
+        let home = Home::new()?;
+        let mut turn = Turn::call("developer__shell", command(0));
+        for call in 1..20 {
+            turn = turn.and_call("developer__shell", command(call));
+        }
+        let server = ModelServer::scripted([turn, Turn::text("Afterwards.")])?;
+        let child =
+            goose(&home, &server, &["run", "-t", "Work"]).env("GOOSE_MODE", "smart_approve").spawn()?;
+        wait_until(LIMIT, "the model is asked", || Ok(!server.asked().is_empty()))?;
+        std::thread::sleep(Duration::from_millis(wait));
+        let begun = Instant::now();
+        ensure!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status()?.success());
+        let output = child.wait_with_output()?;
+        ensure!(begun.elapsed() < Duration::from_secs(10), "after {wait} ms, it took {:?}", begun.elapsed());
+        assert_eq!(output.status.code(), Some(143), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
 #[test]
 fn whoever_stops_reading_ends_it_quietly() -> anyhow::Result<()> {
     let home = Home::new()?;

@@ -1,6 +1,6 @@
 //! Builtin commands of the shell that evaluate their words again, or change the meaning of later commands.
 
-use super::{variables, word::Word};
+use super::{read_only::texts, variables, word::Word};
 
 /// Returns the doubt about a builtin command.
 pub(super) fn doubt(words: &[Word]) -> Option<&'static str> {
@@ -69,7 +69,7 @@ pub(super) fn is_plain_printf(rest: &[Word]) -> bool {
 
 /// Returns true for `set -eu`, `set -o pipefail`, which affect only error handling and tracing.
 pub(super) fn is_plain_set(rest: &[Word]) -> bool {
-    let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
+    let known = texts(rest);
     let mut words = known.as_deref().unwrap_or_default();
     let mut is_plain = !words.is_empty();
     while let [first, others @ ..] = words {

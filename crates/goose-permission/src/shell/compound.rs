@@ -74,18 +74,18 @@ impl Reader<'_, '_> {
     /// Parses `while …; do … done`.
     pub(super) fn while_loop(&mut self, start: usize) -> Flow {
         let (before, mark) = (self.folders.clone(), self.mark());
-        self.loops += 1;
+        self.context.loops += 1;
         self.list(&["do"], false);
-        self.loops -= 1;
+        self.context.loops -= 1;
         self.body(start);
         self.looped(before, mark)
     }
 
     fn body(&mut self, start: usize) {
         self.expect("do", start);
-        self.loops += 1;
+        self.context.loops += 1;
         self.list(&["done"], false);
-        self.loops -= 1;
+        self.context.loops -= 1;
         self.expect("done", start);
     }
 

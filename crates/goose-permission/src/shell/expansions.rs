@@ -25,9 +25,9 @@ impl Reader<'_, '_> {
             match byte {
                 b'`' => {
                     inner.push_str(&self.text[from..self.at]);
-                    let output = std::mem::replace(&mut self.output, stream);
+                    let output = std::mem::replace(&mut self.context.output, stream);
                     self.nested(&inner);
-                    self.output = output;
+                    self.context.output = output;
                     self.at += 1;
                     return;
                 }
@@ -104,7 +104,7 @@ impl Reader<'_, '_> {
         self.at += open.len();
         let (folders, moves) = (self.folders.clone(), self.moves);
         let stream = self.new_stream();
-        let output = std::mem::replace(&mut self.output, stream);
+        let output = std::mem::replace(&mut self.context.output, stream);
         if self.enter() {
             self.substitutions += 1;
             if !self.heredocs.is_empty() {
@@ -120,7 +120,7 @@ impl Reader<'_, '_> {
         }
         self.leave();
         (self.folders, self.moves) = (folders, moves);
-        std::mem::replace(&mut self.output, output)
+        std::mem::replace(&mut self.context.output, output)
     }
 
     /// Parses `$((…))`. Shells evaluate the values of variables in it again, so only numbers are accepted.

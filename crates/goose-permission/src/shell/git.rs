@@ -4,6 +4,7 @@ use super::{
     read_only::{avoids, texts},
     word::Word,
 };
+use crate::protected::known_parts;
 
 /// Options of the commands that show differences and commits which write a file, run a program, or read
 /// submodules.
@@ -36,8 +37,12 @@ pub(super) fn is_read_only(rest: &[Word]) -> bool {
         | "ls-files" | "ls-tree" | "name-rev" | "range-diff" | "whatchanged" | "merge-base" | "rev-list"
         | "rev-parse" | "shortlog" | "show" | "show-ref" | "status" | "count-objects" | "for-each-ref" => {
             rest.iter().all(|word| !word.may_be_option() || avoids(word, "", &BAD_LONG))
+                && !shows_untracked(command, rest)
         }
-        "grep" => rest.iter().all(|word| !word.may_be_option() || avoids(word, "O", &BAD_LONG)),
+        "grep" => {
+            rest.iter().all(|word| !word.may_be_option() || avoids(word, "O", &BAD_LONG))
+                && !shows_untracked(command, rest)
+        }
         "branch" => lists(rest, &["--list", "-l", "--contains", "--merged", "--no-merged"], &BRANCH_OPTIONS),
         "tag" => lists(rest, &["--list", "-l", "--contains", "--merged", "--points-at"], &[]),
         "remote" => is_one_of(rest, &[&[], &["-v"], &["--verbose"]]),
@@ -50,12 +55,63 @@ pub(super) fn is_read_only(rest: &[Word]) -> bool {
     }
 }
 
+/// Returns true if a command may show files that were not tracked when `git stash -u` put them away. They are in the third
+/// parent of a stash, where they have lost the folders and names that protect them.
+fn shows_untracked(command: &str, rest: &[Word]) -> bool {
+    const OF_CONTENT: [&str; 9] =
+        ["blame", "cat-file", "diff", "diff-tree", "grep", "log", "range-diff", "show", "whatchanged"];
+    /// Starts of options that show each parent of a commit, also abbreviated.
+    const PARENTS: [&str; 2] = ["-m", "--diff-m"];
+    /// Starts of options that show the differences of all commits of a log.
+    const DIFFERENCES: [&str; 13] =
+        ["-p", "-u", "-U", "-c", "-L", "-W", "--bin", "--cc", "--color-w", "--dd", "--pat", "--un", "--word"];
+    const ALL_COMMITS: [&str; 6] = ["--all", "--alt", "--glob", "--ref", "--walk-reflogs", "-g"];
+    if !OF_CONTENT.contains(&command) {
+        return false;
+    }
+    let texts = || rest.iter().filter_map(|word| word.text.as_deref());
+    let has = |starts: &[&str]| texts().any(|text| starts.iter().any(|start| text.starts_with(start)));
+    let is_log = matches!(command, "log" | "whatchanged");
+    let follows = has(&PARENTS) || command == "whatchanged" || (is_log && has(&DIFFERENCES));
+    let mut revisions = rest.iter().take_while(|word| word.text.as_deref() != Some("--"));
+    (follows && has(&ALL_COMMITS)) || has(&["--stdin"]) || revisions.any(|word| is_untracked(word, follows))
+}
+
+/// Returns true for a revision such as `stash@{0}^3`, and for one that a search finds. The first two parents of a stash have
+/// tracked files only. `follows` says that parents are shown too.
+fn is_untracked(word: &Word, follows: bool) -> bool {
+    let text = known_parts(word).join("*");
+    let of_revision = |revision: &str| {
+        let commit = revision.split(':').next().unwrap_or_default().trim_start_matches('^');
+        let (name, steps) = commit.split_at(commit.find(['@', '^', '~']).unwrap_or(commit.len()));
+        let steps =
+            steps.split_once('}').filter(|_| steps.starts_with("@{")).map_or(steps, |(_, steps)| steps);
+        let is_far = |parent: &str| {
+            let digits: String = parent.chars().take_while(char::is_ascii_digit).collect();
+            parent.starts_with('*')
+                || digits.parse::<u64>().is_ok_and(|number| number > 2)
+                || digits.len() > 9
+        };
+        let leaves_stash = match steps.as_bytes() {
+            [] => !follows,
+            [b'^']
+            | [b'^', b'^' | b'~' | b'1' | b'2', ..]
+            | [b'~']
+            | [b'~', b'^' | b'~' | b'1'..=b'9', ..] => true,
+            _ => false,
+        };
+        commit.split('^').skip(1).any(is_far) || (matches!(name, "stash" | "refs/stash") && !leaves_stash)
+    };
+    let is_unknown_stash = word.text.is_none() && text.contains("stash");
+    let is_search = text.starts_with(":/") || text.contains("^{/");
+    !text.starts_with('-') && (is_unknown_stash || is_search || text.split("..").any(of_revision))
+}
+
 const BRANCH_OPTIONS: [&str; 8] = ["-a", "-r", "-v", "-vv", "-av", "--all", "--remotes", "--show-current"];
 
 /// Returns true for commands that list without operands, or with operands and a listing option.
 fn lists(rest: &[Word], listing: &[&str], others: &[&str]) -> bool {
-    let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
-    let Some(words) = known else { return false };
+    let Some(words) = texts(rest) else { return false };
     let is_listing = words.iter().any(|word| listing.contains(word));
     // They list in another order or form.
     let is_form = |word: &str| {
@@ -106,14 +162,12 @@ fn shows_stash(rest: &[Word]) -> bool {
 }
 
 fn is_one_of(rest: &[Word], forms: &[&[&str]]) -> bool {
-    let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
-    known.is_some_and(|words| forms.contains(&words.as_slice()))
+    texts(rest).is_some_and(|words| forms.contains(&words.as_slice()))
 }
 
 /// Returns true for `git config --get user.name`, `git config --list`.
 fn gets(rest: &[Word]) -> bool {
-    let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
-    match known.as_deref() {
+    match texts(rest).as_deref() {
         Some(["--list" | "-l"]) => true,
         Some(["--get" | "--get-all", name]) => !name.starts_with('-'),
         Some([name]) => name.contains('.') && !name.starts_with('-'),

@@ -3,7 +3,8 @@
 use super::{
     MAX_PARTS, TOO_MANY_PARTS,
     current_folders::{Flow, Folders},
-    reader::{DIFFERS, Reader, is_delimiter, is_name, is_name_start},
+    reader::{Context, DIFFERS, Reader, is_delimiter, is_name, is_name_start},
+    redirection::Redirected,
     variables,
     word::Word,
 };
@@ -16,8 +17,7 @@ struct SimpleCommand {
     variables: Vec<String>,
     /// True if the command has a redirection.
     has_file: bool,
-    /// True if one of them is its input.
-    reads_file: bool,
+    redirected: Redirected,
 }
 
 impl Reader<'_, '_> {
@@ -132,19 +132,19 @@ impl Reader<'_, '_> {
         if is_negated && self.reserved() == Some("!") {
             self.doubt_at(self.at, "is out of place");
         }
-        let (input, output) = (self.input, self.output);
+        let Context { input, output, .. } = self.context;
         let mut from = self.script.segments.len();
         let mut flow = self.command();
         loop {
             self.blanks();
             if self.byte(0) != Some(b'|') || self.starts("||") {
-                self.input = input;
+                self.context.input = input;
                 return if is_negated { flow.negated() } else { flow };
             }
-            self.input = self.new_stream();
+            self.context.input = self.new_stream();
             for segment in &mut self.script.segments[from..] {
-                if segment.output == output {
-                    segment.output = self.input;
+                if segment.context.output == output {
+                    segment.context.output = self.context.input;
                 }
             }
             from = self.script.segments.len();
@@ -229,9 +229,9 @@ impl Reader<'_, '_> {
     fn function_body(&mut self) -> Flow {
         self.lines();
         self.folders = Folders::Unknown;
-        self.loops += 1;
+        self.context.loops += 1;
         self.command();
-        self.loops -= 1;
+        self.context.loops -= 1;
         self.moves += 1;
         Flow::stays(Folders::Unknown)
     }
@@ -254,7 +254,6 @@ impl Reader<'_, '_> {
         let (start, folders) = (self.at, self.folders.clone());
         let mut command = SimpleCommand::default();
         let mut end = self.at;
-        self.mixes_errors = false;
         loop {
             if command.words.len() + self.script.parts > MAX_PARTS {
                 return self.leave_unread(TOO_MANY_PARTS);
@@ -279,18 +278,17 @@ impl Reader<'_, '_> {
             }
             end = self.at;
         }
-        let SimpleCommand { words, variables, has_file, reads_file } = command;
+        let SimpleCommand { words, variables, has_file, redirected } = command;
         if words.is_empty() && has_file {
-            self.script.file_streams.push(self.output);
+            self.script.file_streams.push(self.context.output);
         }
         match (words.is_empty(), variables.is_empty()) {
             (true, true) if !has_file => self.doubt_at(start, "is empty where a command is expected"),
             (true, _) => variables.iter().for_each(|name| self.set(name)),
             (false, _) => {
                 let first = self.script.segments.len();
-                let mixes_errors = std::mem::take(&mut self.mixes_errors);
                 let flow = self.segment(words, variables, start, end);
-                self.mark_redirected(first, reads_file, mixes_errors);
+                self.mark_redirected(first, redirected);
                 return flow;
             }
         }
@@ -298,11 +296,8 @@ impl Reader<'_, '_> {
     }
 
     /// Marks the commands from this one on, which were added for the same source, by their redirections.
-    fn mark_redirected(&mut self, first: usize, reads_file: bool, mixes_errors: bool) {
-        for segment in &mut self.script.segments[first..] {
-            segment.reads_file |= reads_file;
-            segment.mixes_errors |= mixes_errors;
-        }
+    fn mark_redirected(&mut self, first: usize, redirected: Redirected) {
+        self.script.segments[first..].iter_mut().for_each(|segment| segment.redirected.add(redirected));
     }
 
     /// Parses a variable, word or redirection that starts with this byte.
@@ -335,7 +330,7 @@ impl Reader<'_, '_> {
     }
 
     fn redirected(&mut self, command: &mut SimpleCommand, folders: &Folders) {
-        command.reads_file |= self.redirection(folders);
+        command.redirected.add(self.redirection(folders));
         command.has_file = true;
     }
 

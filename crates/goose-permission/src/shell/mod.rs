@@ -53,12 +53,15 @@ pub(super) use folder_arguments::{
 };
 pub(super) use launchers::is_launcher;
 pub(super) use read_only::{asks_version, is_always_read_only, only_carries, risky_variable};
-pub(super) use values::{Cause, Listed, Value, Values};
+pub(super) use values::{Cause, KnownValues, Listed, Value, Values};
 pub(super) use variables::is_exec_variable;
 pub(super) use word::{Reach, Word};
 pub(super) use written_files::{WrittenFiles, written_files};
 
 use std::ops::Range;
+
+use reader::Context;
+use redirection::Redirected;
 
 /// Longest command that is parsed.
 pub(super) const MAX_COMMAND_BYTES: usize = 256 * 1024;
@@ -79,14 +82,14 @@ pub(super) fn is_supported(shell: &str) -> bool {
     shell.rsplit('/').next().is_some_and(|name| matches!(name, "sh" | "bash" | "dash" | "ash"))
 }
 
-/// Parses a command line.
-pub(super) fn read(source: &str) -> Script {
+/// Parses a command line. The values that this needs remain known.
+pub(super) fn read(source: &str, known: &KnownValues<'_>) -> Script {
     let mut script = Script::default();
     reader::Reader::read(&mut script, source);
     // A command is complete only after the commands in its words, so the order differs from the source.
     script.segments.sort_by_key(|segment| segment.at);
     script.files.sort_by_key(|file| file.at);
-    values::mark_readers(&mut script);
+    values::mark_readers(&mut script, known);
     if script.segments.len() > MAX_SEGMENTS {
         let reason = format!("it has {} parts, too many to check one by one", script.segments.len());
         script.doubts.push(reason);
@@ -147,16 +150,8 @@ pub(super) struct Segment {
     pub(super) kind: SegmentKind,
     /// Folders that the command may run in.
     pub(super) folders: Folders,
-    /// Stream that the command reads: 0 for that of the whole script.
-    pub(super) input: usize,
-    /// True if the command reads a file instead.
-    pub(super) reads_file: bool,
-    /// True if its errors go where its output goes.
-    pub(super) mixes_errors: bool,
-    /// True if it runs at most once: not in a loop, and not by another command.
-    pub(super) runs_once: bool,
-    /// Stream that the command writes: 0 for that of the whole script.
-    pub(super) output: usize,
+    pub(super) context: Context,
+    pub(super) redirected: Redirected,
     /// Stream of the files that `find` passes to the commands that it runs.
     pub(super) found: Option<usize>,
     /// Reason why the code that the command runs is not known.

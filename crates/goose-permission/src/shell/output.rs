@@ -3,7 +3,7 @@
 //!
 //! Before adding an option, make sure that it cannot print any other text.
 
-use super::word::Word;
+use super::{read_only::texts, word::Word};
 
 /// Output of a command, as far as it is known.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ fn when(holds: bool, output: Output<'_>) -> Output<'_> {
 /// Returns the output of a command.
 pub(super) fn output(words: &[Word]) -> Output<'_> {
     let Some((program, rest)) = words.split_first() else { return Output::Nothing };
-    let texts: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
+    let texts = texts(rest);
     let is_known = |accepts: fn(&[&str]) -> bool| texts.as_deref().is_some_and(accepts);
     match program.program().unwrap_or_default() {
         ":" | "[" | "break" | "cd" | "continue" | "exit" | "read" | "set" | "sleep" | "test" | "true"
@@ -253,8 +253,7 @@ fn is_known_filter(words: &[Word]) -> bool {
     };
     const NONE: Options = Options { letters: "", long: &[] };
     let (program, rest) = (words.first().and_then(Word::program).unwrap_or_default(), &words[1..]);
-    let texts: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
-    let Some(texts) = texts else { return false };
+    let Some(texts) = texts(rest) else { return false };
     // A number without a dash is a file.
     let are_numbers = || {
         let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -57,7 +57,7 @@ fn read_only_check(program: &str) -> Option<Check> {
         "top" => Own(shows_processes_once),
         "find" => Own(is_plain_find),
         "arch" | "hostname" | "wait" | "env" => Own(<[Word]>::is_empty),
-        "ps" => Own(shows_no_environment),
+        "ps" => Own(shows_processes),
         "awk" | "gawk" | "mawk" | "nawk" => Own(awk::prints_only),
         "lsof" => Without { short: "D", long: &[] },
         "ss" => Without { short: "DFK", long: &["--diag", "--filter", "--kill"] },
@@ -267,54 +267,44 @@ fn filters_yaml(rest: &[Word]) -> bool {
 
 /// Returns true for `top -b -n 1`, which accepts no commands.
 fn shows_processes_once(rest: &[Word]) -> bool {
-    let words: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
-    matches!(words.as_deref(), Some(["-b", "-n", "1"] | ["-bn1"] | ["-b", "-n1"] | ["-bn", "1"]))
+    matches!(texts(rest).as_deref(), Some(["-b", "-n", "1"] | ["-bn1"] | ["-b", "-n1"] | ["-bn", "1"]))
 }
 
-/// Returns false for `ps e`, which shows the variables of all processes. Letters after a dash are read in the same
-/// way if they make no sense otherwise.
-fn shows_no_environment(rest: &[Word]) -> bool {
-    /// Letters whose value is the rest of the word, or the next word, in all versions.
-    const VALUED: &str = "oOpU";
-    let Some(words) = texts(rest) else { return false };
-    // Options that do not fit together make it read all of them in the other way.
-    let is_odd = |word: &&str| word.starts_with("-T") || matches!(*word, "--forest" | "-H" | "-m");
-    let has_e =
-        words.iter().any(|word| word.starts_with('-') && word.contains('e') && !word.starts_with("--"));
-    let lacks_value =
-        words.last().is_some_and(|word| matches!(*word, "-u" | "-U" | "-p" | "-o" | "-C" | "-g" | "-t"));
-    if lacks_value || (has_e && words.iter().any(is_odd)) {
-        return false;
-    }
-    let mut words = words.into_iter();
-    while let Some(word) = words.next() {
-        let (letters, with_dash) = match word.strip_prefix('-') {
-            Some(long) if long.starts_with('-') => {
-                if long.contains("env") || matches!(word, "--format" | "--sort" | "--pid" | "--ppid") {
-                    return false;
-                }
-                continue;
-            }
-            Some(letters) => (letters, true),
-            None => (word, false),
+/// Returns true for forms of `ps` that show no variables of processes. With any other words it may read the letters
+/// after a dash in another way, in which `e` shows them.
+fn shows_processes(rest: &[Word]) -> bool {
+    /// Exact forms, with `COLUMNS` and `NUMBERS` for such lists.
+    #[rustfmt::skip]
+    const FORMS: [&str; 34] = [
+        "", "a", "aux", "auxf", "auxw", "auxww", "ax", "axf", "axjf", "axo COLUMNS", "axu", "f", "u", "ux", "x", "xf",
+        "-A", "-A -o COLUMNS", "-Ao COLUMNS", "-a", "-e", "-e -o COLUMNS", "-eF", "-ef", "-ef --forest", "-ely", "-eo COLUMNS",
+        "-f", "-fp NUMBERS", "-l", "-o COLUMNS", "-o COLUMNS -p NUMBERS", "-p NUMBERS", "-p NUMBERS -o COLUMNS",
+    ];
+    #[rustfmt::skip]
+    const COLUMNS: [&str; 36] = [
+        "%cpu", "%mem", "args", "cmd", "comm", "command", "cputime", "etime", "etimes", "group", "gid", "lstart", "ni", "nice", "nlwp",
+        "pcpu", "pgid", "pid", "pmem", "ppid", "pri", "psr", "rss", "ruser", "sid", "size", "start", "stat", "state", "sz", "time", "tty",
+        "uid", "user", "vsz", "wchan",
+    ];
+    let is_column = |name: &str| COLUMNS.contains(&name.trim_end_matches('='));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // These only change the order and the first line.
+    let is_order = |word: &str| match word.strip_prefix("--sort=") {
+        Some(names) => names.split(',').all(|name| is_column(name.trim_start_matches(['-', '+']))),
+        None => matches!(word, "--no-headers"),
+    };
+    let fits = |form: &str, words: &[&str]| {
+        let parts: Vec<&str> = form.split_whitespace().collect();
+        let is_part = |(part, word): (&&str, &&str)| match *part {
+            "COLUMNS" => word.split(',').all(is_column),
+            "NUMBERS" => word.split(',').all(is_number),
+            part => part == *word,
         };
-        let (flags, value) = letters.split_at(letters.find(|c| VALUED.contains(c)).unwrap_or(letters.len()));
-        let is_plain = match (with_dash, flags.contains('e')) {
-            (_, false) => !flags.contains('E'),
-            (true, true) => flags.chars().all(|c| "efFlyjLAHw".contains(c)),
-            (false, true) => {
-                !flags.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b',')
-            }
-        };
-        // A value in the next word is no letters.
-        let next =
-            if value.len() == 1 || matches!(word, "-u" | "-C" | "-g" | "-t") { words.next() } else { None };
-        let is_bad_value = |next: &str| next.contains("env") || next.starts_with('-');
-        if !is_plain || value.contains("env") || next.is_some_and(is_bad_value) {
-            return false;
-        }
-    }
-    true
+        parts.len() == words.len() && parts.iter().zip(words).all(is_part)
+    };
+    let Some(mut words) = texts(rest) else { return false };
+    words.retain(|word| !is_order(word));
+    FORMS.iter().any(|form| fits(form, &words))
 }
 
 /// Returns true if `xxd` has at most one file: the second one is written.
@@ -342,11 +332,10 @@ fn is_offset(text: &str) -> bool {
 
 /// Returns true if `uniq` has at most one file: the second one is written.
 fn has_one_operand(rest: &[Word]) -> bool {
-    let known: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
     let is_flag = |text: &&str| {
         text.len() > 1 && text.starts_with('-') && text[1..].bytes().all(|byte| b"cdiuz".contains(&byte))
     };
-    let Some(words) = known else { return false };
+    let Some(words) = texts(rest) else { return false };
     let others: Vec<&str> = words.into_iter().filter(|text| !is_flag(text)).collect();
     others.len() <= 1 && others.iter().all(|text| !text.starts_with('-'))
 }

@@ -30,6 +30,17 @@ pub(super) const RESERVED: [&str; 19] = [
     "if", "select", "then", "until", "while",
 ];
 
+/// Streams and loops around a command.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Context {
+    /// Stream that the command reads: 0 for that of the whole script.
+    pub(crate) input: usize,
+    /// Stream that the command writes: 0 for that of the whole script.
+    pub(crate) output: usize,
+    /// Number of open loops and functions.
+    pub(super) loops: usize,
+}
+
 /// A parser and its position in a command line.
 pub(super) struct Reader<'t, 's> {
     pub(super) text: &'t str,
@@ -47,14 +58,8 @@ pub(super) struct Reader<'t, 's> {
     pub(super) heredocs: Vec<Heredoc>,
     /// Folders that the next command may run in.
     pub(super) folders: Folders,
-    /// Stream that the next command reads.
-    pub(super) input: usize,
-    /// Stream that the next command writes.
-    pub(super) output: usize,
-    /// Number of open loops and functions.
-    pub(super) loops: usize,
-    /// True if the errors of the last command go where its output goes.
-    pub(super) mixes_errors: bool,
+    /// Context of the next command.
+    pub(super) context: Context,
     /// Number of changes of the shell's folder so far.
     pub(super) moves: usize,
     /// True if a here-document had no end. Further ones are not parsed then.
@@ -74,10 +79,7 @@ impl Reader<'_, '_> {
             substitutions: 0,
             heredocs: Vec::new(),
             folders: Folders::here(),
-            input: 0,
-            output: 0,
-            loops: 0,
-            mixes_errors: false,
+            context: Context::default(),
             moves: 0,
             has_open_heredoc: false,
         };
@@ -100,10 +102,7 @@ impl Reader<'_, '_> {
             substitutions: self.substitutions,
             heredocs: Vec::new(),
             folders: self.folders.clone(),
-            input: self.input,
-            output: self.output,
-            loops: self.loops,
-            mixes_errors: false,
+            context: self.context,
             moves: 0,
             has_open_heredoc: false,
             script: self.script,

@@ -6,6 +6,22 @@ use super::{
     reader::{DIFFERS, Reader, is_delimiter},
 };
 
+/// Effect of redirections on the streams of a command.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Redirected {
+    /// True if the command reads a file instead of its stream.
+    pub(super) reads_file: bool,
+    /// True if its errors go where its output goes.
+    pub(super) mixes_errors: bool,
+}
+
+impl Redirected {
+    pub(super) fn add(&mut self, other: Self) {
+        self.reads_file |= other.reads_file;
+        self.mixes_errors |= other.mixes_errors;
+    }
+}
+
 impl Reader<'_, '_> {
     /// Parses the redirections after `}`, `)`, `fi` and `done`.
     pub(super) fn trailing_redirections(&mut self, folders: &Folders) {
@@ -15,9 +31,9 @@ impl Reader<'_, '_> {
             match self.byte(usize::from(digit)) {
                 Some(b'<' | b'>') => {
                     self.at += usize::from(digit);
-                    self.mixes_errors = false;
-                    self.script.has_shared_input |= self.redirection(folders);
-                    self.script.mixes_errors |= std::mem::take(&mut self.mixes_errors);
+                    let redirected = self.redirection(folders);
+                    self.script.has_shared_input |= redirected.reads_file;
+                    self.script.mixes_errors |= redirected.mixes_errors;
                 }
                 Some(b'&') if self.starts("&>") => {
                     self.doubt_at(self.at, DIFFERS);
@@ -43,21 +59,23 @@ impl Reader<'_, '_> {
         text.len() == 1 && text.as_bytes()[0].is_ascii_digit()
     }
 
-    /// Parses a redirection at its operator. Returns true if a file is read.
-    pub(super) fn redirection(&mut self, folders: &Folders) -> bool {
+    /// Parses a redirection at its operator.
+    pub(super) fn redirection(&mut self, folders: &Folders) -> Redirected {
         let start = self.at;
-        let Some(access) = self.redirection_operator() else { return false };
+        let duplicates_output = self.starts(">&") && !self.starts(">&2");
+        let redirected = |reads_file, mixes_errors| Redirected { reads_file, mixes_errors };
+        let Some(access) = self.redirection_operator() else { return redirected(false, duplicates_output) };
         self.blanks();
         if matches!(self.byte(0), Some(b'<' | b'>')) && self.byte(1) == Some(b'(') {
             self.doubt_at(start, "is not understood");
             self.substituted("<(");
-            return true;
+            return redirected(true, duplicates_output);
         }
         let from = self.at;
         let word = self.word();
         if from == self.at {
             self.doubt_at(start, "does not name a file");
-            return true;
+            return redirected(true, duplicates_output);
         }
         if matches!(self.byte(0), Some(b'<' | b'>'))
             && self.text[from..self.at].bytes().all(|byte| byte.is_ascii_digit())
@@ -71,9 +89,9 @@ impl Reader<'_, '_> {
         // Errors may go where the output goes.
         let is_device =
             |path: &str| path != "/dev/null" && (path.starts_with("/dev/") || path.starts_with("/proc/"));
-        self.mixes_errors |= access == Access::Write && path.as_deref().is_none_or(is_device);
+        let mixes = access == Access::Write && path.as_deref().is_none_or(is_device);
         self.script.files.push(FileUse { path, word, source, access, folders: folders.clone(), at });
-        reads
+        redirected(reads, mixes || duplicates_output)
     }
 
     /// Parses the operator of a redirection. Returns the access to the file after it; `None` if no file
@@ -114,7 +132,6 @@ impl Reader<'_, '_> {
         let start = self.at;
         // Another descriptor may be any file.
         self.script.has_shared_input |= self.starts("<&");
-        self.mixes_errors |= self.starts(">&") && !self.starts(">&2");
         self.at += 2;
         self.blanks();
         let is_descriptor = self.byte(0).is_some_and(|byte| byte.is_ascii_digit() || byte == b'-')

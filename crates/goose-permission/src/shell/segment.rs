@@ -6,6 +6,7 @@ use super::{
     current_folders::{Flow, Folders},
     launchers,
     reader::{RESERVED, Reader},
+    redirection::Redirected,
     word::Word,
     wrappers::{self, Unwrapped},
 };
@@ -77,11 +78,8 @@ impl Reader<'_, '_> {
             // A command after `sudo` must be allowed with `sudo`.
             kind: if is_carrier { SegmentKind::Carrier } else { SegmentKind::Own },
             folders: folders.clone(),
-            input: self.input,
-            reads_file: false,
-            mixes_errors: false,
-            runs_once: self.loops == 0,
-            output: self.output,
+            context: self.context,
+            redirected: Redirected::default(),
             found,
             opaque_reason,
             source: source.clone(),
@@ -119,7 +117,7 @@ impl Reader<'_, '_> {
             if let Some(reason) = builtins::doubt(words) {
                 self.doubt_at(start, reason);
             }
-            let next = match wrappers::unwrap(words, self.input) {
+            let next = match wrappers::unwrap(words, self.context.input) {
                 Unwrapped::Plain => break,
                 Unwrapped::Inner { words, variables: more, coverage: inner } => {
                     variables.extend(more);

@@ -36,10 +36,10 @@ impl Values<'_> {
 
     /// Returns the lines that a command reads: from a stream, and from here-documents.
     fn input(&self, segment: &Segment) -> Found {
-        if self.script.has_shared_input || segment.reads_file {
+        if self.script.has_shared_input || segment.redirected.reads_file {
             return Err(Cause::Computed);
         }
-        let mut found = match segment.input {
+        let mut found = match segment.context.input {
             0 => Vec::new(),
             stream => self.stream(stream)?,
         };
@@ -88,7 +88,7 @@ impl Values<'_> {
     /// Returns true if a command may run several times, and write each time.
     fn runs_again(&self, number: usize) -> bool {
         let segment = &self.script.segments[number];
-        !segment.runs_once || segment.forms.len() > 1 || segment.kind == SegmentKind::Carrier
+        segment.context.loops > 0 || segment.forms.len() > 1 || segment.kind == SegmentKind::Carrier
     }
 
     /// Returns true if everything that a command writes ends with a line end. Filters pass on what they read.
@@ -102,7 +102,7 @@ impl Values<'_> {
             Output::Words { ends_line, .. } => ends_line,
             Output::Input if left == 0 => false,
             Output::Input => {
-                self.writers(segment.input).iter().all(|number| self.ends_lines(*number, left - 1))
+                self.writers(segment.context.input).iter().all(|number| self.ends_lines(*number, left - 1))
             }
             Output::Listed => !words.iter().any(separates_by_nul),
             _ => true,
@@ -112,7 +112,7 @@ impl Values<'_> {
     /// Returns the lines that a command writes.
     fn written(&self, number: usize) -> Found {
         let segment = &self.script.segments[number];
-        if segment.mixes_errors {
+        if segment.redirected.mixes_errors {
             return Err(Cause::Computed);
         }
         if segment.kind == SegmentKind::Carrier {
@@ -146,7 +146,7 @@ impl Values<'_> {
             Output::Input => self.input(segment),
             Output::Folder => match &segment.folders {
                 Folders::Known(folders) => {
-                    let working = self.working.ok_or(Cause::Computed)?;
+                    let working = self.working()?;
                     let absolute = |folder: &String| match folder.starts_with(['/', '~']) {
                         true => text(folder),
                         false => text(&format!("{working}/{folder}")),

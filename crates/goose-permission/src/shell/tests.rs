@@ -1,6 +1,10 @@
 //! Parsing of command lines: their segments in order, the folders of each, and doubts.
 
-use super::{Folders, read};
+use super::{Folders, KnownValues, Script};
+
+fn read(command: &str) -> Script {
+    super::read(command, &KnownValues::default())
+}
 
 /// Returns the sources of all segments.
 fn sources(command: &str) -> Vec<String> {

@@ -85,26 +85,40 @@ pub(super) enum Key {
     Stream(usize),
 }
 
+/// Values of the variables and streams of one script that are known so far.
+#[derive(Default)]
+pub(crate) struct KnownValues<'p> {
+    home: Option<&'p str>,
+    working: Option<&'p str>,
+    /// Values are unknown while they are computed, because a value that depends on itself is unknown.
+    found: RefCell<HashMap<Key, Found>>,
+    /// Number of values that were computed, and of their bytes.
+    values: Cell<usize>,
+    bytes: Cell<usize>,
+}
+
+impl<'p> KnownValues<'p> {
+    /// Creates an empty set, with the folders that `$HOME` and `$PWD` are.
+    pub(crate) fn new(home: Option<&'p Path>, working: &'p Path) -> Self {
+        Self { home: home.and_then(Path::to_str), working: working.to_str(), ..Self::default() }
+    }
+}
+
 /// Values of the variables and streams of a script.
 pub(crate) struct Values<'s> {
     pub(super) script: &'s Script,
-    home: Option<&'s str>,
-    pub(super) working: Option<&'s str>,
+    known: &'s KnownValues<'s>,
     /// Values of the variables, collected on first use.
     variables: OnceCell<HashMap<&'s str, Vec<Source<'s>>>>,
     /// Commands that write to a stream, by their numbers, collected on first use.
     writers: OnceCell<HashMap<usize, Vec<usize>>>,
-    /// Known values; unknown while they are computed, because a value that depends on itself is unknown.
-    cache: RefCell<HashMap<Key, Found>>,
-    values_left: Cell<usize>,
-    bytes_left: Cell<usize>,
 }
 
 /// Maximum number of variants of a command that are checked.
 const MAX_VARIANTS: usize = 16;
 
 /// Marks the commands that only read with all values of their words.
-pub(super) fn mark_readers(script: &mut Script) {
+pub(super) fn mark_readers(script: &mut Script, known: &KnownValues<'_>) {
     // Programs whose words decide whether they only read.
     let may_read = |form: &&Form| form.words.first().and_then(Word::program).is_some_and(is_checked);
     let is_unknown = |word: &Word| word.text.is_none() && !word.is_pattern();
@@ -113,7 +127,7 @@ pub(super) fn mark_readers(script: &mut Script) {
     if !script.segments.iter().flat_map(|segment| &segment.forms).any(|form| has_unknown(&form)) {
         return;
     }
-    let values = Values::new(script, None, None);
+    let values = Values::new(script, known);
     for (number, segment) in script.segments.iter().enumerate() {
         for (index, form) in segment.forms.iter().enumerate() {
             let variants = has_unknown(&form).then(|| values.variants(&form.words)).flatten();
@@ -165,17 +179,9 @@ impl<'s> Values<'s> {
         Some(variants)
     }
 
-    pub(crate) fn new(script: &'s Script, home: Option<&'s Path>, working: Option<&'s Path>) -> Self {
-        Self {
-            script,
-            home: home.and_then(Path::to_str),
-            working: working.and_then(Path::to_str),
-            variables: OnceCell::new(),
-            writers: OnceCell::new(),
-            cache: RefCell::default(),
-            values_left: Cell::new(MAX_VALUES),
-            bytes_left: Cell::new(MAX_BYTES),
-        }
+    /// Returns the values of a script that was read with these known ones.
+    pub(crate) fn new(script: &'s Script, known: &'s KnownValues<'s>) -> Self {
+        Self { script, known, variables: OnceCell::new(), writers: OnceCell::new() }
     }
 
     fn variables(&self) -> &HashMap<&'s str, Vec<Source<'s>>> {
@@ -199,13 +205,17 @@ impl<'s> Values<'s> {
         let writers = self.writers.get_or_init(|| {
             let mut writers: HashMap<usize, Vec<usize>> = HashMap::new();
             for (number, segment) in self.script.segments.iter().enumerate() {
-                for stream in [Some(segment.output), segment.found].into_iter().flatten() {
+                for stream in [Some(segment.context.output), segment.found].into_iter().flatten() {
                     writers.entry(stream).or_default().push(number);
                 }
             }
             writers
         });
         writers.get(&stream).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn working(&self) -> Result<&'s str, Cause> {
+        self.known.working.ok_or(Cause::Computed)
     }
 
     /// Returns the command that lists a file.
@@ -224,7 +234,7 @@ impl<'s> Values<'s> {
             let rest = text
                 .strip_prefix('~')
                 .filter(|rest| word.has_tilde() && (rest.is_empty() || rest.starts_with('/')));
-            return match (rest, self.home) {
+            return match (rest, self.known.home) {
                 (Some(rest), Some(home)) => Ok(vec![Value::Text(format!("{home}{rest}"))]),
                 _ => Ok(vec![Value::Text(text.clone())]),
             };
@@ -240,7 +250,7 @@ impl<'s> Values<'s> {
         }
         let pieces = known_parts(word);
         let (first, rest) = pieces.split_first().ok_or(Cause::Computed)?;
-        let first = match (first.strip_prefix('~').filter(|_| word.has_tilde()), self.home) {
+        let first = match (first.strip_prefix('~').filter(|_| word.has_tilde()), self.known.home) {
             (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
             _ => (*first).to_owned(),
         };
@@ -294,10 +304,12 @@ impl<'s> Values<'s> {
             Value::Text(text) | Value::Same(text) => text.len(),
             Value::Listed(listed) => listed.before.len() + listed.after.len(),
         };
-        let left = self.values_left.get().checked_sub(1).zip(self.bytes_left.get().checked_sub(length));
-        let (values, bytes) = left.filter(|_| length <= MAX_LENGTH).ok_or(Cause::Computed)?;
-        self.values_left.set(values);
-        self.bytes_left.set(bytes);
+        let (values, bytes) = (self.known.values.get() + 1, self.known.bytes.get() + length);
+        if values > MAX_VALUES || bytes > MAX_BYTES || length > MAX_LENGTH {
+            return Err(Cause::Computed);
+        }
+        self.known.values.set(values);
+        self.known.bytes.set(bytes);
         Ok(())
     }
 
@@ -386,9 +398,9 @@ impl<'s> Values<'s> {
     fn values_of(&self, name: &str) -> Found {
         let Some(sources) = self.variables().get(name) else {
             return match name {
-                "HOME" => self.home.map(|home| vec![text(home)]).ok_or(Cause::Environment),
+                "HOME" => self.known.home.map(|home| vec![text(home)]).ok_or(Cause::Environment),
                 "PWD" if self.script.segments.iter().all(|segment| segment.folders.is_here()) => {
-                    self.working.map(|folder| vec![text(folder).same()]).ok_or(Cause::Computed)
+                    self.working().map(|folder| vec![text(folder).same()])
                 }
                 "PWD" => Err(Cause::Computed),
                 _ => Err(Cause::Environment),
@@ -415,12 +427,13 @@ impl<'s> Values<'s> {
     }
 
     pub(super) fn cached(&self, key: Key, compute: impl FnOnce() -> Found) -> Found {
-        if let Some(found) = self.cache.borrow().get(&key) {
+        let known = &self.known.found;
+        if let Some(found) = known.borrow().get(&key) {
             return found.clone();
         }
-        self.cache.borrow_mut().insert(key.clone(), Err(Cause::Computed));
+        known.borrow_mut().insert(key.clone(), Err(Cause::Computed));
         let found = compute();
-        self.cache.borrow_mut().insert(key, found.clone());
+        known.borrow_mut().insert(key, found.clone());
         found
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     Coverage,
+    read_only::texts,
     word::{Unknown, Word},
 };
 
@@ -311,8 +312,7 @@ fn another_shell(rest: &[Word]) -> Unwrapped {
 }
 
 fn evaluated(rest: &[Word]) -> Unwrapped {
-    let words: Option<Vec<&str>> = rest.iter().map(|word| word.text.as_deref()).collect();
-    match words {
+    match texts(rest) {
         // For some shells `--` ends the options, for others it is a command.
         Some(words) if words.first().is_some_and(|word| word.starts_with('-')) => UNCLEAR,
         Some(words) => Unwrapped::Script(words.join(" ")),

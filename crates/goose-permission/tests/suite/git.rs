@@ -123,6 +123,55 @@ fn reading_an_ordinary_repository_is_allowed() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The third parent of a stash has files that were not tracked, such as secrets.
+#[test]
+fn untracked_files_of_a_stash_are_not_shown_without_approval() -> anyhow::Result<()> {
+    let attack = Attack::new()?;
+    ensure!(attack.run("echo KEY > .env && git stash -q -u && git stash list | grep -q .")?);
+    let shows = |command: &str| attack.run(&format!("{command} | grep -q KEY"));
+    for command in [
+        "git show stash@{0}^3",
+        "git show stash^3:.env",
+        "git show refs/stash^3",
+        "git show -m stash@{0}",
+        "git show 'stash^@'",
+        "git show ':/untracked files'",
+        "git show 'stash^{/untracked}'",
+        "git log -p stash",
+        "git log -p --all",
+        "git log --reflog --unified=1",
+        "git diff HEAD stash^3",
+        "git diff HEAD..stash^3",
+        "git cat-file -p refs/stash^3:.env",
+        "git grep KEY stash^3",
+        "r=stash; git show \"$r^3\"",
+        "r=3; git show \"stash^$r\"",
+    ] {
+        let verdict = attack.home.shell(Mode::SmartApprove, command);
+        ensure!(is_ask(&verdict), "{command}: {verdict:?}");
+        ensure!(shows(command)?, "`{command}` shows nothing, so it tests nothing");
+    }
+    for command in [
+        "git stash list",
+        "git stash show -p",
+        "git show stash@{0}",
+        "git show -p stash@{0}",
+        "git show 'HEAD^{tree}'",
+        "git show stash@{0}:f",
+        "git diff stash@{0}",
+        "git diff HEAD stash^1",
+        "git log --oneline --graph --all",
+        "git log --stat --all",
+        "git log -p stash^",
+        "git diff HEAD -- stash.rs",
+    ] {
+        let verdict = attack.home.shell(Mode::SmartApprove, command);
+        ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
+        ensure!(!shows(command)?, "`{command}` shows the file");
+    }
+    Ok(())
+}
+
 #[test]
 fn repository_programs_do_not_run_without_approval() -> anyhow::Result<()> {
     // The preparation of the attack, and a command that runs the program then.

@@ -315,13 +315,51 @@ fn listing_names_and_reading_other_files_is_allowed() -> anyhow::Result<()> {
         "ps aux",
         "ps -ef",
         "ps -eo pid,etime,comm",
+        "ps -ef --forest",
+        "ps aux --sort=-%mem --no-headers",
+        "ps -o pid=,args= -p 12",
         "jq .data.key notes.txt",
         "ls \"$f\"",
     ] {
         let verdict = home.shell(Mode::SmartApprove, command);
         ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
     }
-    for command in ["ps e", "ps eww", "ps auxe", "ps axe -o pid", "ps -E", "ps -o environ", "ps $X"] {
+    for command in [
+        "ps e",
+        "ps eww",
+        "ps auxe",
+        "ps axe -o pid",
+        "ps -E",
+        "ps -o environ",
+        "ps $X",
+        "ps -u eww",
+        "ps -eu nobody-there",
+        "ps -ef -o pid",
+        "ps -e -o Uk",
+        "ps -eo pid --sort=Uk",
+        "ps -eLf --forest",
+    ] {
+        let verdict = home.shell(Mode::SmartApprove, command);
+        ensure!(is_ask(&verdict), "{command}: {verdict:?}");
+    }
+    Ok(())
+}
+
+/// A search goes on behind a secret that the user has allowed.
+#[test]
+fn an_allowed_secret_does_not_hide_others() -> anyhow::Result<()> {
+    let home = TestHome::with_rules(&["allow: read .env"])?;
+    for folder in ["a", "b"] {
+        fs::create_dir_all(home.work().join(folder))?;
+        fs::write(home.work().join(folder).join("notes.txt"), "x")?;
+    }
+    fs::write(home.work().join(".env"), "KEY=x")?;
+    for command in ["grep -r x .", "find . -type f | xargs grep x"] {
+        let verdict = home.shell(Mode::SmartApprove, command);
+        ensure!(verdict == Verdict::Allow, "{command}: {verdict:?}");
+    }
+    fs::write(home.work().join("b/.env"), "KEY=y")?;
+    for command in ["grep -r x .", "find . -type f | xargs grep x"] {
         let verdict = home.shell(Mode::SmartApprove, command);
         ensure!(is_ask(&verdict), "{command}: {verdict:?}");
     }

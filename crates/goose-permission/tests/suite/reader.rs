@@ -538,7 +538,7 @@ fn judging_takes_linear_time() -> anyhow::Result<()> {
             let begun = Instant::now();
             home.judge(mode, &Call::shell(&command));
             let taken = begun.elapsed();
-            ensure!(taken < Duration::from_secs(4), "{name} in {mode}: {taken:?}");
+            ensure!(taken < Duration::from_secs(20), "{name} in {mode}: {taken:?}");
         }
     }
     Ok(())

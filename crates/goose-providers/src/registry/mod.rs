@@ -84,8 +84,8 @@ impl Registry {
             let is_new = |name: &str| self.factory(name).is_none();
             let embedded = self.factories.iter().map(|factory| factory.info());
             let own = self.custom.providers.iter().filter(|custom| is_new(&custom.name));
-            let is_known = |service: &&Service<'_>| is_new(service.name) && self.own(service.name).is_none();
-            let known = service::services().iter().filter(is_known).map(ProviderInfo::from_service);
+            let is_known = |service: &Service<'_>| is_new(service.name) && self.own(service.name).is_none();
+            let known = service::services().filter(is_known).map(|it| ProviderInfo::from_service(&it));
             let own = own.map(|custom| ProviderInfo::from_service(&Service::from_custom(custom)));
             embedded.chain(own).chain(known).collect()
         })
@@ -259,7 +259,7 @@ impl Registry {
         if let Some(custom) = self.own(name) {
             return Ok(Service::from_custom(custom));
         }
-        service(name).cloned().ok_or_else(|| self.unknown(name, model))
+        service(name).ok_or_else(|| self.unknown(name, model))
     }
 
     fn factory(&self, name: &str) -> Option<&Arc<dyn ProviderFactory>> {
@@ -293,9 +293,9 @@ impl Registry {
         if let Some(problem) = self.problem(name) {
             return SetupError::Description { name: name.to_owned(), problem: problem.clone() };
         }
-        let mut unsupported = service::unsupported().iter();
+        let mut unsupported = service::unsupported().into_iter();
         if let Some(service) = unsupported.find(|service| normal(&service.name) == normal(name)) {
-            let Unsupported { name, reason, instead } = service.clone();
+            let Unsupported { name, reason, instead } = service;
             return SetupError::Unsupported { name, reason, instead };
         }
         let names = self.known().iter().map(|info| info.name.as_str());
@@ -319,12 +319,9 @@ fn looks_like_service(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
-fn service(name: &str) -> Option<&'static Service<'static>> {
+fn service(name: &str) -> Option<Service<'static>> {
     let name = normal(name);
-    let goes_by = |service: &&Service<'_>| {
-        service.name == name || service.aliases.iter().any(|alias| normal(alias) == name)
-    };
-    service::services().iter().find(goes_by)
+    service::service(|known| normal(known) == name)
 }
 
 fn fit_into_machine(

@@ -1,9 +1,10 @@
 //! [`Service`], one description of a service: a row of `services.json`, or the user's own; [`ProviderInfo`], the same for
 //! lists and dialogs.
 
-use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::Deserialize;
+use serde_json::Deserializer;
 
 use crate::{
     catalogue::ModelOverride,
@@ -11,36 +12,57 @@ use crate::{
     endpoint::Dialect,
 };
 
-/// Services and their variables as goose users write them (`GOOSE_PROVIDER`, `…_API_KEY`, `…_HOST`). A service that speaks
-/// a known wire needs a row in this file and nothing else. A test reads all of it.
-static TABLE: LazyLock<Table> =
-    LazyLock::new(|| serde_json::from_str(include_str!("services.json")).unwrap_or_default());
+/// Services and their variables as goose users write them (`GOOSE_PROVIDER`, `…_API_KEY`, `…_HOST`): makers of models, local
+/// servers, clouds, then hosts of others' models; the most used ones first. A service that speaks a known wire needs a row in
+/// this file and nothing else. A test reads all of it.
+const SERVICES: &str = include_str!("services.json");
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Table {
-    /// Makers of models, local servers, clouds, then hosts of others' models; the most used ones first.
-    #[serde(borrow)]
-    services: Vec<Service<'static>>,
-    unsupported: Vec<Unsupported>,
-}
+/// Services that goose users may have set and that goose cannot talk to.
+const UNSUPPORTED: &str = include_str!("unsupported.json");
 
-/// A service that goose users may have set and that goose cannot talk to.
-#[derive(Clone, Deserialize)]
+/// A row of [`UNSUPPORTED`].
+#[derive(Deserialize)]
 pub(super) struct Unsupported {
     pub(super) name: String,
     pub(super) reason: String,
     pub(super) instead: String,
 }
 
+/// Names of a row of [`SERVICES`].
+#[derive(Deserialize)]
+struct Names {
+    name: &'static str,
+    #[serde(default, borrow)]
+    aliases: Vec<&'static str>,
+}
+
+/// Parses the rows one after the other, each with the text that begins with it: most runs need only the first ones.
+fn rows<T: Deserialize<'static>>() -> impl Iterator<Item = (&'static str, T)> {
+    let mut rest = SERVICES;
+    std::iter::from_fn(move || {
+        let text = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '[' | ','));
+        let mut values = Deserializer::from_str(text).into_iter::<T>();
+        let row = values.next()?.ok()?;
+        rest = &text[values.byte_offset()..];
+        Some((text, row))
+    })
+}
+
 /// Returns every known service, in the order in which they are offered.
-pub(super) fn services() -> &'static [Service<'static>] {
-    &TABLE.services
+pub(super) fn services() -> impl Iterator<Item = Service<'static>> {
+    rows().map(|(_, service)| service)
+}
+
+/// Returns the service with a name or alias that `is_wanted` accepts.
+pub(super) fn service(is_wanted: impl Fn(&str) -> bool) -> Option<Service<'static>> {
+    let goes_by = |names: &Names| is_wanted(names.name) || names.aliases.iter().any(|name| is_wanted(name));
+    let (text, _) = rows::<Names>().find(|(_, names)| goes_by(names))?;
+    Deserializer::from_str(text).into_iter::<Service<'static>>().next()?.ok()
 }
 
 /// Returns the services that cannot be used.
-pub(super) fn unsupported() -> &'static [Unsupported] {
-    &TABLE.unsupported
+pub(super) fn unsupported() -> Vec<Unsupported> {
+    serde_json::from_str(UNSUPPORTED).unwrap_or_default()
 }
 
 /// The protocol of a service.
@@ -294,7 +316,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_can_be_read() {
-        serde_json::from_str::<Table>(include_str!("services.json")).unwrap();
+    fn all_rows_can_be_read() {
+        let all: Vec<Service<'_>> = serde_json::from_str(SERVICES).unwrap();
+        assert_eq!(services().count(), all.len());
+        assert!(all.iter().all(|row| service(|name| name == row.name).is_some_and(|it| it.host == row.host)));
+        serde_json::from_str::<Vec<Unsupported>>(UNSUPPORTED).unwrap();
     }
 }

@@ -7,7 +7,7 @@ use crate::endpoint::KeyHeader;
 
 fn resolved(name: &str, model: &str, set: &BTreeMap<String, String>) -> Resolved {
     let spec = service(name).unwrap();
-    Resolver { spec, model, lookup: &TrackedLookup::new(set) }
+    Resolver { spec: &spec, model, lookup: &TrackedLookup::new(set) }
         .resolve()
         .unwrap_or_else(|error| panic!("{name}: {error}"))
 }
@@ -20,7 +20,7 @@ fn set(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 fn every_service_has_an_address() {
     let mut said = String::new();
     for service in service::services() {
-        let info = ProviderInfo::from_service(service);
+        let info = ProviderInfo::from_service(&service);
         let needed = info.settings.iter().filter(|setting| setting.is_required);
         let mut set: BTreeMap<String, String> =
             needed.map(|setting| (setting.name.clone(), "example.com".to_owned())).collect();
@@ -47,8 +47,7 @@ const NOT_IN_TABLE: &[(&str, &str)] = &[("llama_cpp", "default")];
 #[test]
 fn every_model_on_offer_is_in_the_table_or_excused() {
     let offered = service::services()
-        .iter()
-        .flat_map(|service| service.models.iter().map(|model| (service.name, *model)));
+        .flat_map(|service| service.models.into_iter().map(move |model| (service.name, model)));
     let unknown: Vec<(&str, &str)> = offered.filter(|(_, model)| !catalogue::knows(model)).collect();
     assert_eq!(unknown, NOT_IN_TABLE);
 }

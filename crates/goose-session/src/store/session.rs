@@ -27,10 +27,16 @@ const INSERT_SESSION: &str = "INSERT INTO sessions \
 
 const INSERT_STEP: &str = "INSERT INTO steps (session_id, seq, at, kind, body) VALUES ($1, $2, $3, $4, $5)";
 
-const UPDATE_COUNTERS: &str = "UPDATE sessions SET last_seq = $2, updated_at = $3, \
-     messages = messages + $4, input_tokens = input_tokens + $5, output_tokens = output_tokens + $6, \
-     cached_tokens = cached_tokens + $7, cache_write_tokens = cache_write_tokens + $8, \
-     dollars = dollars + $9, title = COALESCE(title, $10), agent = COALESCE($11, agent) WHERE id = $1";
+const UPDATE_COUNTERS: &str = "UPDATE sessions SET last_seq = $2, \
+     messages = messages + $3, input_tokens = input_tokens + $4, output_tokens = output_tokens + $5, \
+     cached_tokens = cached_tokens + $6, cache_write_tokens = cache_write_tokens + $7, \
+     dollars = dollars + $8, title = COALESCE(title, $9), agent = COALESCE($10, agent) WHERE id = $1";
+
+const UPDATE_TIME: &str = "UPDATE sessions SET updated_at = $2 WHERE id = $1";
+
+/// Time within which further writes of a session keep its `updated_at`, in milliseconds. The time is in two indexes: four of
+/// the six pages that a write would change.
+const TIME_STEP: i64 = 1_000;
 
 /// Handle to append to a session. Clones append to the same log, one after the other.
 #[derive(Debug, Clone)]
@@ -54,6 +60,8 @@ struct Position {
     /// Session that the first write has to insert.
     new: Option<SessionRow>,
     next: u64,
+    /// Time that is stored in the session's row; 0 if it is not known.
+    updated_at: i64,
 }
 
 /// Session to be inserted.
@@ -66,11 +74,11 @@ pub(super) struct SessionRow {
 
 impl Session {
     pub(super) fn new(store: SessionStore, id: SessionId, new: SessionRow) -> Self {
-        Self::at(store, id, Position { new: Some(new), next: 1 })
+        Self::at(store, id, Position { new: Some(new), next: 1, updated_at: 0 })
     }
 
     pub(super) fn existing(store: SessionStore, id: SessionId, last_seq: u64) -> Self {
-        Self::at(store, id, Position { new: None, next: last_seq + 1 })
+        Self::at(store, id, Position { new: None, next: last_seq + 1, updated_at: 0 })
     }
 
     fn at(store: SessionStore, id: SessionId, position: Position) -> Self {
@@ -153,27 +161,32 @@ async fn write(
     rows: Vec<StepRow>,
 ) -> Result<u64, StoreError> {
     let mut position = position.lock().await;
+    let Some(at) = rows.last().map(|row| row.at) else { return Ok(position.next - 1) };
     let more = rows.len() as u64;
-    if more > 0 {
-        append(store.database(), &id, position.new.as_ref(), position.next, rows).await?;
-        position.new = None;
-        position.next += more;
+    // A clock that was set back counts as a new time.
+    let is_new_time = !(0..TIME_STEP).contains(&(at - position.updated_at));
+    append(store.database(), &id, &position, rows, is_new_time.then_some(at)).await?;
+    position.new = None;
+    position.next += more;
+    if is_new_time {
+        position.updated_at = at;
     }
     Ok(position.next - 1)
 }
 
-/// Appends rows, the first with the number `first`, all or none.
+/// Appends rows at a position, all or none, and stores the time of the session, if it is new.
 async fn append(
     database: &Database,
     id: &SessionId,
-    new: Option<&SessionRow>,
-    first: u64,
+    position: &Position,
     rows: Vec<StepRow>,
+    updated_at: Option<i64>,
 ) -> Result<(), StoreError> {
     let mut lease = database.write().await?;
     let mut statements = vec![Statement::new(lease.sql().begin_write)];
-    statements.extend(new.map(|new| insert_session(id, new)));
-    statements.extend(insert_steps(id, first, rows));
+    statements.extend(position.new.as_ref().map(|new| insert_session(id, new)));
+    statements.extend(insert_steps(id, position.next, rows));
+    statements.extend(updated_at.map(|at| update_time(id, at)));
     statements.push(Statement::new("COMMIT"));
     execute(&mut lease, id, statements).await?;
     lease.give_back();
@@ -193,19 +206,24 @@ pub(super) fn insert_session(id: &SessionId, row: &SessionRow) -> Statement {
         .bind(row.new.agent.clone())
 }
 
+/// Returns the statement that stores the time of the last step.
+pub(super) fn update_time(id: &SessionId, at: i64) -> Statement {
+    Statement::new(UPDATE_TIME).bind(id).bind(at)
+}
+
 /// Returns the statements that insert steps and update the counters.
 pub(super) fn insert_steps(id: &SessionId, first: u64, rows: Vec<StepRow>) -> Vec<Statement> {
     let mut sum = CounterDelta::default();
     let mut last = None;
     let mut statements = Vec::with_capacity(rows.len() + 1);
     for (seq, row) in (first..).zip(rows) {
-        last = Some((seq, row.at));
+        last = Some(seq);
         let (insert, delta) = row.bind(Statement::new(INSERT_STEP), id, seq);
         sum.add(&delta);
         statements.push(insert);
     }
-    if let Some((seq, at)) = last {
-        let update = Statement::new(UPDATE_COUNTERS).bind(id).bind(stored_count(seq)).bind(at);
+    if let Some(seq) = last {
+        let update = Statement::new(UPDATE_COUNTERS).bind(id).bind(stored_count(seq));
         statements.push(sum.bind(update));
     }
     statements

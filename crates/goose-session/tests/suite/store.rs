@@ -119,6 +119,23 @@ async fn unsaved_session_only_counts_steps() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The time of a session is in indexes, and is not stored with every step.
+#[tokio::test]
+async fn a_step_changes_few_pages() -> anyhow::Result<()> {
+    /// A page in the log, with its header.
+    const PAGE: u64 = 4096 + 24;
+    let test = TestStore::new()?;
+    let session = test.session(&["first"]).await?;
+    let log = test.file().with_extension("db-wal");
+    let before = std::fs::metadata(&log)?.len();
+    for _ in 0..50 {
+        session.append(&ended()).await?;
+    }
+    let pages = (std::fs::metadata(&log)?.len() - before) / PAGE;
+    assert!((50..=4 * 50).contains(&pages), "{pages} pages for 50 steps");
+    Ok(())
+}
+
 #[tokio::test]
 async fn sessions_are_listed_newest_first() -> anyhow::Result<()> {
     let test = TestStore::new()?;

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     agents::manifest::{AgentManifest, AgentMode},
     config::{MAX_TIMEOUT, Profile},
-    exchange::{Answer, Decision, Event, EventRecord, Exchange, MAX_TASK, Outcome, Reply},
+    exchange::{Answer, Approval, Decision, Event, EventRecord, Exchange, MAX_TASK, Outcome, Reply},
     session::NewSession,
 };
 
@@ -269,44 +269,10 @@ async fn answer(
 ) -> ToolResult<(String, Answer)> {
     let can_ask = context.can_ask(QuestionKind::ElicitForm);
     Ok(match question {
-        Event::Approval(approval) if !can_ask => {
-            let deny = Decision::Deny { instead: Some(CANNOT_ASK.to_owned()) };
-            (approval.id.clone(), deny.into())
-        }
         Event::Approval(approval) => {
-            let arguments = match &approval.preview {
-                Some(preview) => preview.plain(),
-                None => serde_json::to_string_pretty(&approval.arguments).unwrap_or_default(),
-            };
-            let arguments = goose_fs::truncate_chars(&arguments, SHOWN_CHARS).into_owned();
-            let reasons = approval.reasons.join("\n");
-            let mut words = vec![("allow", "Allow".to_owned()), ("deny", "Deny".to_owned())];
-            words.push((
-                "session",
-                match approval.session.is_empty() {
-                    true => "Allow exactly this for the session".to_owned(),
-                    false => format!("For this session: {}", approval.session.join("; ")),
-                },
-            ));
-            if !approval.always.is_empty() {
-                words.push(("always", format!("Always: {}", approval.always.join("; "))));
-            }
-            let message = format!("{who} wants to call {}.\n{reasons}\n{arguments}", approval.tool);
-            let said = context.elicit(key, form(&visible(&message), &words)?).await;
-            let decision = match said.as_ref().map(word) {
-                Ok(Some("allow")) => Decision::Allow,
-                Ok(Some("session")) => Decision::Session,
-                Ok(Some("always")) if !approval.always.is_empty() => Decision::Always,
-                Ok(_) => Decision::Deny { instead: None },
-                Err(ToolError::InputRequired(_) | ToolError::Cancelled(_)) => {
-                    said.map(|_| Decision::Allow)?
-                }
-                Err(ToolError::Protocol(error))
-                    if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY =>
-                {
-                    Decision::Deny { instead: Some(CANNOT_ASK.to_owned()) }
-                }
-                Err(error) => Decision::Deny { instead: Some(unusable_answer(error)) },
+            let decision = match can_ask {
+                true => decision(approval, key, who, context).await?,
+                false => Decision::Deny { instead: Some(CANNOT_ASK.to_owned()) },
             };
             (approval.id.clone(), decision.into())
         }
@@ -326,6 +292,37 @@ async fn answer(
             (request.id.clone(), said.into())
         }
         _ => return Err(ToolError::execution("The session asked something unknown.")),
+    })
+}
+
+/// Asks the caller for an approval.
+async fn decision(approval: &Approval, key: &str, who: &str, context: &CallContext) -> ToolResult<Decision> {
+    let arguments = match &approval.preview {
+        Some(preview) => preview.plain(),
+        None => serde_json::to_string_pretty(&approval.arguments).unwrap_or_default(),
+    };
+    let arguments = goose_fs::truncate_chars(&arguments, SHOWN_CHARS);
+    let reasons = approval.reasons.join("\n");
+    let session = match approval.session.is_empty() {
+        true => "Allow exactly this for the session".to_owned(),
+        false => format!("For this session: {}", approval.session.join("; ")),
+    };
+    let mut words = vec![("allow", "Allow".to_owned()), ("deny", "Deny".to_owned()), ("session", session)];
+    if !approval.always.is_empty() {
+        words.push(("always", format!("Always: {}", approval.always.join("; "))));
+    }
+    let message = format!("{who} wants to call {}.\n{reasons}\n{arguments}", approval.tool);
+    let said = context.elicit(key, form(&visible(&message), &words)?).await;
+    Ok(match said.as_ref().map(word) {
+        Ok(Some("allow")) => Decision::Allow,
+        Ok(Some("session")) => Decision::Session,
+        Ok(Some("always")) if !approval.always.is_empty() => Decision::Always,
+        Ok(_) => Decision::Deny { instead: None },
+        Err(ToolError::InputRequired(_) | ToolError::Cancelled(_)) => said.map(|_| Decision::Allow)?,
+        Err(ToolError::Protocol(error)) if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY => {
+            Decision::Deny { instead: Some(CANNOT_ASK.to_owned()) }
+        }
+        Err(error) => Decision::Deny { instead: Some(unusable_answer(error)) },
     })
 }
 

@@ -186,9 +186,9 @@ impl From<UnknownTool> for ToolError {
 /// unique.
 #[derive(Default)]
 pub(super) struct ToolIndex {
-    tools: Arc<[Tool]>,
-    /// Handles in the same order.
     handles: Vec<Arc<ToolHandle>>,
+    /// Tools as the model sees them, in the same order; computed on first use.
+    tools: OnceLock<Arc<[Tool]>>,
     by_name: HashMap<String, usize>,
     by_bare_name: HashMap<String, Vec<usize>>,
 }
@@ -205,13 +205,12 @@ impl ToolIndex {
         for (index, handle) in handles.iter().enumerate() {
             by_name.insert(handle.tool.name().to_owned(), index);
         }
-        let tools = handles.iter().map(|handle| handle.offered()).collect();
-        Self { tools, handles, by_name, by_bare_name }
+        Self { handles, tools: OnceLock::new(), by_name, by_bare_name }
     }
 
     /// Returns the tools as the model sees them.
     pub(super) fn tools(&self) -> &Arc<[Tool]> {
-        &self.tools
+        self.tools.get_or_init(|| self.handles.iter().map(|handle| handle.offered()).collect())
     }
 
     pub(super) fn handles(&self) -> &[Arc<ToolHandle>] {

@@ -1,7 +1,8 @@
 //! Token estimates. No tokenizer is loaded: services report their counts, and an estimate is good enough
 //! between two reports.
 
-use goose_extension::{ContentBlock, Message, MessageContent, Tool, ToolOutput};
+use goose_extension::{ContentBlock, JsonObject, Message, MessageContent, Tool, ToolOutput};
+use serde_json::Value;
 
 /// Tokens of an image of any size: services scale it down to about this.
 const IMAGE_TOKENS: u64 = 1_600;
@@ -32,8 +33,21 @@ pub fn of_tools(tools: &[Tool]) -> u64 {
 }
 
 fn of_tool(tool: &Tool) -> u64 {
-    let schema = serde_json::to_string(tool.input_schema()).unwrap_or_default();
-    PART_TOKENS + of_text(tool.name()) + of_text(tool.description()) + of_text(&schema)
+    PART_TOKENS + of_text(tool.name()) + of_text(tool.description()) + of_object(tool.input_schema())
+}
+
+/// Estimates the tokens of JSON without writing it: a pair of quotes and a separator are a token.
+fn of_json(value: &Value) -> u64 {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+        Value::String(text) => of_text(text) + 1,
+        Value::Array(items) => 1 + items.iter().map(of_json).sum::<u64>(),
+        Value::Object(fields) => of_object(fields),
+    }
+}
+
+fn of_object(fields: &JsonObject) -> u64 {
+    1 + fields.iter().map(|(name, value)| of_text(name) + 1 + of_json(value)).sum::<u64>()
 }
 
 fn of_part(part: &MessageContent) -> u64 {

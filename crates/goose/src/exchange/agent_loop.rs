@@ -24,7 +24,6 @@ use super::{
     event::{Event, Failure, Outcome, ToolEnd},
     event_hub::EventSink,
     final_output,
-    long_message::Unanswered,
     loop_context::{LoopContext, LoopState, Offer},
     outbox::{Outbox, Writing},
     repetition::Repetition,
@@ -75,6 +74,14 @@ pub(crate) struct AgentLoop {
     /// Set once a call has changed a file.
     pub(crate) has_written: Arc<AtomicBool>,
     pub(super) progress: LoopProgress,
+}
+
+/// Message that the model has not answered yet.
+#[derive(Debug)]
+pub(super) struct Unanswered {
+    pub(super) message: Message,
+    /// Conversation before the message.
+    pub(super) earlier: Vec<Arc<Message>>,
 }
 
 /// Progress of a loop.

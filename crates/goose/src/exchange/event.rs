@@ -331,7 +331,7 @@ pub struct Approval {
     /// Rules that [`Decision::Session`] would add. Without one, it allows exactly this call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub session: Vec<String>,
-    /// What the call would change, if its tool can tell.
+    /// Preview of the changes, if the tool can tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<RichRenderable>,
 }

@@ -8,7 +8,7 @@ use goose_fs::{AtomicFile, create_private_dir, head_tail_chars};
 use goose_session::clock;
 
 use super::{
-    agent_loop::{AgentLoop, StepResult},
+    agent_loop::{AgentLoop, StepResult, Unanswered},
     event::Event,
 };
 use crate::{context::Budget, session::Step};
@@ -19,14 +19,6 @@ const MIN_SAVED_BYTES: usize = 8 * 1024;
 /// Characters of a saved text that stay in the message, from its beginning and its end.
 const HEAD_CHARS: usize = 2_000;
 const TAIL_CHARS: usize = 1_000;
-
-/// Message that the model has not answered yet.
-#[derive(Debug)]
-pub(super) struct Unanswered {
-    pub(super) message: Message,
-    /// Conversation before the message.
-    pub(super) earlier: Vec<Arc<Message>>,
-}
 
 impl AgentLoop {
     /// Returns true if the unanswered message alone is over the budget, so that compaction cannot help.

@@ -28,7 +28,7 @@ fn reports_are_logged_and_nothing_else_touches_the_disk() -> anyhow::Result<()> 
     for arguments in [&["--version"][..], &["--help"], &["session", "list"]] {
         assert_eq!(home.run(arguments)?.code, Some(0));
     }
-    assert_eq!(logs(&home), [PathBuf::new(); 0]);
+    assert!(logs(&home).is_empty());
     fs::create_dir_all(home.path().join("config/custom_providers"))?;
     fs::write(home.path().join("config/custom_providers/mine.json"), format!("{{\"name\": \"{KEY}"))?;
     let server = ModelServer::scripted([Turn::text("Hello.")])?;

@@ -15,6 +15,7 @@ use crate::{
     caller::{Answer, Caller, LogEntry, Progress, Question, QuestionKind, unanswerable},
     error::{ToolError, ToolResult},
     exchange_view::ExchangeView,
+    host_policy::HostPolicy,
     notifier::{Notifier, RichRenderable},
     output::ToolOutput,
     questions::{ElicitAction, Elicitation, Elicited, Root, Sampled, Sampling},
@@ -74,6 +75,7 @@ struct Inner {
     model: Option<Arc<dyn Model>>,
     backend: Option<Arc<dyn Backend>>,
     judged_paths: Option<Arc<[JudgedPath]>>,
+    judged_hosts: Option<Arc<HostPolicy>>,
     working_dir: Option<PathBuf>,
     session_id: Option<String>,
     call_id: Option<String>,
@@ -127,6 +129,11 @@ impl CallContext {
     /// Hands over the paths in the arguments as the permissions judged them.
     pub fn with_judged_paths(self, paths: impl Into<Arc<[JudgedPath]>>) -> Self {
         self.with(|inner| inner.judged_paths = Some(paths.into()))
+    }
+
+    /// Hands over the hosts that the call may reach, as the permissions judged it.
+    pub fn with_judged_hosts(self, hosts: Arc<HostPolicy>) -> Self {
+        self.with(|inner| inner.judged_hosts = Some(hosts))
     }
 
     /// Says in which folder the work is done.
@@ -192,6 +199,12 @@ impl CallContext {
     /// was not judged.
     pub fn judged_paths(&self) -> Option<&[JudgedPath]> {
         self.0.judged_paths.as_deref()
+    }
+
+    /// The hosts that the call may reach, as the permissions judged it. `None` if the call was not judged, and for tools that do
+    /// not fetch.
+    pub fn judged_hosts(&self) -> Option<&Arc<HostPolicy>> {
+        self.0.judged_hosts.as_ref()
     }
 
     /// The session in which the call happens.

@@ -30,6 +30,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod address_class;
 mod arguments;
 mod backend;
 mod builtin;
@@ -41,6 +42,7 @@ pub mod error;
 mod exchange_view;
 mod extension;
 mod guard;
+mod host_policy;
 mod looks_secret;
 #[doc(hidden)]
 pub mod macros;
@@ -56,6 +58,7 @@ mod registry_extension;
 mod requirements;
 mod result_fields;
 pub mod schema;
+mod script;
 mod tool;
 mod visible;
 
@@ -74,6 +77,7 @@ pub use error::{AgentResult, AnyhowResult, ErrorCode, ErrorData, ToolError, Tool
 pub use exchange_view::{ExchangeHistory, ExchangeView, Messages, ProcessorView};
 pub use extension::{Extension, Features, Freshness};
 pub use goose_macros::{extension, tool};
+pub use host_policy::{FetchedHost, HostAccess, HostPattern, HostPolicy};
 pub use looks_secret::{is_secret_variable, looks_secret};
 pub use message::{MAX_MEDIA_BYTES, MediaFault, accepted_image_type, check_media, media_type_for_message};
 pub use message::{Message, MessageContent, Opaque, Reasoning, Role, StoredOutput};
@@ -95,7 +99,8 @@ pub use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompletionInfo, GetPromptResult, Prompt, PromptArgument,
     PromptMessage, Reference, ResourceTemplate,
 };
-pub use tool::{CheckedArguments, JsonObject, Tool, ToolAction, ToolAnnotations, ToolGroup};
+pub use script::{LANGUAGES, script_command};
+pub use tool::{ByOperation, CheckedArguments, JsonObject, Tool, ToolAction, ToolAnnotations, ToolGroup};
 pub use visible::{is_misleading, visible, visible_exactly, visible_line};
 
 /// Checks and errors that adapters share with this crate, so that a call ends the same way on every path. Not for

@@ -74,6 +74,17 @@ pub enum ToolAction {
     Reads(Vec<Cow<'static, str>>),
     /// Writes the files or folders that these arguments name.
     Writes(Vec<Cow<'static, str>>),
+    /// Fetches the URL in an argument.
+    Fetches(Cow<'static, str>),
+    /// Runs a script in the language that an argument names.
+    Script {
+        /// Argument with the language.
+        language: Cow<'static, str>,
+        /// Argument with the script.
+        script: Cow<'static, str>,
+    },
+    /// Reads or writes files, as one of the arguments says.
+    ByOperation(ByOperation),
     /// Only calls other tools, each of which is judged by itself.
     CallsTools,
     /// Gives a task to another agent, whose calls are judged by themselves.
@@ -84,6 +95,27 @@ pub enum ToolAction {
     LoadsKnowledge,
     /// Lists or reads resources of MCP servers. A mode has it with the first server that has resources.
     ReadsResources,
+}
+
+/// The effect of a tool that reads with some operations and writes with others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ByOperation {
+    /// Argument that names the operation.
+    pub argument: &'static str,
+    /// Operations that write. All others read.
+    pub writing: &'static [&'static str],
+    /// Arguments that name the files. Without any, the tool keeps its data by itself.
+    pub paths: &'static [&'static str],
+    /// Arguments that name further files, which are only read.
+    pub sources: &'static [&'static str],
+}
+
+impl ByOperation {
+    /// Returns true if a call only reads.
+    pub fn only_reads(&self, arguments: &JsonObject) -> bool {
+        let operation = arguments.get(self.argument).and_then(Value::as_str);
+        operation.is_some_and(|operation| !self.writing.contains(&operation))
+    }
 }
 
 impl ToolAction {
@@ -100,6 +132,11 @@ impl ToolAction {
     /// Writes the path in this argument.
     pub fn writes(argument: &'static str) -> Self {
         Self::Writes(vec![argument.into()])
+    }
+
+    /// Fetches the URL in this argument.
+    pub fn fetches(argument: &'static str) -> Self {
+        Self::Fetches(argument.into())
     }
 }
 

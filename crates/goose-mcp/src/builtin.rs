@@ -4,12 +4,19 @@ use std::sync::Arc;
 
 use goose_extension::{Builtin, BuiltinOptions, Extension};
 
-use crate::{developer::Developer, memory::Memory, tutorial::Tutorial};
+use crate::{
+    computercontroller::ComputerController, developer::Developer, memory::Memory, tutorial::Tutorial,
+};
 
 /// All built-ins, by name.
 pub const BUILTINS: &[Builtin] = &[
     Builtin { name: "developer", summary: "files, commands and a plan, for work on code", build: developer },
     Builtin { name: "memory", summary: "facts and preferences across conversations", build: memory },
+    Builtin {
+        name: "computercontroller",
+        summary: "web pages, scripts, the screen and office documents",
+        build: computercontroller,
+    },
     Builtin { name: "tutorial", summary: "guided, step-by-step tutorials", build: tutorial },
 ];
 
@@ -28,6 +35,10 @@ fn memory(options: &BuiltinOptions) -> Arc<dyn Extension> {
         Some(dir) => memory.with_project(dir.clone()),
         None => memory,
     })
+}
+
+fn computercontroller(options: &BuiltinOptions) -> Arc<dyn Extension> {
+    Arc::new(ComputerController::new(options))
 }
 
 fn tutorial(_options: &BuiltinOptions) -> Arc<dyn Extension> {

@@ -2,6 +2,7 @@
 //! server (`examples/mcp.rs`).
 //!
 //! - [`Developer`]: files, commands and a plan, for work on code
+//! - [`ComputerController`]: web pages, scripts, the screen, spreadsheets, texts and PDF files
 //! - [`Memory`]: facts and preferences across conversations, in text files
 //! - [`Tutorial`]: tutorials that the model guides a person through
 //!
@@ -16,6 +17,7 @@
 )]
 
 mod builtin;
+mod computercontroller;
 mod developer;
 mod local_backend;
 mod memory;
@@ -23,6 +25,7 @@ pub mod paths;
 mod tutorial;
 
 pub use builtin::{BUILTINS, builtin};
+pub use computercontroller::ComputerController;
 pub use developer::Developer;
 pub use goose_extension::{Builtin, BuiltinOptions};
 pub use local_backend::LocalBackend;

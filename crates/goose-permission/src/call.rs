@@ -1,9 +1,10 @@
 //! [`CallToJudge`]: a requested call, with everything that the decision depends on.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
-use goose_extension::{JsonObject, Tool, ToolAction, ToolGroup};
+use goose_extension::{ByOperation, FetchedHost, JsonObject, Tool, ToolAction, ToolGroup, script_command};
 use serde_json::Value;
+use url::Url;
 
 use super::shell::Access;
 
@@ -57,7 +58,9 @@ fn is_simple(command: &str) -> bool {
 /// Effect of a call, as far as it is known.
 pub(super) enum Action<'a> {
     /// Runs a command line; `None` if it is not known.
-    Shell(Option<&'a str>),
+    Shell(Option<Cow<'a, str>>),
+    /// Fetches from a host; `None` if it is not known.
+    Fetch(Option<FetchedHost>),
     /// Uses files.
     Files(Access),
     /// Anything else.
@@ -85,9 +88,16 @@ impl<'a> CallToJudge<'a> {
 
     pub(super) fn action(&self) -> Action<'a> {
         let script = match self.declared() {
-            Some(ToolAction::Command(argument)) => Some(self.text(argument)),
+            Some(ToolAction::Command(argument)) => Some(self.text(argument).map(Cow::Borrowed)),
+            Some(ToolAction::Script { language, script }) => {
+                let command = || script_command(self.text(language)?, self.text(script)?);
+                Some(command().map(Cow::Owned))
+            }
+            Some(ToolAction::Fetches(_)) => return Action::Fetch(self.host()),
             // A tool without a declaration must not bypass the rules about commands.
-            None if self.has_group(ToolGroup::Command) => self.text("command").map(Some),
+            None if self.has_group(ToolGroup::Command) => {
+                self.text("command").map(|command| Some(Cow::Borrowed(command)))
+            }
             _ => None,
         };
         match (script, self.access()) {
@@ -97,11 +107,47 @@ impl<'a> CallToJudge<'a> {
         }
     }
 
+    /// Returns the host that the call fetches from.
+    pub(super) fn host(&self) -> Option<FetchedHost> {
+        let Some(ToolAction::Fetches(url)) = self.declared() else { return None };
+        FetchedHost::of(&Url::parse(self.text(url)?).ok()?)
+    }
+
+    /// Returns true if a rule about `shell` is about this call although the tool has another name.
+    pub(super) fn runs_script(&self) -> bool {
+        matches!(self.declared(), Some(ToolAction::Script { .. }))
+    }
+
+    /// Returns true if the call fetches.
+    pub(super) fn fetches(&self) -> bool {
+        matches!(self.declared(), Some(ToolAction::Fetches(_)))
+    }
+
+    fn operation(&self) -> Option<&'a ByOperation> {
+        match self.declared() {
+            Some(ToolAction::ByOperation(operation)) => Some(operation),
+            _ => None,
+        }
+    }
+
+    fn operation_access(&self, operation: &ByOperation) -> Access {
+        if operation.only_reads(self.arguments) { Access::Read } else { Access::Write }
+    }
+
+    /// Returns the access to the file in one of the arguments with paths.
+    pub(super) fn access_of(&self, path: &str, access: Access) -> Access {
+        let is_in = |names: &[&str]| names.iter().any(|name| self.text(name) == Some(path));
+        match self.operation() {
+            Some(operation) if is_in(operation.sources) && !is_in(operation.paths) => Access::Read,
+            _ => access,
+        }
+    }
+
     /// Returns true if judging the call may take long enough to block other tasks: a command may be long, and
     /// names folders and repositories that are searched.
     pub fn takes_long(&self) -> bool {
         match self.action() {
-            Action::Shell(Some(command)) => !is_simple(command),
+            Action::Shell(Some(command)) => !is_simple(&command),
             Action::Files(Access::Read) => {
                 let is_folder = |path: &&str| self.working_dir.join(path).is_dir();
                 self.paths().is_none_or(|paths| paths.is_empty() || paths.iter().any(is_folder))
@@ -115,6 +161,9 @@ impl<'a> CallToJudge<'a> {
         match self.declared() {
             Some(ToolAction::Reads(_)) => Some(Access::Read),
             Some(ToolAction::Writes(_)) => Some(Access::Write),
+            Some(ToolAction::ByOperation(operation)) if !operation.paths.is_empty() => {
+                Some(self.operation_access(operation))
+            }
             None if self.takes_path() && self.has_group(ToolGroup::Edit) => Some(Access::Write),
             None if self.takes_path() && self.has_group(ToolGroup::Read) => Some(Access::Read),
             _ => None,
@@ -132,13 +181,14 @@ impl<'a> CallToJudge<'a> {
     /// required one is missing.
     pub(super) fn paths(&self) -> Option<Vec<&'a str>> {
         let mut paths = Vec::new();
-        let declared = match self.declared() {
-            Some(ToolAction::Reads(arguments) | ToolAction::Writes(arguments)) => Some(arguments),
-            _ => None,
-        };
-        let is_path = |name: &str| match declared {
-            Some(arguments) => arguments.iter().any(|argument| argument == name),
-            None => PATH_ARGUMENTS.contains(&name),
+        let is_path = |name: &str| match self.declared() {
+            Some(ToolAction::Reads(arguments) | ToolAction::Writes(arguments)) => {
+                arguments.iter().any(|argument| argument == name)
+            }
+            Some(ToolAction::ByOperation(operation)) => {
+                operation.paths.contains(&name) || operation.sources.contains(&name)
+            }
+            _ => PATH_ARGUMENTS.contains(&name),
         };
         let required = self.tool.input_schema().get("required").and_then(Value::as_array);
         let mut required = required.into_iter().flatten().filter_map(Value::as_str);
@@ -162,6 +212,9 @@ impl<'a> CallToJudge<'a> {
 
     /// Returns true if the tool is known to change nothing. Declarations of external servers are ignored.
     pub(super) fn is_read_only(&self) -> bool {
+        if let Some(operation) = self.operation() {
+            return self.operation_access(operation) == Access::Read;
+        }
         let groups = self.tool.groups();
         let hint = self.tool.annotations().and_then(|annotations| annotations.read_only_hint);
         self.origin == Origin::Own

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use goose_extension::{JsonObject, Tool};
+use goose_extension::{JsonObject, Tool, ToolAction};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -20,8 +20,8 @@ use super::{
 };
 use goose_config::ConfigError;
 
-/// Tools that rules may name without their extension: the shell, and kinds of access to files.
-const KINDS: [&str; 4] = ["shell", "read", "write", "edit"];
+/// Tools that rules may name without their extension: the shell, kinds of access to files, and access to hosts.
+const KINDS: [&str; 5] = ["shell", "read", "write", "edit", "fetch"];
 
 /// Explanation of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,19 +90,24 @@ impl Explanation {
 }
 
 impl Permissions {
-    /// Explains the verdict about a command that the shell tool would run in a folder. Nothing is run.
-    /// `shell` is the tool under its name in a session, `developer__shell`.
-    pub fn explain(&self, shell: &Tool, command: &str, working_dir: &Path) -> Explanation {
-        let arguments = JsonObject::from_iter([("command".to_owned(), Value::from(command))]);
+    /// Explains the verdict about a command that the shell tool would run in a folder, or about a URL that a tool
+    /// would fetch. Nothing is run. `tool` is that tool under its name in a session, `developer__shell`.
+    pub fn explain(&self, tool: &Tool, command: &str, working_dir: &Path) -> Explanation {
+        let argument = match tool.action() {
+            Some(ToolAction::Command(argument) | ToolAction::Fetches(argument)) => argument.as_ref(),
+            _ => "command",
+        };
+        let arguments = JsonObject::from_iter([(argument.to_owned(), Value::from(command))]);
         let call = CallToJudge {
-            tool: shell,
-            bare_name: shell.name().rsplit("__").next().unwrap_or_default(),
+            tool,
+            bare_name: tool.name().rsplit("__").next().unwrap_or_default(),
             origin: Origin::Own,
             arguments: &arguments,
             working_dir,
             concern: None,
         };
-        let script = shell::read(command, &shell::KnownValues::default());
+        let text = if call.fetches() { "" } else { command };
+        let script = shell::read(text, &shell::KnownValues::default());
         let rules = self.rules().unwrap_or_default();
         let segments: Vec<_> = script.segments.iter().map(|it| segment(it, &rules, &call)).collect();
         let file = |file: &shell::FileUse| ExplainedFile {
@@ -125,11 +130,26 @@ impl Permissions {
     fn mode_verdict(&self, call: &CallToJudge<'_>, segments: &[ExplainedSegment]) -> ModeVerdict {
         let mode = self.mode();
         let (effect, reasons, always) = match self.judge(call) {
+            Verdict::Allow if call.fetches() => (Effect::Allow, self.fetched_because(call), Vec::new()),
             Verdict::Allow => (Effect::Allow, allowed_because(mode, segments), Vec::new()),
             Verdict::Deny { reason } => (Effect::Deny, vec![reason], Vec::new()),
             Verdict::Ask { reasons, always, .. } => (Effect::Ask, reasons, always),
         };
         ModeVerdict { mode, effect, reasons, always }
+    }
+
+    /// Returns the reasons why a URL may be fetched.
+    fn fetched_because(&self, call: &CallToJudge<'_>) -> Vec<String> {
+        let rules = self.rules().unwrap_or_default();
+        let allows = |rule: &&Rule| {
+            let is_met =
+                rule.is_whole() || call.host().zip(rule.host()).is_some_and(|(host, it)| it.matches(&host));
+            rule.effect() == Effect::Allow && rule.is_about(call) && is_met
+        };
+        vec![match rules.iter().find(allows) {
+            Some(rule) => format!("the rule `{rule}` allows it"),
+            None => "no rule restricts it, and the host is on the internet".to_owned(),
+        }]
     }
 
     /// Returns the rules that name no possible tool, because of a typing error or a removed extension.

@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use goose_extension::{FileTarget, HardLinks, JsonObject, JudgedPath};
+use goose_extension::{FileTarget, HardLinks, HostPolicy, JsonObject, JudgedPath};
 use serde_json::Value;
 
 use super::{
@@ -52,6 +52,8 @@ pub(super) struct Judge<'a> {
     files: Vec<JudgedPath>,
     /// Files that the call is known to write.
     pub(super) writes: Vec<PathBuf>,
+    /// Hosts that a call which fetches may reach.
+    pub(super) hosts: Option<HostPolicy>,
     /// Hard links that are permitted for a file that is read.
     readable_links: HardLinks,
     /// Reason why git may run programs in the working folder, computed on first use.
@@ -80,6 +82,7 @@ impl<'a> Judge<'a> {
             opinions: VerdictBuilder::default(),
             files: Vec::new(),
             writes: Vec::new(),
+            hosts: None,
             readable_links: HardLinks::Refused,
             repository: OnceCell::new(),
             entries_left: MAX_ENTRIES,
@@ -93,7 +96,7 @@ impl<'a> Judge<'a> {
         if mode == Mode::Chat {
             let reason = "no tools run in the mode `chat`".to_owned();
             let verdict = Verdict::Deny { reason };
-            return Judgement { verdict, files: Vec::new(), writes: Vec::new() };
+            return Judgement { verdict, files: Vec::new(), writes: Vec::new(), hosts: None };
         }
         self.gather_rules();
         self.look_up_files();
@@ -106,7 +109,7 @@ impl<'a> Judge<'a> {
         self.parts();
         let (permissions, call) = (self.permissions, self.call);
         let verdict = self.opinions.verdict(|| permissions.shown(call));
-        Judgement { verdict, files: self.files, writes: self.writes }
+        Judgement { verdict, files: self.files, writes: self.writes, hosts: self.hosts }
     }
 
     /// Collects the rules. If the file cannot be read, the call needs approval.
@@ -164,8 +167,9 @@ impl<'a> Judge<'a> {
 
     fn parts(&mut self) {
         match self.call.action() {
-            Action::Shell(Some(command)) => self.shell(command),
+            Action::Shell(Some(command)) => self.shell(&command),
             Action::Shell(None) => self.opinions.ask("the command that it runs cannot be determined"),
+            Action::Fetch(host) => self.fetch(host),
             Action::Files(access) => self.files(access),
             Action::Other => self.other(),
         }
@@ -182,6 +186,7 @@ impl<'a> Judge<'a> {
         // Without a path, the tool uses the whole working folder.
         let paths = if paths.is_empty() { vec!["."] } else { paths };
         for given in paths {
+            let access = self.call.access_of(given, access);
             let target = match self.bases.resolve(given) {
                 Ok(path) => {
                     let hard_links = self.hard_links(access, given, &path);
@@ -214,7 +219,10 @@ impl<'a> Judge<'a> {
         }
         for file in self.files.clone() {
             match &file.target {
-                Ok(target) => self.judge_path(access, &file.given, &target.path, Means::Tool),
+                Ok(target) => {
+                    let access = self.call.access_of(&file.given, access);
+                    self.judge_path(access, &file.given, &target.path, Means::Tool);
+                }
                 Err(reason) => self.opinions.ask(reason),
             }
         }
@@ -269,9 +277,13 @@ impl<'a> Judge<'a> {
     ) -> bool {
         // The tools that edit a file also show parts of it.
         let shows = access == Access::Write && means == Means::Tool;
+        // A call may read one file and write another: rules about a kind of access are for that one.
+        let is_about_kind =
+            |rule: &Rule| [Access::Read, Access::Write].iter().any(|it| rule.is_about_access(*it));
+        let is_about_tool = |rule: &Rule| rule.is_about(self.call) && !is_about_kind(rule);
         let about = |rule: &&Rule| {
             rule.is_about_access(access)
-                || (means == Means::Tool && rule.is_about(self.call))
+                || (means == Means::Tool && is_about_tool(rule))
                 || (shows && rule.restricts() && rule.is_about_access(Access::Read))
         };
         let mut is_allowed = false;
@@ -349,7 +361,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Matches a rule's pattern against the arguments of this call.
-    fn named(&self, rule: &Rule) -> Certainty {
+    pub(super) fn named(&self, rule: &Rule) -> Certainty {
         if let Some(named) = rule.named() {
             return named
                 .iter()

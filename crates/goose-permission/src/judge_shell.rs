@@ -164,6 +164,24 @@ impl Judge<'_> {
         if segment.kind == SegmentKind::Carrier {
             return;
         }
+        let (is_fine, risk) = self.reviewed(segment, script);
+        if !is_fine {
+            let what = line(&outer.words);
+            let reason = match (risk, self.default_policy) {
+                (Some(risk), _) => format!("`{what}` may run a program: {risk}"),
+                _ if !self.is_in_project(&segment.folders) => {
+                    format!("`{what}` {}", in_another_folder(&segment.folders))
+                }
+                (None, DefaultPolicy::Reading) => format!("`{what}` may change files"),
+                _ => format!("no rule allows `{what}`"),
+            };
+            let rule = self.offered(segment);
+            self.opinions.ask_unless(reason, rule);
+        }
+    }
+
+    /// Returns true if a segment needs no approval, and the reason why git may run a program in it.
+    fn reviewed(&self, segment: &Segment, script: &Script) -> (bool, Option<&RepositoryRisk>) {
         let mut counted = segment.forms.iter().filter(|form| form.coverage == Coverage::Segment);
         let mut risk = None;
         let is_fine = counted.any(|form| {
@@ -177,20 +195,12 @@ impl Judge<'_> {
                 || (form.reads_only && self.filters_allowed(segment, script))
                 || self.stays_inside(words, &segment.folders)
         });
-        if !is_fine {
-            let what = line(&outer.words);
-            let reason = match (risk, self.default_policy) {
-                (Some(risk), _) => format!("`{what}` may run a program: {risk}"),
-                _ if !self.is_in_project(&segment.folders) => {
-                    format!("`{what}` {}", in_another_folder(&segment.folders))
-                }
-                (None, DefaultPolicy::Reading) => format!("`{what}` may change files"),
-                _ => format!("no rule allows `{what}`"),
-            };
-            let rule = suggest::command(self.call, segment, self.bases)
-                .filter(|_| self.is_in_project(&segment.folders));
-            self.opinions.ask_unless(reason, rule);
-        }
+        (is_fine, risk)
+    }
+
+    /// Returns the rule that would allow a segment.
+    fn offered(&self, segment: &Segment) -> Option<Rule> {
+        suggest::command(self.call, segment, self.bases).filter(|_| self.is_in_project(&segment.folders))
     }
 
     /// Asks about commands whose effect is unknown, for the case that a rule restricts some commands and all
@@ -273,20 +283,32 @@ impl Judge<'_> {
                 .any(|rule| rule.command().is_some_and(|pattern| pattern.allows(words)))
     }
 
-    /// Returns true if a segment, or what is piped into it through commands that only read, is a command that
-    /// a rule allows.
-    fn passes_on_allowed(&self, segment: &Segment, script: &Script) -> bool {
+    /// Returns true if a rule allows the command of a segment.
+    fn has_rule(&self, segment: &Segment) -> bool {
+        let mut counted = segment.forms.iter().filter(|form| form.coverage == Coverage::Segment);
+        counted.any(|form| self.is_allowed(&form.words, &segment.folders))
+    }
+
+    /// Returns true if a segment needs approval, and "always" offers a rule for it.
+    fn awaits_rule(&self, segment: &Segment, script: &Script) -> bool {
+        self.default_policy != DefaultPolicy::Everything
+            && segment.kind == SegmentKind::Own
+            && !self.reviewed(segment, script).0
+            && self.offered(segment).is_some()
+    }
+
+    /// Returns true if a segment, or what is piped into it through commands that only read, is wanted.
+    fn passes_on(&self, segment: &Segment, script: &Script, is_wanted: impl Fn(&Segment) -> bool) -> bool {
         let mut segment = Some(segment);
         for _ in 0..MAX_SEGMENTS {
-            let Some(Segment { forms, folders, context, .. }) = segment else { return false };
-            let mut counted = forms.iter().filter(|form| form.coverage == Coverage::Segment);
-            if counted.any(|form| self.is_allowed(&form.words, folders)) {
+            let Some(current) = segment else { return false };
+            if is_wanted(current) {
                 return true;
             }
-            if context.input == 0 || !forms.iter().all(|form| form.reads_only) {
+            if current.context.input == 0 || !current.forms.iter().all(|form| form.reads_only) {
                 return false;
             }
-            segment = script.segments.iter().find(|writer| writer.context.output == context.input);
+            segment = script.segments.iter().find(|writer| writer.context.output == current.context.input);
         }
         false
     }
@@ -298,11 +320,11 @@ impl Judge<'_> {
             None => true,
         };
         let has_files = segment.forms.iter().any(|form| form.words.iter().skip(1).any(is_file));
-        segment.context.input != 0 && !has_files && self.passes_on_allowed(segment, script)
+        segment.context.input != 0 && !has_files && self.passes_on(segment, script, |it| self.has_rule(it))
     }
 
-    /// Returns true if a redirection writes the output of an allowed command to a file of the project that is
-    /// meant for output.
+    /// Returns true if a redirection writes the output of a command to a file of the project that is meant for
+    /// output, and a rule allows the command. If such a rule is offered, the question is about the command.
     fn holds_allowed_output(&self, file: &FileUse, script: &Script) -> bool {
         let Some(path) = file.path.as_deref().map(Path::new).filter(|_| file.access == Access::Write) else {
             return false;
@@ -325,7 +347,9 @@ impl Judge<'_> {
             _ => false,
         };
         let writer = script.segments.iter().filter(|segment| segment.at <= file.at).max_by_key(|it| it.at);
-        is_inside && is_output && writer.is_some_and(|writer| self.passes_on_allowed(writer, script))
+        let is_wanted = |it: &Segment| self.has_rule(it) || self.awaits_rule(it, script);
+        let has_passed = |writer: &Segment| self.passes_on(writer, script, is_wanted);
+        is_inside && is_output && writer.is_some_and(has_passed)
     }
 
     /// Returns true if the command only reads. In another folder, git may find a configuration that runs

@@ -20,6 +20,8 @@
 //!   - ask: shell git push *
 //!   - deny: write ~/.ssh/**           # files, with any tool, and with `>` in the shell
 //!   - allow: write src/**             # relative to the working folder
+//!   - allow: fetch docs.rs            # pages of a host, with any tool; also localhost:3000
+//!   - deny: fetch *.example.com
 //!   - allow: github__create_issue owner=ada repo=*
 //!     tool: 6f1e…                     # fingerprint of the tool; written by goose
 //! ```
@@ -28,13 +30,18 @@
 //!
 //! ```text
 //! rule    = tool [pattern]
-//! tool    = name as the model sees it, with * | shell | read | write | bare name of a tool
+//! tool    = name as the model sees it, with * | shell | read | write | fetch | bare name of a tool
 //! pattern = words of a command   for shell: * within a word; a * at the end matches any further words;
 //!                                quotes keep blanks
 //!         | path                 for files: * within a name; ** any folders; ~/ is home;
 //!                                other paths are relative to the working folder
+//!         | host[:port]          for fetch: * matches any characters
 //!         | name=value …         for other tools: arguments, with *
 //! ```
+//!
+//! Hosts that are not on the internet need approval in every mode, unless an allow rule names the host without `*`,
+//! and, for a public name that leads there, with its port.
+//! Metadata services of clouds are never reached.
 //!
 //! In an allow rule, a bare name matches only goose's own tools, because any server may call a tool `shell`.
 //! Rules that ask or deny match every tool of that name, and also apply if they only *may* match. A command
@@ -55,6 +62,7 @@
 //! | --- | --- |
 //! | `permissions.rs`, `verdict.rs` | shared state; results |
 //! | `call.rs`, `judge.rs`, `judge_shell.rs`, `path_arguments.rs` | a call and how it is judged |
+//! | `judge_fetch.rs` | calls that fetch from a host |
 //! | `judge_writes.rs` | the files that a call is known to write |
 //! | `rule.rs`, `glob.rs`, `matching.rs`, `paths.rs` | rules and how they match |
 //! | `rules_file.rs`, `append.rs` | `permission.yaml` |
@@ -75,6 +83,7 @@ mod explain;
 mod git_repository;
 mod glob;
 mod judge;
+mod judge_fetch;
 mod judge_protected;
 mod judge_shell;
 mod judge_values;

@@ -175,7 +175,7 @@ impl Permissions {
             let reasons = vec![reason];
             let shown = self.shown(call);
             let verdict = Verdict::Ask { reasons, always: Vec::new(), session: Vec::new(), shown };
-            Judgement { verdict, files: Vec::new(), writes: Vec::new() }
+            Judgement { verdict, files: Vec::new(), writes: Vec::new(), hosts: None }
         })
     }
 

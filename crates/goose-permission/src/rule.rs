@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use goose_extension::HostPattern;
+
 use super::{
     call::{CallToJudge, Origin},
     glob::Glob,
@@ -13,6 +15,10 @@ use super::{
 
 /// Maximum length of a rule.
 const MAX_RULE_BYTES: usize = 4096;
+
+/// Subject of rules about commands, and about hosts.
+pub(super) const SHELL: &str = "shell";
+pub(super) const FETCH: &str = "fetch";
 
 /// Effect of a rule. Later variants win over earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,6 +61,9 @@ pub enum RuleError {
     /// A command has no words.
     #[error("there is no command")]
     NoCommand,
+    /// A host has other parts of an address with it.
+    #[error("`{0}` is not a host; write `docs.rs`, `*.example.com` or `localhost:3000`")]
+    NotAHost(String),
     /// A path starts with the home folder of another user.
     #[error("write `~/…` for your home, or the whole path")]
     OtherHome,
@@ -85,6 +94,7 @@ struct Pattern {
     command: Result<CommandPattern, RuleError>,
     path: Result<PathPattern, RuleError>,
     named: Option<Vec<(String, Glob)>>,
+    host: Option<HostPattern>,
 }
 
 /// Rules are equal if their texts and tools are.
@@ -124,6 +134,9 @@ impl Rule {
         let pattern = (!rest.is_empty() && rest != "*").then(|| Pattern::read(rest));
         if let Some(pattern) = &pattern {
             pattern.check(last_name(subject))?;
+            if subject == FETCH && pattern.host.is_none() {
+                return Err(RuleError::NotAHost(rest.to_owned()));
+            }
         }
         let (subject, text) = (Glob::new(subject), text.to_owned());
         Ok(Self(Arc::new(RuleData { effect, subject, text, pattern, fingerprint: None })))
@@ -172,7 +185,13 @@ impl Rule {
         let bare = self.0.subject.matches(call.bare_name) && (self.restricts() || call.origin == Origin::Own);
         // Rules with the earlier name of `delegate` still restrict it.
         let earlier = self.restricts() && call.delegates() && self.0.subject.matches("summon__delegate");
-        bare || earlier || call.access().is_some_and(|access| self.is_about_access(access))
+        // Tools that run scripts and tools that fetch are judged by what they do, whatever they are called.
+        let kind = match (call.fetches(), call.runs_script()) {
+            (true, _) => self.0.subject.matches(FETCH),
+            (_, true) => self.0.subject.matches(SHELL),
+            _ => false,
+        };
+        bare || earlier || kind || call.access().is_some_and(|access| self.is_about_access(access))
     }
 
     /// Returns true if the rule's tool matches one of these names.
@@ -182,10 +201,11 @@ impl Rule {
 
     /// Returns true if the rule can match a tool with one of these names, as the model sees them.
     pub(super) fn is_about_any<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> bool {
-        let is_about_files =
-            [Access::Read, Access::Write].into_iter().any(|access| self.is_about_access(access));
+        let is_about_kind =
+            [Access::Read, Access::Write].into_iter().any(|access| self.is_about_access(access))
+                || self.0.subject.matches(FETCH);
         let subject = &self.0.subject;
-        is_about_files || names.any(|name| subject.matches(name) || subject.matches(last_name(name)))
+        is_about_kind || names.any(|name| subject.matches(name) || subject.matches(last_name(name)))
     }
 
     /// Returns true if the rule is about this kind of access to files, with any tool.
@@ -209,6 +229,11 @@ impl Rule {
         self.0.pattern.as_ref()?.path.as_ref().ok()
     }
 
+    /// Returns the pattern as hosts.
+    pub(super) fn host(&self) -> Option<&HostPattern> {
+        self.0.pattern.as_ref()?.host.as_ref()
+    }
+
     /// Returns the pattern as named arguments.
     pub(super) fn named(&self) -> Option<&[(String, Glob)]> {
         self.0.pattern.as_ref()?.named.as_deref()
@@ -217,7 +242,12 @@ impl Rule {
 
 impl Pattern {
     fn read(text: &str) -> Self {
-        Self { command: CommandPattern::parse(text), path: PathPattern::parse(text), named: named(text) }
+        Self {
+            command: CommandPattern::parse(text),
+            path: PathPattern::parse(text),
+            named: named(text),
+            host: HostPattern::parse(text),
+        }
     }
 
     /// Checks the parts of the pattern that this tool uses.

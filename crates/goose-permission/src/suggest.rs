@@ -2,10 +2,12 @@
 
 use std::{path::Path, sync::Arc};
 
+use goose_extension::FetchedHost;
+
 use super::{
     call::{CallToJudge, Origin},
     paths::Bases,
-    rule::{Effect, Rule},
+    rule::{Effect, FETCH, Rule, SHELL},
     shell::{self, Access, Coverage, Form, Segment, Word},
     tool_fingerprint::ToolFingerprint,
 };
@@ -62,19 +64,23 @@ const OPEN: [&str; 42] = [
 const INTERPRETERS: [&str; 10] =
     ["bash", "bun", "lua", "node", "perl", "php", "python", "python3", "ruby", "sh"];
 
+/// Commands of interpreters that "always" offers with exactly their words.
+const EXACT: [&str; 2] = ["python -m venv", "python3 -m venv"];
+
 /// Programs that run other commands or are destructive. For these and for all
 /// [launchers](shell::is_launcher), "always" is not offered, not even for the exact words.
-const NEVER: [&str; 30] = [
+const NEVER: [&str; 29] = [
     "busybox", "chmod", "chown", "curl", "dd", "doas", "env", "exec", "ionice", "kill", "killall", "ln",
-    "mkfs", "mount", "mv", "nice", "nohup", "pip", "pkill", "rm", "rmdir", "rsync", "scp", "shred", "sudo",
-    "tee", "toybox", "truncate", "unlink", "xargs",
+    "mkfs", "mount", "nice", "nohup", "pip", "pkill", "rm", "rmdir", "rsync", "scp", "shred", "sudo", "tee",
+    "toybox", "truncate", "unlink", "xargs",
 ];
 
 /// Suggests a rule for a command, without its wrappers.
 pub(super) fn command(call: &CallToJudge<'_>, segment: &Segment, bases: Bases<'_>) -> Option<Rule> {
     let is_offered = |form: &Form| {
         let program = form.words.first().and_then(|word| word.text.as_deref());
-        open_start(&form.words).is_some()
+        start(&form.words, &OPEN).is_some()
+            || start(&form.words, &EXACT).is_some()
             || program.is_some_and(|program| !is_never(program))
             || runs_script(&form.words, bases)
     };
@@ -84,8 +90,8 @@ pub(super) fn command(call: &CallToJudge<'_>, segment: &Segment, bases: Bases<'_
     let words = &segment.forms.iter().rfind(|form| form.coverage == Coverage::Segment)?.words;
     let texts = || words.iter().map(|word| word.text.as_deref()).collect::<Option<Vec<&str>>>();
     let program = words.first()?.text.as_deref()?;
-    let pattern = match open_start(words) {
-        Some(start) => format!("{start} *"),
+    let pattern = match start(words, &OPEN) {
+        Some(open) => format!("{open} *"),
         None if shell::is_always_read_only(program) => format!("{program} *"),
         None => texts()?.iter().map(|text| quoted(text)).collect::<Option<Vec<_>>>()?.join(" "),
     };
@@ -93,23 +99,25 @@ pub(super) fn command(call: &CallToJudge<'_>, segment: &Segment, bases: Bases<'_
     rule.command().is_some_and(|pattern| pattern.allows(words)).then_some(rule)
 }
 
-/// Returns the words at the start of a command that "always" allows with any further words.
-fn open_start(words: &[Word]) -> Option<String> {
+/// Returns the words at the start of a command that are one of these commands.
+fn start(words: &[Word], commands: &[&str]) -> Option<String> {
     let first_words = |count: usize| -> Option<String> {
         let texts: Option<Vec<&str>> = words.get(..count)?.iter().map(|word| word.text.as_deref()).collect();
         Some(texts?.join(" "))
     };
-    (1..=3).filter_map(first_words).find(|start| OPEN.contains(&start.as_str()))
+    (1..=3).filter_map(first_words).find(|start| commands.contains(&start.as_str()))
 }
 
-/// Returns the script that a command runs by its path: `./build.sh`, `python3 tests/all.py`.
-pub(super) fn script(words: &[Word]) -> Option<&str> {
+/// Returns the script that a command runs by its path: `./build.sh`, `python3 tests/all.py`, and the installed tool that
+/// `npx tsc` runs.
+pub(super) fn script(words: &[Word]) -> Option<String> {
     let mut texts = words.iter().map_while(|word| word.text.as_deref());
-    match texts.next() {
-        Some(program) if INTERPRETERS.contains(&program) => {
-            texts.next().filter(|script| !script.starts_with('-'))
-        }
-        program => program.filter(|program| program.contains('/')),
+    let program = texts.next()?;
+    let mut first = || texts.next().filter(|script| !script.starts_with('-'));
+    match program {
+        "npx" => first().map(|tool| format!("node_modules/.bin/{tool}")),
+        program if INTERPRETERS.contains(&program) => first().map(str::to_owned),
+        program => Some(program.to_owned()).filter(|program| program.contains('/')),
     }
 }
 
@@ -117,7 +125,7 @@ pub(super) fn script(words: &[Word]) -> Option<&str> {
 fn runs_script(words: &[Word], bases: Bases<'_>) -> bool {
     let Some(script) = script(words).filter(|script| !script.starts_with(['/', '~'])) else { return false };
     let working = bases.known.resolve(bases.working);
-    let (Ok(working), Ok(file)) = (working, bases.resolve(script)) else { return false };
+    let (Ok(working), Ok(file)) = (working, bases.resolve(&script)) else { return false };
     file.is_file() && file.starts_with(working)
 }
 
@@ -146,6 +154,13 @@ pub(super) fn protected(access: Access, resolved: &Path, bases: Bases<'_>) -> Op
     rule.path().is_some_and(|pattern| pattern.allows(resolved, bases)).then_some(rule)
 }
 
+/// Suggests a rule for a host. With its port, a rule would also allow a public name that leads into a private network.
+pub(super) fn host(host: &FetchedHost) -> Option<Rule> {
+    let shown = if host.is_local() { host.to_string() } else { host.name().to_owned() };
+    let rule = Rule::parse(Effect::Allow, &format!("{FETCH} {shown}")).ok()?;
+    rule.host().is_some_and(|pattern| pattern.matches(host)).then_some(rule)
+}
+
 /// Suggests a rule for all calls of a tool with its current definition.
 pub(super) fn tool(call: &CallToJudge<'_>) -> Option<Rule> {
     if call.may_destroy() { None } else { rule(call, call.name()) }
@@ -161,6 +176,7 @@ fn rule(call: &CallToJudge<'_>, text: &str) -> Option<Rule> {
 
 fn subject<'a>(call: &CallToJudge<'a>) -> &'a str {
     match call.origin {
+        Origin::Own if call.runs_script() => SHELL,
         Origin::Own => call.bare_name,
         Origin::Foreign => call.name(),
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use goose_extension::JudgedPath;
+use goose_extension::{HostPolicy, JudgedPath};
 
 use super::{approval_snapshot::ApprovalSnapshot, rule::Rule, shell::Access};
 
@@ -49,6 +49,8 @@ pub struct Judgement {
     /// Files that the call is known to write: by a file tool, a redirection of the shell, or a command like
     /// `sed -i`.
     pub writes: Vec<PathBuf>,
+    /// Hosts that a call which fetches may reach, if it runs.
+    pub hosts: Option<HostPolicy>,
 }
 
 /// Collects the objections to a call.

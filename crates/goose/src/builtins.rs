@@ -58,7 +58,7 @@ impl PlatformExtension {
 }
 
 /// Services that goose will have. Their names are reserved, and modes that name them work without them.
-const PLANNED: [&str; 2] = ["computercontroller", "autovisualiser"];
+const PLANNED: [&str; 1] = ["autovisualiser"];
 
 /// Extensions of this crate.
 const PLATFORM: &[PlatformExtension] = &[

@@ -20,7 +20,10 @@ use goose::{
 };
 use serde_json::Value;
 
-use super::{explained, project, session::LoggedEntries};
+use super::{
+    explained, project,
+    session::{LoggedEntries, importable},
+};
 use crate::{
     args::{Consent, ConversationArgs, ExtensionArgs, ModelArgs},
     builtins::SERVICES,
@@ -115,6 +118,13 @@ pub(crate) async fn assemble(
     let folder =
         env::current_dir().context("the working folder cannot be found; change to one that exists")?;
     let store = SessionStore::at(SessionStore::file(paths));
+    // The first session that is saved creates the store, so this is said once.
+    if setup.keep == Keep::Saved
+        && setup.verbosity != Verbosity::Quiet
+        && let Some(line) = importable(&store)
+    {
+        stderr::line(line);
+    }
     let (session, settings) =
         tokio::join!(session(&store, &folder, &setup), settings(paths, &folder, &setup, input));
     let (session, settings) = (session?, settings?);

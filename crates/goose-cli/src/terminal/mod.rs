@@ -3,7 +3,7 @@
 //! - `screen`: the events of a reply as text, made of `answer` (set by `markdown`), `tool_call`, `tasks`,
 //!   `log_entry`, `diff`, `reasoning`, `outcome`, `status`;
 //!   `json`: the same events for programs;
-//! - `input`: the keyboard and its turns; `reader`: reads lines, with `completion`; `approval`: consent to tool calls;
+//! - `input`: the keyboard and its turns; `reader`: reads lines, with `completion`, `keys` and `paste`; `approval`: consent to tool calls;
 //! - `follow`: follows one reply, with signals and questions; `size`: width of the terminal.
 
 pub(crate) mod answer;
@@ -13,9 +13,11 @@ pub(crate) mod diff;
 pub(crate) mod follow;
 pub(crate) mod input;
 pub(crate) mod json;
+mod keys;
 pub(crate) mod log_entry;
 pub(crate) mod markdown;
 mod outcome;
+mod paste;
 mod reader;
 mod reasoning;
 pub(crate) mod screen;

@@ -20,8 +20,7 @@ use rustix::{
     termios::{Termios, tcgetattr},
 };
 use rustyline::{
-    Behavior, Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyCode,
-    KeyEvent, Modifiers, RepeatCount,
+    Behavior, Config, Editor, Event, EventHandler,
     config::Configurer as _,
     error::{ReadlineError, Signal},
     history::DefaultHistory,
@@ -31,11 +30,16 @@ use tokio::sync::oneshot;
 use super::{
     completion::{Assistant, Purpose},
     input::{InputEvent, set},
+    keys::Keys,
+    paste::Pastes,
 };
 use crate::stderr;
 
 /// Maximum number of lines in the history.
 const MAX_HISTORY: usize = 2_000;
+
+/// Maximum length of a message in the history.
+const MAX_REMEMBERED_BYTES: usize = 64 * 1024;
 
 /// Maximum size of an edited text.
 const MAX_EDITED_BYTES: u64 = 4 * 1024 * 1024;
@@ -92,6 +96,7 @@ pub(super) struct Reader {
     editor: Option<LineEditor>,
     /// True if the last Ctrl-C discarded a line.
     dropped: Arc<AtomicBool>,
+    pastes: Arc<Pastes>,
     history: Option<PathBuf>,
     /// The terminal as it was.
     terminal: Option<Termios>,
@@ -101,7 +106,7 @@ impl Reader {
     pub(super) fn new(history: Option<PathBuf>, terminal: Option<Termios>) -> Self {
         // A pipe in its place would be waited for.
         let history = history.filter(|path| path.metadata().map_or(true, |found| found.is_file()));
-        Self { editor: None, dropped: Arc::default(), history, terminal }
+        Self { editor: None, dropped: Arc::default(), pastes: Arc::default(), history, terminal }
     }
 
     /// Handles requests until all senders are dropped. Skips cancelled ones.
@@ -129,6 +134,7 @@ impl Reader {
             return self.read_answer(prompt, initial);
         }
         let mut begun = String::new();
+        self.pastes.clear();
         loop {
             let (prompt, purpose) = match begun.is_empty() {
                 true => (prompt, purpose),
@@ -147,8 +153,11 @@ impl Reader {
                 other => return other,
             }
         }
-        self.remember(&begun);
-        InputEvent::Text(begun)
+        let text = self.pastes.expanded(&begun);
+        if text.len() <= MAX_REMEMBERED_BYTES {
+            self.remember(&text);
+        }
+        InputEvent::Text(text)
     }
 
     fn read_message(&mut self, prompt: &str, purpose: Purpose) -> InputEvent {
@@ -177,7 +186,7 @@ impl Reader {
     }
 
     fn new_editor(&self, purpose: Purpose) -> Option<LineEditor> {
-        editor(purpose, Interrupt { dropped: Arc::clone(&self.dropped) }).ok()
+        editor(purpose, Keys { dropped: Arc::clone(&self.dropped), pastes: Arc::clone(&self.pastes) }).ok()
     }
 
     /// The text as the person's editor gives it back; the editor has the terminal as it was.
@@ -249,36 +258,7 @@ fn is_typed(stdin: &io::Stdin) -> rustix::io::Result<bool> {
     }
 }
 
-/// Records if Ctrl-C discards a line.
-struct Interrupt {
-    dropped: Arc<AtomicBool>,
-}
-
-impl ConditionalEventHandler for Interrupt {
-    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
-        self.dropped.store(!context.line().is_empty(), Ordering::SeqCst);
-        Some(Cmd::Interrupt)
-    }
-}
-
-/// Inserts the letter after Esc on an empty line. Esc that was typed during a reply is read together with the
-/// next letter, as Alt and that letter.
-struct EscapeThenLetter;
-
-impl ConditionalEventHandler for EscapeThenLetter {
-    fn handle(&self, event: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
-        match event.get(0) {
-            Some(KeyEvent(KeyCode::Char(letter), Modifiers::ALT))
-                if context.line().is_empty() && letter.is_alphanumeric() =>
-            {
-                Some(Cmd::SelfInsert(1, *letter))
-            }
-            _ => None,
-        }
-    }
-}
-
-fn editor(purpose: Purpose, interrupt: Interrupt) -> rustyline::Result<LineEditor> {
+fn editor(purpose: Purpose, keys: Keys) -> rustyline::Result<LineEditor> {
     let behavior = if stderr::can_ask() { Behavior::PreferTerm } else { Behavior::Stdio };
     let config = Config::builder()
         .history_ignore_space(true)
@@ -290,10 +270,7 @@ fn editor(purpose: Purpose, interrupt: Interrupt) -> rustyline::Result<LineEdito
     let mut editor = Editor::with_config(config)?;
     editor.set_auto_add_history(false);
     editor.set_helper(Some(Assistant { purpose }));
-    editor.bind_sequence(KeyEvent::ctrl('J'), Cmd::Newline);
-    editor.bind_sequence(KeyEvent::alt('\r'), Cmd::Newline);
-    editor.bind_sequence(Event::Any, EventHandler::Conditional(Box::new(EscapeThenLetter)));
-    editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(Box::new(interrupt)));
+    editor.bind_sequence(Event::Any, EventHandler::Conditional(Box::new(keys)));
     Ok(editor)
 }
 

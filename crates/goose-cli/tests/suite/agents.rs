@@ -25,6 +25,16 @@ fn the_tools_of_a_mode_are_listed_without_a_model() -> anyhow::Result<()> {
     let security = names("coding-agent", "security")?;
     ensure!(security.contains(&"developer__read".to_owned()), "{security:?}");
     ensure!(!security.contains(&"developer__shell".to_owned()), "{security:?}");
+    let computer = |names: &[String]| -> Vec<String> {
+        let tools = names.iter().filter_map(|name| name.strip_prefix("computercontroller__"));
+        tools.map(str::to_owned).collect()
+    };
+    assert_eq!(computer(&security), ["web_scrape", "xlsx_tool", "docx_tool", "pdf_tool", "cache"]);
+    let tested = computer(&names("coding-agent", "qa")?);
+    let expected =
+        ["web_scrape", "automation_script", "computer_control", "xlsx_tool", "docx_tool", "pdf_tool"];
+    assert_eq!(tested, expected);
+    assert_eq!(computer(&names("goose-agent", "assistant")?), Vec::<String>::new());
     let judge = home.run(&["agents", "tools", "goose-agent", "judge", "--json"])?.json()?;
     assert_eq!(judge["services"], json!([]));
     let assistant = home.run(&["agents", "tools", "goose-agent", "assistant", "--json"])?.json()?;

@@ -71,7 +71,10 @@ fn a_command_line_that_makes_no_sense_exits_with_2() -> anyhow::Result<()> {
         (vec!["extention"], "extension"),
         (vec!["extension", "list", "--colour"], "--colour"),
         (vec!["extension", "call", "memory"], "<TOOL>"),
-        (vec!["mcp", "nothing"], "[possible values: developer, memory, tutorial, summon, chatrecall, apps"),
+        (
+            vec!["mcp", "nothing"],
+            "[possible values: developer, memory, computercontroller, tutorial, summon, chatrecall, apps",
+        ),
         (vec!["extension", "list", "--with-builtin", "memory,x"], "invalid value 'x'"),
     ] {
         let run = home.run(&arguments)?;

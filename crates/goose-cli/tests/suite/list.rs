@@ -62,7 +62,8 @@ developer  on   builtin
     files, commands and a plan, for work on code
 
 Other built-ins (use them by name or with --with-builtin):
-tutorial  guided, step-by-step tutorials
+computercontroller  web pages, scripts, the screen and office documents
+tutorial            guided, step-by-step tutorials
 
 These come with the modes of agents (`goose agents list`):
 summon            delegation and knowledge
@@ -122,7 +123,8 @@ memory     on   builtin
     facts and preferences across conversations
 
 Other built-ins (use them by name or with --with-builtin):
-tutorial  guided, step-by-step tutorials
+computercontroller  web pages, scripts, the screen and office documents
+tutorial            guided, step-by-step tutorials
 
 These come with the modes of agents (`goose agents list`):
 summon            delegation and knowledge
@@ -174,7 +176,7 @@ fn flags_add_extensions_and_win_over_the_file() -> anyhow::Result<()> {
             ["tutorial", "builtin"],
         ])
     );
-    assert_eq!(json["extensions"].as_array().map(Vec::len), Some(17));
+    assert_eq!(json["extensions"].as_array().map(Vec::len), Some(18));
     Ok(())
 }
 

@@ -1,9 +1,13 @@
 //! `goose session list` and the others: conversations that are kept.
 
 use anyhow::{Context as _, ensure};
+use goose_test_support::{ModelServer, Turn};
 use serde_json::{Value, json};
 
-use crate::support::Home;
+use crate::{
+    run::goose,
+    support::{Home, Run},
+};
 
 /// A conversation as it is exported.
 fn exported(id: &str, name: Option<&str>, question: &str) -> Value {
@@ -155,5 +159,24 @@ fn what_is_no_conversation_is_not_imported() -> anyhow::Result<()> {
         assert_eq!(run.code, Some(1), "{run:?}");
         ensure!(run.stderr.contains(expected), "{}", run.stderr);
     }
+    Ok(())
+}
+
+/// The sessions of goose 1.x lie beside ours. That is said until there is a store, and not again.
+#[test]
+fn sessions_that_can_be_imported_are_named_once() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let folder = home.path().join("data/sessions");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join("sessions.db"), "")?;
+    let expected = format!("`goose session import {}`", folder.join("sessions.db").display());
+    let listed = home.run(&["session", "list"])?;
+    ensure!(listed.stdout.contains(&expected), "{listed:?}");
+    let server = ModelServer::scripted(["One.", "Two."].map(Turn::text))?;
+    for is_told in [true, false] {
+        let run: Run = goose(&home, &server, &["run", "-t", "Hi"]).output()?.try_into()?;
+        assert_eq!((run.code, run.stderr.contains(&expected)), (Some(0), is_told), "{run:?}");
+    }
+    ensure!(!home.run(&["session", "list"])?.stdout.contains("import"));
     Ok(())
 }

@@ -197,7 +197,9 @@ impl Question {
         let changes = matches!(capability, Some(Capability::Edit | Capability::Write));
         // Planned files are written before the answer.
         let is_end = parser.is_answer() && plan.goal() != Goal::Answer;
-        let rest = is_end.then(|| state.unwritten(plan)).flatten();
+        // What is to be run has to be there.
+        let is_run = capability == Some(Capability::Run) && plan.goal() == Goal::Run;
+        let rest = state.unwritten(plan).filter(|path| is_end || is_run && state.page(path).is_none());
         if let Some(path) = rest.map(str::to_owned).or_else(|| parser.path().filter(|_| changes)) {
             let turns = match state.page(&path) {
                 Some(page) => focus::rewrite_prompt(page, state)?,
@@ -209,8 +211,8 @@ impl Question {
             return Some(Focus::Call(None, focus::command_prompt(state, plan.goal())));
         }
         // The output of a command is short, and the examples show how to report it.
-        let has_found = state.steps.last().is_some_and(|step| step.capability != Capability::Run)
-            && !state.has_done(&[Capability::Edit, Capability::Write]);
+        let has_found =
+            state.steps.last().is_some_and(|step| step.capability != Capability::Run) && !state.has_written();
         (has_found && parser.is_answer()).then(|| Focus::Answer(focus::answer_prompt(state)))
     }
 

@@ -24,11 +24,13 @@ impl Form {
     pub(super) fn new(tools: &Tools, state: &RequestState<'_>, plan: &Plan) -> Self {
         let mut calls = Vec::new();
         let (goal, is_stuck, exhausted) = (plan.goal(), state.is_stuck(), state.exhausted());
-        // A run without planned files begins with a command. Otherwise the model changes the text of a
-        // file that it should rename.
-        let is_command = goal == Goal::Run && plan.files().next().is_none() && !state.has_run();
-        let may_write =
-            goal != Goal::Answer && !(is_command && tools.by_capability(Capability::Run).is_some());
+        // A run without planned files changes none: models fix a program that they should only run, and the
+        // text of a file that they should rename. Other runs end with a command, once the files are written.
+        let is_command = goal == Goal::Run
+            && (plan.files().next().is_none()
+                || !state.has_run() && state.has_written() && state.unwritten(plan).is_none());
+        let has_shell = tools.by_capability(Capability::Run).is_some();
+        let may_write = goal != Goal::Answer && !(is_command && has_shell);
         let is_allowed = |tool: &&OfferedTool| {
             // Reading and running commands help with every goal.
             (may_write || !matches!(tool.capability, Capability::Edit | Capability::Write))
@@ -47,7 +49,8 @@ impl Form {
                 _ => calls.push(call),
             }
         }
-        if tools.takes_text && (is_stuck || calls.is_empty() || state.may_answer(goal)) {
+        let may_answer = state.may_answer(if has_shell { goal } else { goal.without_run() });
+        if tools.takes_text && (is_stuck || calls.is_empty() || may_answer) {
             let answer = object(FINAL_ANSWER, [(TEXT, json!({ "type": "string", "minLength": 1 }))]);
             calls.push(answer);
         }

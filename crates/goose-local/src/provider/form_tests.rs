@@ -29,12 +29,12 @@ fn a_question_allows_no_changes() {
 }
 
 #[test]
-fn a_run_without_files_begins_with_a_command() {
+fn a_run_without_files_only_runs() {
     let ls = || shell("ls", ToolOutput::text("a"));
     assert_eq!(names(&form("run", &[read("a.txt", "one")])), ["read", "search", "tree", "shell"]);
-    for form in [form("run a.txt", &[read("a.txt", "one")]), form("run", &[read("a.txt", "one"), ls()])] {
-        assert!(names(&form).contains(&"edit".to_owned()), "{form:?}");
-    }
+    let after = names(&form("run", &[read("a.txt", "one"), ls()]));
+    assert_eq!(after, ["read", "search", "tree", "shell", FINAL_ANSWER], "what ran stays as it is");
+    assert!(names(&form("run a.txt", &[read("a.txt", "one")])).contains(&"edit".to_owned()));
     let tools = Tools::new(&[Tool::new("developer__write", "", JsonObject::new())], &[]);
     let messages = conversation(&[], "Go.", &[]);
     let form = Form::new(&tools, &RequestState::new(&messages, &tools), &Plan::new("run"));
@@ -42,9 +42,27 @@ fn a_run_without_files_begins_with_a_command() {
 }
 
 #[test]
+fn a_run_with_files_ends_with_a_command_that_ran_or_was_refused() {
+    let write = || {
+        let arguments = json!({ "path": "a.sh", "content": "ls" });
+        ("developer__write", arguments, ToolOutput::text("Created a.sh"))
+    };
+    let task = "Write a.sh and run it.";
+    let names = |calls: &[CallRecord]| {
+        let messages = conversation(&[], task, calls);
+        names(&Form::new(&tools(), &RequestState::new(&messages, &tools()), &Plan::new("run a.sh")))
+    };
+    let may_end = |calls: &[CallRecord]| names(calls).contains(&FINAL_ANSWER.to_owned());
+    assert!(!may_end(&[]));
+    assert_eq!(names(&[write()]), ["read", "search", "tree", "shell"], "it was not run yet");
+    assert!(may_end(&[write(), shell("sh a.sh", ToolOutput::text("a"))]));
+    assert!(may_end(&[write(), shell("sh a.sh", ToolOutput::error("not allowed"))]));
+}
+
+#[test]
 fn a_model_that_repeats_a_call_can_only_answer() {
     let ls = || shell("ls", ToolOutput::text("a"));
-    let others = ["read", "search", "tree", "write", FINAL_ANSWER];
+    let others = ["read", "search", "tree", FINAL_ANSWER];
     assert_eq!(names(&form("run", &[ls(), ls()])), others);
     assert_eq!(names(&form("run", &[ls(), ls(), ls()])), [FINAL_ANSWER]);
     let tools = Tools::new(&[Tool::new("developer__read", "", JsonObject::new())], &[]);

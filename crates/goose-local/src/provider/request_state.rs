@@ -144,8 +144,8 @@ impl<'a> RequestState<'a> {
         let is_served = match goal {
             Goal::Answer if self.has_done(&[Capability::Read]) => true,
             Goal::Answer => !self.steps.last().is_some_and(Step::found_nothing),
-            Goal::Run if self.has_run() => true,
-            _ => self.has_done(&[Capability::Write, Capability::Edit, Capability::Run]),
+            Goal::Run => self.has_run(),
+            _ => self.has_written() || self.has_done(&[Capability::Run]),
         };
         let reads = self.steps.iter().filter(|step| step.capability == Capability::Read).count();
         is_served || self.steps.len() - reads.min(MAX_AT_ONCE) > MAX_ATTEMPTS
@@ -180,10 +180,15 @@ impl<'a> RequestState<'a> {
         listed.or_else(|| words(&self.task).find(|word| *word == name && word.contains('.')))
     }
 
-    /// Returns true if a command was run. With the exit codes 126 and 127, the shell could not start it.
+    /// Returns true if a command was run or refused. With the exit codes 126 and 127, the shell could not start it.
     pub(super) fn has_run(&self) -> bool {
         let has_begun = |step: &Step<'_>| !matches!(step.field(EXIT_CODE), Some(126 | 127));
         self.steps.iter().any(|step| step.capability == Capability::Run && has_begun(step))
+    }
+
+    /// Returns true if a file was written since the request.
+    pub(super) fn has_written(&self) -> bool {
+        self.has_done(&[Capability::Edit, Capability::Write])
     }
 
     /// Returns true if a step since the request succeeded with one of these.

@@ -27,7 +27,12 @@ use std::{
 use goose_extension::{Backend, CheckedArguments, RichRenderable, ToolAction, ToolDef, prelude::*};
 use parking_lot::Mutex;
 
-use self::{files::SeenFiles, plan::Plans, shell::Shell};
+use self::{files::SeenFiles, plan::Plans};
+pub(crate) use self::{
+    files::{file_failed, missing_file},
+    resolve_path::{ResolvedPath, resolve_path},
+    shell::Shell,
+};
 use crate::{BuiltinOptions, LocalBackend};
 
 /// All tools, in the order in which the model sees them.

@@ -16,11 +16,11 @@ const MAX_QUOTED_CHARS: usize = 80;
 
 /// A file or folder that an argument names.
 #[derive(Debug, Clone)]
-pub(super) struct ResolvedPath {
+pub(crate) struct ResolvedPath {
     /// As it was given, for messages.
-    pub(super) given: String,
+    pub(crate) given: String,
     /// The place, with all links resolved.
-    pub(super) target: FileTarget,
+    pub(crate) target: FileTarget,
     /// The same, with links.
     written: PathBuf,
 }
@@ -42,21 +42,33 @@ impl Developer {
     ///
     /// Fails if it can be no path, or it is not clear where it leads.
     pub(super) fn resolve_path(&self, given: &str, context: &CallContext) -> ToolResult<ResolvedPath> {
-        let written = absolute(given, context.working_dir(), self.home.as_deref())?;
-        let target = match context.judged_paths() {
-            Some(judged) => match judged.iter().find(|path| path.given == given).map(|path| &path.target) {
-                Some(Ok(target)) => target.clone(),
-                Some(Err(reason)) => return Err(unusable(given, reason)),
-                None => return Err(unusable(given, "the permissions did not look at it")),
-            },
-            None => {
-                let path =
-                    goose_fs::resolve(&written).map_err(|error| io_failed("look at", given, &error))?;
-                FileTarget { path, hard_links: HardLinks::Allowed }
-            }
-        };
-        Ok(ResolvedPath { given: given.to_owned(), target, written })
+        resolve_path(given, context, self.home.as_deref())
     }
+}
+
+/// The place that a path in an argument names; `~` is the given home.
+///
+/// # Errors
+///
+/// Fails if it can be no path, or it is not clear where it leads.
+pub(crate) fn resolve_path(
+    given: &str,
+    context: &CallContext,
+    home: Option<&Path>,
+) -> ToolResult<ResolvedPath> {
+    let written = absolute(given, context.working_dir(), home)?;
+    let target = match context.judged_paths() {
+        Some(judged) => match judged.iter().find(|path| path.given == given).map(|path| &path.target) {
+            Some(Ok(target)) => target.clone(),
+            Some(Err(reason)) => return Err(unusable(given, reason)),
+            None => return Err(unusable(given, "the permissions did not look at it")),
+        },
+        None => {
+            let path = goose_fs::resolve(&written).map_err(|error| io_failed("look at", given, &error))?;
+            FileTarget { path, hard_links: HardLinks::Allowed }
+        }
+    };
+    Ok(ResolvedPath { given: given.to_owned(), target, written })
 }
 
 fn unusable(given: &str, reason: &str) -> ToolError {

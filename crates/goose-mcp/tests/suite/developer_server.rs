@@ -25,8 +25,13 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it in a folder; `wrapper` may be a shell script that runs it as `"$@"`.
     pub(crate) fn start(folder: &Path, wrapper: &str) -> Self {
+        Self::start_service("developer", folder, wrapper)
+    }
+
+    /// Starts another service in the same way.
+    pub(crate) fn start_service(service: &str, folder: &Path, wrapper: &str) -> Self {
         let mut command = Command::new("sh");
-        command.args(["-c", wrapper, "sh"]).arg(PROGRAM.as_path()).arg("developer");
+        command.args(["-c", wrapper, "sh"]).arg(PROGRAM.as_path()).arg(service);
         command.env("GOOSE_PATH_ROOT", folder.join("root")).current_dir(folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
@@ -61,7 +66,7 @@ impl Server {
     }
 
     /// The most memory that it has used so far, in KB.
-    fn peak(&self) -> u64 {
+    pub(crate) fn peak(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()

@@ -14,7 +14,11 @@ pub(crate) static PROGRAM: LazyLock<PathBuf> =
     LazyLock::new(|| goose_test_support::example(env!("CARGO_PKG_NAME"), "mcp").unwrap());
 
 fn program(root: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM.as_path());
+    program_at(&PROGRAM, root, arguments)
+}
+
+fn program_at(program: &Path, root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
     command.args(arguments).env("GOOSE_PATH_ROOT", root).env("RUST_LOG", "trace").current_dir(root);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -22,7 +26,11 @@ fn program(root: &Path, arguments: &[&str]) -> Command {
 
 /// Sends requests one after the other, and returns their results.
 fn converse(root: &Path, arguments: &[&str], requests: &[(&str, Value)]) -> Vec<Value> {
-    let mut child = program(root, arguments).stderr(Stdio::null()).spawn().unwrap();
+    converse_with(program(root, arguments), requests)
+}
+
+fn converse_with(mut program: Command, requests: &[(&str, Value)]) -> Vec<Value> {
+    let mut child = program.stderr(Stdio::null()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let initialize = json!({
@@ -94,5 +102,31 @@ fn an_unknown_name_lists_the_known_ones_and_exits_with_2() {
         let stderr = String::from_utf8(stderr).unwrap();
         assert_eq!((status.code(), stdout.as_slice()), (Some(2), &b""[..]), "{stderr}");
         assert!(stderr.contains("memory ") && stderr.contains("tutorial "), "{stderr}");
+    }
+}
+
+/// The README shows this program as it is. It needs no crate but those that it names, and stays in its folder.
+#[test]
+fn extension_of_the_readme_reads_only_below_its_folder() {
+    let source = include_str!("../../examples/files.rs");
+    let code = source.split_once("\n\n").unwrap().1;
+    let readme = include_str!("../../../../README.md");
+    assert!(readme.contains(&format!("```rust,no_run\n{code}```")), "put examples/files.rs into README.md");
+    for other in ["anyhow::", "serde_json::"] {
+        assert!(!code.contains(other), "the README names no such dependency: {other}");
+    }
+
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("inside.txt"), "inside").unwrap();
+    std::fs::write(root.path().join("outside.txt"), "outside").unwrap();
+    let read = |path: &str| json!({ "name": "read_file", "arguments": { "path": path } });
+    let files = goose_test_support::example(env!("CARGO_PKG_NAME"), "files").unwrap();
+    let requests = ["inside.txt", "../outside.txt", "/etc/hostname"].map(|path| ("tools/call", read(path)));
+    let results = converse_with(program_at(&files, &folder, &[]), &requests);
+    assert!(results[1].to_string().contains("inside"), "{results:?}");
+    for refused in &results[2..] {
+        assert!(refused["isError"] == true && refused.to_string().contains("not below"), "{refused}");
     }
 }

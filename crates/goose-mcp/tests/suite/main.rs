@@ -5,6 +5,12 @@
 
 mod arguments;
 mod builtins;
+mod computer_documents;
+mod computer_hostile;
+mod computer_screen;
+mod computer_script;
+mod computer_support;
+mod computer_web;
 mod developer_backend;
 mod developer_edit;
 mod developer_files;

@@ -16,7 +16,7 @@ fn allow_for_session(permissions: &Permissions, verdict: &Verdict) -> anyhow::Re
 }
 
 /// Makes a repository that tracks these files.
-fn track(folder: &Path, files: &[&str]) -> anyhow::Result<()> {
+pub(crate) fn track(folder: &Path, files: &[&str]) -> anyhow::Result<()> {
     for file in files {
         let file = folder.join(file);
         fs::create_dir_all(file.parent().unwrap_or(folder))?;
@@ -33,7 +33,7 @@ fn track(folder: &Path, files: &[&str]) -> anyhow::Result<()> {
 #[test]
 fn rules_are_offered_part_by_part_and_for_scripts_of_the_project() -> anyhow::Result<()> {
     let home = TestHome::new()?;
-    track(&home.work(), &["tests/test_calc.py", "build.sh", "src/a.rs"])?;
+    track(&home.work(), &["tests/test_calc.py", "build.sh", "node_modules/.bin/tsc", "src/a.rs"])?;
     fs::write(home.path().join("outside.py"), "")?;
     for (command, rules) in [
         ("git add -A && git commit -m wip", Some("allow: shell git add *; allow: shell git commit *")),
@@ -43,6 +43,16 @@ fn rules_are_offered_part_by_part_and_for_scripts_of_the_project() -> anyhow::Re
         ),
         ("python3 -m pytest -q", Some("allow: shell python3 -m pytest *")),
         ("python3 -m http.server", None),
+        ("npx tsc --noEmit", Some("allow: shell npx tsc --noEmit")),
+        ("npx --yes tsc --noEmit", None),
+        ("npx missing", None),
+        ("npx ../../other", None),
+        ("python3 -m venv .venv", Some("allow: shell python3 -m venv .venv")),
+        ("mv a.txt b.txt", Some("allow: shell mv a.txt b.txt")),
+        ("mypy src > mypy.log 2>&1", Some("allow: shell mypy src")),
+        ("mypy src | tail -n 3 > mypy.log", Some("allow: shell mypy src")),
+        ("mypy src > mypy.py", None),
+        ("rm -rf build > rm.log", None),
         ("python3 tests/test_calc.py", Some("allow: shell python3 tests/test_calc.py")),
         ("python3 -i tests/test_calc.py", None),
         ("./build.sh --fast", Some("allow: shell ./build.sh --fast")),
@@ -154,6 +164,8 @@ fn rules_hold_in_the_project_and_with_output() -> anyhow::Result<()> {
         ("cargo test > /tmp/out.log", false),
         ("cargo test > link/out.log", false),
         ("echo x > test.log", false),
+        ("cargo --version > test.log", false),
+        ("mypy src > test.log", false),
         ("echo x > test.log; cargo test", false),
         ("cargo test; echo x > test.log", false),
         ("cargo test | tee test.log", false),
@@ -178,8 +190,12 @@ fn rules_hold_in_the_project_and_with_output() -> anyhow::Result<()> {
 /// The repository of the working folder is the project, but not one of the home folder.
 #[test]
 fn rules_hold_in_the_same_repository() -> anyhow::Result<()> {
-    let home =
-        TestHome::with_rules(&["allow: shell cargo test *", "allow: shell ./run", "allow: shell sh run"])?;
+    let home = TestHome::with_rules(&[
+        "allow: shell cargo test *",
+        "allow: shell ./run",
+        "allow: shell sh run",
+        "allow: shell npx tsc",
+    ])?;
     let inner = home.work().join("crates/a");
     let files = ["crates/a/run", "crates/b/run"];
     for file in files.map(|file| home.work().join(file)) {
@@ -195,7 +211,7 @@ fn rules_hold_in_the_same_repository() -> anyhow::Result<()> {
     ensure!(judge("cd ../b && cargo test") == Verdict::Allow);
     ensure!(judge("cd ../.. && cargo test") == Verdict::Allow);
     ensure!(is_ask(&judge("cd ../../.. && cargo test")));
-    for script in ["./run", "sh run"] {
+    for script in ["./run", "sh run", "npx tsc"] {
         ensure!(judge(script) == Verdict::Allow);
         ensure!(is_ask(&judge(&format!("cd ../b && {script}"))), "another script");
     }

@@ -6,6 +6,8 @@ mod approvals;
 mod attacks;
 mod bypasses;
 mod changes;
+mod developers;
+mod fetch;
 mod file;
 mod git;
 mod hidden_commands;

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Name of the database.
-const DATABASE: &str = "sessions.db";
+pub const DATABASE: &str = "sessions.db";
 
 /// Name of a tool whose call cannot be parsed.
 const UNKNOWN_TOOL: &str = "unknown";

@@ -4,7 +4,7 @@ mod legacy;
 mod limits;
 mod old_database;
 
-pub use legacy::{Imported, NotImported, legacy};
+pub use legacy::{DATABASE, Imported, NotImported, legacy};
 pub use limits::MAX_SESSION_BYTES;
 
 use std::{

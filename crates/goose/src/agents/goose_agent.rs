@@ -35,7 +35,7 @@ pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
         },
         BuiltinMode {
             slug: SPECIALIST,
-            description: "one task of another agent",
+            description: "subtasks from another agent",
             when_to_use: "A part of a larger task that can be done on its own.",
             instructions: "Another agent has given you one task. Do that task and nothing else; you cannot ask back. End \
                            with the result itself: what you found or changed, with file names, and what is left undone.",
@@ -53,7 +53,7 @@ pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
         },
         BuiltinMode {
             slug: "app_iterator",
-            description: "changes of small HTML apps",
+            description: "edits small HTML apps",
             when_to_use: "A request to change, fix or extend an app that exists.",
             instructions: "You change small apps that exist. Find the app with list_apps, pass on all that was asked for in \
                            one call of iterate_app, then say what changed. You do not touch other files.",
@@ -62,7 +62,7 @@ pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
         },
         BuiltinMode {
             slug: RECIPE_MAKER,
-            description: "a recipe out of a conversation",
+            description: "turns a conversation into a recipe",
             when_to_use: "A request to turn the work of this conversation into a recipe that can be run again.",
             instructions: "You turn a conversation into a recipe: a YAML document with version, title, description, \
                            instructions, prompt, parameters and extensions. Make a parameter of whatever changes from run \
@@ -82,7 +82,7 @@ pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
         },
         BuiltinMode {
             slug: JUDGE,
-            description: "verdicts on results",
+            description: "checks results",
             when_to_use: "A result is to be held against its criteria.",
             instructions: "You judge a result by its criteria and by what you are shown, nothing else. Answer with one JSON \
                            object: {\"pass\": true or false, \"reasons\": [\"one sentence for each criterion\"]}. You have no \

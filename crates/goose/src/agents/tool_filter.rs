@@ -7,7 +7,7 @@ use goose_extension::{ToolAction, ToolGroup};
 
 use super::{
     manifest::{ALL_SERVICES, AgentMode, FileRestriction, GroupAccess},
-    tool_index::ToolHandle,
+    tool_index::{Reading, ToolHandle},
 };
 use crate::{builtins::ExtensionClass, permission::Origin};
 
@@ -33,16 +33,29 @@ fn selected(mode: &AgentMode, tool: &Arc<ToolHandle>) -> Option<Arc<ToolHandle>>
     if reaches_others && mode.can_run_commands() {
         return Some(Arc::clone(tool));
     }
-    let given: Vec<&GroupAccess> =
+    let mut given: Vec<&GroupAccess> =
         mode.tool_groups.iter().filter(|access| is_in(&access.group, mode, tool)).collect();
     if given.is_empty() {
         return None;
+    }
+    let mut tool = Arc::clone(tool);
+    if matches!(tool.action(), Some(ToolAction::ByOperation(_))) && tool.tool.groups().len() > 1 {
+        // The group `read` gives only the operations that read.
+        let is_for_reading = |access: &&GroupAccess| access.group == ToolGroup::Read.as_str();
+        let reads_all = given.iter().any(|access| is_for_reading(access) && access.files.is_none());
+        given.retain(|access| !is_for_reading(access));
+        match (reads_all, given.is_empty()) {
+            (true, true) => return Some(Arc::new(tool.with_reading(Reading::Only))),
+            (true, false) => tool = Arc::new(tool.with_reading(Reading::Free)),
+            (false, true) => return None,
+            (false, false) => {}
+        }
     }
     // One group that allows the tool for all files is enough.
     let restrictions: Option<Vec<FileRestriction>> =
         given.into_iter().map(|access| access.files.clone()).collect();
     Some(match restrictions {
-        None => Arc::clone(tool),
+        None => tool,
         Some(files) => Arc::new(tool.restricted_to(files)),
     })
 }

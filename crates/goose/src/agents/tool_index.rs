@@ -43,10 +43,23 @@ pub struct ToolHandle {
     /// Restrictions of the files that the tool may touch; each file must match one. Empty if all files are
     /// allowed.
     files: Vec<FileRestriction>,
+    /// Restriction of a tool that reads with some operations and writes with others.
+    reading: Reading,
     pub(super) service: Arc<BoundService>,
     fingerprint: OnceLock<ToolFingerprint>,
     /// Position in the service's list, so that the call needs no second lookup by name.
     pub(super) position: usize,
+}
+
+/// Reading operations of a tool that also writes, in a mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// The restrictions of files are the same for all operations.
+    AsWriting,
+    /// Reading is allowed for all files.
+    Free,
+    /// Only reading is allowed, for all files.
+    Only,
 }
 
 impl ToolHandle {
@@ -67,6 +80,7 @@ impl ToolHandle {
             origin,
             class,
             files: Vec::new(),
+            reading: Reading::AsWriting,
             service: Arc::clone(service),
             fingerprint: OnceLock::new(),
             position,
@@ -76,6 +90,11 @@ impl ToolHandle {
     /// Returns the same tool, restricted to some files.
     pub(super) fn restricted_to(&self, files: Vec<FileRestriction>) -> Self {
         Self { files, ..self.clone() }
+    }
+
+    /// Returns the same tool, with another restriction for its reading operations.
+    pub(super) fn with_reading(&self, reading: Reading) -> Self {
+        Self { reading, ..self.clone() }
     }
 
     /// Returns the tool as the model sees it. Definitions of external tools are not changed.
@@ -94,8 +113,12 @@ impl ToolHandle {
     }
 
     fn restriction(&self) -> Option<String> {
+        if let (Reading::Only, Some(ToolAction::ByOperation(operation))) = (self.reading, self.action()) {
+            return Some(format!("reading only, not {}", operation.writing.join(", ")));
+        }
         let files: Vec<String> = self.files.iter().map(ToString::to_string).collect();
-        (!files.is_empty()).then(|| files.join(", or "))
+        let only = if self.reading == Reading::Free { "writing only to " } else { "" };
+        (!files.is_empty()).then(|| format!("{only}{}", files.join(", or ")))
     }
 
     /// Checks the resolved files that a call touches against the restriction of the mode.
@@ -106,11 +129,25 @@ impl ToolHandle {
     /// touches.
     pub(crate) fn check_files<'a>(
         &self,
+        arguments: &JsonObject,
         files: impl IntoIterator<Item = &'a Path>,
         working_dir: &Path,
     ) -> Result<(), String> {
         let Some(restriction) = self.restriction() else { return Ok(()) };
         let name = self.tool.name();
+        let only_reads = match self.action() {
+            Some(ToolAction::ByOperation(operation)) => operation.only_reads(arguments),
+            _ => false,
+        };
+        match self.reading {
+            Reading::Free | Reading::Only if only_reads => return Ok(()),
+            Reading::Only => {
+                return Err(format!(
+                    "`{name}` is for {restriction} in this mode. Say what should change instead."
+                ));
+            }
+            Reading::Free | Reading::AsWriting => {}
+        }
         let mut files = files.into_iter().peekable();
         if files.peek().is_none() {
             return Err(format!("`{name}` is for {restriction} in this mode, and this call names no file."));

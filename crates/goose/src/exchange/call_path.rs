@@ -22,7 +22,7 @@ use std::{
 
 use futures::FutureExt as _;
 use goose_extension::{
-    CallContext, Caller, CheckedArguments, ContentBlock, JsonObject, JudgedPath, Model, Notifier,
+    CallContext, Caller, CheckedArguments, ContentBlock, HostPolicy, JsonObject, JudgedPath, Model, Notifier,
     RichRenderable, ToolError, ToolOutput, ToolResult,
 };
 use serde_json::Value;
@@ -113,6 +113,8 @@ pub(super) struct Call {
     pub(super) files: Vec<JudgedPath>,
     /// Files that the call is known to write.
     writes: Vec<PathBuf>,
+    /// Hosts that the call may reach, if it fetches.
+    hosts: Option<Arc<HostPolicy>>,
     /// Reason to ask the user, besides the reasons of the permissions.
     concern: Option<String>,
 }
@@ -180,7 +182,7 @@ impl Call {
         let ResolvedTool { toolset, handle } = resolved;
         let arguments = handle.tool.validate(arguments).map_err(Refusal::rejected)?;
         let (files, writes) = (Vec::new(), Vec::new());
-        Ok(Self { id, handle, arguments, toolset, note: None, files, writes, concern: None })
+        Ok(Self { id, handle, arguments, toolset, note: None, files, writes, hosts: None, concern: None })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -212,10 +214,13 @@ impl CallPath {
             call.concern = delegates::concern(call.arguments.as_object(), || self.agents.catalog());
         }
         let (call, judgement) = self.consult(call, Permissions::judgement).await?;
-        let call = Call { files: judgement.files, writes: judgement.writes, ..call };
+        let hosts = judgement.hosts.map(Arc::new);
+        let call = Call { files: judgement.files, writes: judgement.writes, hosts, ..call };
         let files = call.files.iter().filter_map(|file| file.target.as_ref().ok());
         let files = files.map(|target| target.path.as_path());
-        call.handle.check_files(files, &self.working_dir).map_err(Refusal::denied)?;
+        call.handle
+            .check_files(call.arguments.as_object(), files, &self.working_dir)
+            .map_err(Refusal::denied)?;
         match judgement.verdict {
             Verdict::Allow => Ok(PermissionDecision::Allowed(call)),
             Verdict::Ask { reasons, always, session, shown } => {

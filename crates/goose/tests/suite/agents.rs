@@ -18,7 +18,10 @@ use goose::{
     session::{NewSession, Session, SessionStore},
 };
 use goose_extension::{JsonObject, ToolAction, prelude::*};
-use goose_test_support::model_server::{ModelServer, Turn, Wire};
+use goose_test_support::{
+    HttpAnswer, Loopback,
+    model_server::{ModelServer, Turn, Wire},
+};
 
 use crate::{
     exchange_support::{all, done, outcome, provider, until_event},
@@ -29,33 +32,58 @@ use crate::{
 const MODES: &[(&str, &[&str])] = &[
     (
         "goose-agent/assistant",
-        &["developer without plan", "memory", "todo", "user", "tutorial", "summon__load"],
+        &[
+            "developer without plan",
+            "memory",
+            "todo",
+            "user",
+            "tutorial",
+            "computercontroller",
+            "summon__load",
+        ],
     ),
-    ("goose-agent/specialist", &["developer", "memory", "user", "tutorial", "summon__load"]),
+    (
+        "goose-agent/specialist",
+        &["developer", "memory", "user", "tutorial", "computercontroller", "summon__load"],
+    ),
     ("goose-agent/app_maker", &["apps"]),
     ("goose-agent/app_iterator", &["apps"]),
     ("goose-agent/recipe_maker", &[]),
     ("goose-agent/planner", &[]),
     ("goose-agent/judge", &[]),
-    ("coding-agent/pm", &["read", "edit", "memory"]),
-    ("coding-agent/architect", &["read", "edit", "memory"]),
-    ("coding-agent/backend", &["developer", "memory", "user", "tutorial", "summon__load"]),
-    ("coding-agent/frontend", &["developer", "memory", "user", "tutorial", "summon__load"]),
-    ("coding-agent/qa", &["read", "edit", "developer__shell", "memory"]),
-    ("coding-agent/security", &["read", "memory"]),
-    ("coding-agent/sre", &["read", "edit", "developer__shell", "memory"]),
-    ("coding-agent/devsecops", &["developer", "memory", "user", "tutorial", "summon__load"]),
+    ("coding-agent/pm", &["read", "edit", "memory", "fetch"]),
+    ("coding-agent/architect", &["read", "edit", "memory", "fetch"]),
+    (
+        "coding-agent/backend",
+        &["developer", "memory", "user", "tutorial", "computercontroller", "summon__load"],
+    ),
+    (
+        "coding-agent/frontend",
+        &["developer", "memory", "user", "tutorial", "computercontroller", "summon__load"],
+    ),
+    ("coding-agent/qa", &["read", "edit", "command", "memory", "browser"]),
+    ("coding-agent/security", &["read", "memory", "fetch"]),
+    ("coding-agent/sre", &["read", "edit", "command", "memory", "fetch"]),
+    (
+        "coding-agent/devsecops",
+        &["developer", "memory", "user", "tutorial", "computercontroller", "summon__load"],
+    ),
     ("orchestrator/orchestrator", &["summon", "extensionmanager", "chatrecall", "code_execution"]),
 ];
 
 const READ: &[&str] = &["read", "tree", "search", "analyze", "plan"];
 const EDIT: &[&str] = &["write", "edit"];
+const DOCUMENTS: [&str; 3] = ["xlsx_tool", "docx_tool", "pdf_tool"];
 
 fn is_given(tool: &str, given: &[&str]) -> bool {
     let (extension, bare) = tool.split_once("__").unwrap_or_default();
+    let is_computer = |tools: &[&str]| extension == "computercontroller" && tools.contains(&bare);
     given.iter().any(|given| match *given {
-        "read" => extension == "developer" && READ.contains(&bare),
+        "read" => (extension == "developer" && READ.contains(&bare)) || is_computer(&DOCUMENTS),
         "edit" => extension == "developer" && EDIT.contains(&bare),
+        "command" => tool == "developer__shell" || is_computer(&["automation_script"]),
+        "fetch" => is_computer(&["web_scrape", "cache"]),
+        "browser" => is_computer(&["web_scrape", "computer_control"]),
         "developer without plan" => extension == "developer" && bare != "plan",
         name => name == tool || name == extension,
     })
@@ -105,7 +133,7 @@ impl Extension for Platform {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_mode_has_the_tools_of_the_table_and_no_others() -> anyhow::Result<()> {
     let world = World::new()?;
-    let builtins = ["developer", "memory", "tutorial"].map(ExtensionConfig::builtin);
+    let builtins = ["developer", "memory", "tutorial", "computercontroller"].map(ExtensionConfig::builtin);
     let configs = [world.server("user", &[])?].into_iter().chain(builtins).collect();
     let manager = Arc::new(world.manager(configs).await?);
     for name in ["apps", "summon", "chatrecall", "extensionmanager"] {
@@ -140,8 +168,9 @@ async fn each_mode_has_the_tools_of_the_table_and_no_others() -> anyhow::Result<
 async fn each_mode_of_a_session_has_the_tools_of_the_table_and_no_others() -> anyhow::Result<()> {
     let world = World::new()?;
     let user = serde_json::to_value(world.server("user", &[])?)?;
-    let config =
-        format!("{CODE_MODE}  user: {user}\n  tutorial: {{enabled: true, type: builtin, name: tutorial}}\n");
+    let config = format!(
+        "{CODE_MODE}  user: {user}\n  tutorial: {{enabled: true, type: builtin, name: tutorial}}\n  computercontroller: {{enabled: true, type: builtin, name: computercontroller}}\n"
+    );
     fs::create_dir_all(world.paths().config)?;
     fs::write(world.paths().config.join("config.yaml"), config)?;
     let model = ModelServer::scripted([Turn::text("Unused.")])?;
@@ -258,6 +287,63 @@ async fn a_group_for_some_files_writes_no_others() -> anyhow::Result<()> {
     assert!(results[4].contains("There is no tool"), "{}", results[4]);
     assert_eq!(fs::read_to_string(folder.join("real.rs"))?, "fn main() {}\n");
     assert!(!folder.join("new.rs").exists());
+    exchange.close().await;
+    Ok(())
+}
+
+/// A tool that reads with some operations and writes with others is in two groups. Each gives its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_gives_the_operations_that_are_its_own() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let folder = world.file("").canonicalize()?;
+    let save = |path: &str| json!({"path": path, "operation": "save", "rows": [["kept"]]});
+    let read = json!({"path": "a.xlsx", "operation": "get_range"});
+    for (mode, refused) in
+        [("qa", None), ("security", Some("reading only")), ("architect", Some("Markdown files only"))]
+    {
+        let path = if mode == "qa" { "a.xlsx" } else { "b.xlsx" };
+        let model = ModelServer::scripted([
+            Turn::call("computercontroller__xlsx_tool", save(path))
+                .and_call("computercontroller__xlsx_tool", read.clone()),
+            Turn::call("computercontroller__xlsx_tool", read.clone()),
+            Turn::text("Done."),
+        ])?;
+        let exchange = open(&world, &model, mode).await?;
+        assert_eq!(outcome(&all(exchange.reply_to("Work")).await?)?, &done());
+        let asked = model.asked();
+        let written = &asked[1].tool_results()[0].1;
+        assert_eq!(written.contains("Created a.xlsx"), refused.is_none(), "{mode}: {written}");
+        assert!(refused.is_none_or(|reason| written.contains(reason)), "{mode}: {written}");
+        let results = asked[2].tool_results();
+        assert!(results.last().is_some_and(|(_, text)| text.contains("A1: kept")), "{mode}: {results:?}");
+        exchange.close().await;
+    }
+    assert!(folder.join("a.xlsx").exists() && !folder.join("b.xlsx").exists());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_lets_a_mode_fetch_from_a_server_of_this_machine() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let server = Loopback::answering(|_| HttpAnswer::new(200, "the page of the person"))?;
+    let url = server.url();
+    let host = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let rules = format!("rules:\n  - allow: fetch {host}\n  - deny: fetch localhost\n");
+    fs::create_dir_all(world.paths().config)?;
+    fs::write(world.paths().config.join("permission.yaml"), rules)?;
+    let other = url.replace("127.0.0.1", "localhost");
+    let model = ModelServer::scripted([
+        Turn::call("computercontroller__web_scrape", json!({"url": url})),
+        Turn::call("computercontroller__web_scrape", json!({"url": other})),
+        Turn::text("Done."),
+    ])?;
+    let exchange = open(&world, &model, "security").await?;
+    assert_eq!(outcome(&all(exchange.reply_to("Look at it")).await?)?, &done());
+    let asked = model.asked();
+    let results: Vec<String> = asked[2].tool_results().into_iter().map(|(_, text)| text).collect();
+    assert!(results[0].contains("the page of the person"), "{results:?}");
+    assert!(results[1].contains("deny: fetch localhost"), "{results:?}");
+    assert_eq!(server.asked().len(), 1);
     exchange.close().await;
     Ok(())
 }

@@ -29,6 +29,7 @@ Examples:
   goose permissions explain 'git push'
   goose permissions explain --mode approve --dir ~/project 'make test > log'
   goose permissions explain - < script.sh
+  goose permissions explain https://docs.rs/serde
 
 Nothing is run. The same rules, folder, shell and home are used as in a session.";
 
@@ -47,10 +48,10 @@ pub(crate) enum PermissionsCommand {
     /// List the rules, the protected files, and rules that name no known tool
     #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
-    /// Explain the verdict about a shell command in each mode
+    /// Explain the verdict about a shell command or a URL in each mode
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(CommandArgs),
-    /// Print the verdict about a shell command in each mode
+    /// Print the verdict about a shell command or a URL in each mode
     #[command(after_help = TEST_EXAMPLES)]
     Test(TestArgs),
 }
@@ -76,7 +77,7 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CommandArgs {
-    /// Command line, in quotes; '-' reads it from standard input
+    /// Command line in quotes, or a URL; '-' reads it from standard input
     pub(crate) command: String,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,

@@ -1,4 +1,4 @@
-//! `goose permissions explain` and `test`: the verdict about a command.
+//! `goose permissions explain` and `test`: the verdict about a command or a URL.
 
 use std::{
     collections::BTreeMap,
@@ -21,6 +21,9 @@ use crate::{
 
 /// The tool that runs commands, by its name in a session.
 const SHELL: &str = "developer__shell";
+
+/// The tool that fetches, by its name in a session.
+const FETCH: &str = "computercontroller__web_scrape";
 
 /// The largest command on standard input.
 const MAX_COMMAND_BYTES: u64 = 1024 * 1024;
@@ -62,7 +65,7 @@ pub(super) fn test(
     mode: Option<Mode>,
     form: &JsonArgs,
 ) -> anyhow::Result<ExitCode> {
-    let explanation = place.permissions.explain(&shell()?, &text(command)?, &place.folder);
+    let explanation = explanation(place, command)?;
     print(
         form,
         || document(place, mode, &explanation),
@@ -75,15 +78,22 @@ pub(super) fn test(
     )
 }
 
-/// Returns the tool that runs commands.
-fn shell() -> anyhow::Result<Tool> {
-    let tool = builtins::tools().into_iter().find(|tool| tool.name() == SHELL);
-    tool.with_context(|| format!("this build of goose has no tool `{SHELL}`"))
+/// Returns the explanation of a command, or of a URL.
+fn explanation(place: &Place, command: &str) -> anyhow::Result<Explanation> {
+    let text = text(command)?;
+    let is_url = ["http://", "https://"].iter().any(|start| text.starts_with(start)) && !text.contains(' ');
+    let tool = find_tool(if is_url { FETCH } else { SHELL })?;
+    Ok(place.permissions.explain(&tool, text.trim_end(), &place.folder))
+}
+
+fn find_tool(name: &str) -> anyhow::Result<Tool> {
+    let tool = builtins::tools().into_iter().find(|tool| tool.name() == name);
+    tool.with_context(|| format!("this build of goose has no tool `{name}`"))
 }
 
 /// Prints the verdicts, the parts of the command and the reasons.
 pub(super) fn explain(place: &Place, command: &str, mode: Option<Mode>) -> anyhow::Result<ExitCode> {
-    let explanation = place.permissions.explain(&shell()?, &text(command)?, &place.folder);
+    let explanation = explanation(place, command)?;
     let mut out = Output::new();
     for verdict in verdicts(&explanation, mode) {
         print_verdict(&mut out, verdict)?;

@@ -7,7 +7,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{args::ListArgs, explained};
+use super::{args::ListArgs, explained, importable};
 use crate::{
     args::{JsonArgs, ListFormat},
     escape,
@@ -58,6 +58,7 @@ pub(super) async fn list(store: &SessionStore, args: ListArgs) -> anyhow::Result
     let document = || json!({ "sessions": sessions.iter().map(Row::new).collect::<Vec<_>>() });
     output::print(&form, document, |out| {
         if sessions.is_empty() {
+            importable(store).into_iter().try_for_each(|line| out.line(line))?;
             return out.line("No sessions found. Run `goose session` to start one.");
         }
         print(out, &sessions)?;

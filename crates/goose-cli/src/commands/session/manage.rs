@@ -113,6 +113,17 @@ pub(super) async fn import(store: &SessionStore, file: &Path) -> anyhow::Result<
     ))
 }
 
+/// Names the sessions of goose 1.x beside a store that is still empty, and the command that imports them.
+pub(crate) fn importable(store: &SessionStore) -> Option<String> {
+    let database = store.path().with_file_name(import::DATABASE);
+    (!store.path().exists() && database.is_file()).then(|| {
+        let database = escape::line(&database.display().to_string()).into_owned();
+        format!(
+            "There are sessions of an earlier version of goose. To import them: `goose session import {database}`"
+        )
+    })
+}
+
 /// Opens an export; `None` for a database or a log of goose 1.x.
 fn open_export(path: &Path) -> anyhow::Result<Option<fs::File>> {
     if path.is_dir() || path.extension().is_some_and(|extension| extension == "jsonl") {

@@ -24,7 +24,12 @@ use goose::{
 };
 
 use self::args::{ExportFormat, SessionArgs, SessionCommand, WhichSession};
-pub(crate) use self::{chat::Chat, list::session_rows, manage::agreed, recap::LoggedEntries};
+pub(crate) use self::{
+    chat::Chat,
+    list::session_rows,
+    manage::{agreed, importable},
+    recap::LoggedEntries,
+};
 use crate::{commands::explained, runtime::new_runtime};
 
 /// Starts or resumes a session, or runs a command on saved ones.

@@ -1,7 +1,8 @@
 //! Challenges of servers that require a login, and the addresses that secrets may be sent to.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
+use goose_extension::address_class::{AddressClass, is_loopback_name};
 use rmcp::transport::auth::{AuthorizationMetadata, WWWAuthenticateParams};
 use url::{Host, Url};
 
@@ -116,7 +117,7 @@ pub(super) fn check(metadata: &AuthorizationMetadata) -> Result<(), HttpError> {
 
 fn is_loopback(host: &Host<&str>) -> bool {
     match host {
-        Host::Domain(name) => *name == "localhost" || name.ends_with(".localhost"),
+        Host::Domain(name) => is_loopback_name(name),
         Host::Ipv4(address) => address.is_loopback(),
         Host::Ipv6(address) => address.is_loopback(),
     }
@@ -127,8 +128,8 @@ fn is_loopback(host: &Host<&str>) -> bool {
 pub(super) async fn is_internal(server: &Url) -> bool {
     match server.host() {
         Some(host) if is_loopback(&host) => true,
-        Some(Host::Ipv4(address)) => is_internal_address(address.into()),
-        Some(Host::Ipv6(address)) => is_internal_address(address.into()),
+        Some(Host::Ipv4(address)) => is_internal_address(address),
+        Some(Host::Ipv6(address)) => is_internal_address(address),
         Some(Host::Domain(name)) => {
             let port = server.port_or_known_default().unwrap_or_default();
             let Ok(addresses) = tokio::net::lookup_host((name, port)).await else { return false };
@@ -139,18 +140,8 @@ pub(super) async fn is_internal(server: &Url) -> bool {
     }
 }
 
-fn is_internal_address(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.is_loopback() || address.is_private() || is_shared(address),
-        IpAddr::V6(address) => address.is_loopback() || address.is_unique_local(),
-    }
-}
-
-/// Returns whether an address is in 100.64.0.0/10, between a provider and its customers, which company
-/// networks use too.
-fn is_shared(address: Ipv4Addr) -> bool {
-    let [first, second, ..] = address.octets();
-    first == 100 && (64..128).contains(&second)
+fn is_internal_address(address: impl Into<IpAddr>) -> bool {
+    AddressClass::of(address.into()).is_internal()
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ mod seen;
 mod write;
 
 pub(super) use open::{check_readable, io_failed, moved, similar_names};
+pub(crate) use open::{failed as file_failed, missing as missing_file};
 pub(super) use seen::SeenFiles;
 
 /// Maximum size of a file that is read or changed. Larger ones are for the shell.

@@ -71,7 +71,7 @@ fn not_a_file(place: &ResolvedPath, kind: FileKind) -> ToolError {
     })
 }
 
-fn missing(backend: &dyn Backend, place: &ResolvedPath) -> ToolError {
+pub(crate) fn missing(backend: &dyn Backend, place: &ResolvedPath) -> ToolError {
     let (given, path) = (&place.given, &place.target.path);
     ToolError::ExecutionError(match backend.is_local() {
         true if place.is_link() => {
@@ -91,7 +91,7 @@ fn too_large(place: &ResolvedPath, size: u64) -> ToolError {
 }
 
 /// Explains what went wrong with a file, and what can be done about it.
-fn failed(action: &str, place: &ResolvedPath, error: FileError) -> ToolError {
+pub(crate) fn failed(action: &str, place: &ResolvedPath, error: FileError) -> ToolError {
     let given = &place.given;
     match error {
         FileError::NotAFile(kind) => not_a_file(place, kind),

@@ -20,7 +20,7 @@ mod spill;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use goose_extension::prelude::*;
+use goose_extension::{Backend, prelude::*};
 use goose_fs::truncate_chars;
 use parking_lot::Mutex;
 
@@ -42,7 +42,7 @@ const RUNNING: &str = "shell command running";
 const MAX_STATUS_CHARS: usize = 120;
 
 /// Runs commands.
-pub(super) struct Shell {
+pub(crate) struct Shell {
     program: Program,
     scratch: Option<Scratch>,
     /// Names of variables that are set, but withheld from commands.
@@ -77,7 +77,7 @@ impl Drop for Registered {
 }
 
 impl Shell {
-    pub(super) fn new(options: &BuiltinOptions) -> Self {
+    pub(crate) fn new(options: &BuiltinOptions) -> Self {
         Self {
             program: Program::new(&options.environment),
             scratch: options.scratch_dir.clone().map(Scratch::new),
@@ -96,6 +96,27 @@ impl Shell {
         let description =
             tool.description().replacen("in the shell", &format!("in {}", self.program.name()), 1);
         tool.with_description(description)
+    }
+
+    /// Runs a command in the working folder of the call.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be started, and if it takes longer than the limit.
+    pub(crate) async fn run(
+        &self,
+        backend: &dyn Backend,
+        command: &str,
+        limit: Duration,
+        context: &CallContext,
+    ) -> ToolResult<ToolOutput> {
+        check(command)?;
+        let started = self.program.start(backend, command, context.working_dir())?;
+        let _registered = self.running.register(command);
+        context.log(RichRenderable::Code { language: "sh".to_owned(), text: command.to_owned() });
+        context.status(RUNNING);
+        let run = Run::new(started, context, self.scratch.as_ref());
+        run.finish(limit).await?.with_withheld(command, &self.withheld).into_result(command)
     }
 
     /// The commands that run now, oldest first.
@@ -117,14 +138,8 @@ impl Developer {
         timeout_secs: Option<u64>,
         context: &CallContext,
     ) -> ToolResult<ToolOutput> {
-        check(command)?;
         let limit = Duration::from_secs(timeout_secs.unwrap_or(DEFAULT_SECONDS).clamp(1, MAX_SECONDS));
-        let started = self.shell.program.start(&*self.backend(context), command, context.working_dir())?;
-        let _registered = self.shell.running.register(command);
-        context.log(RichRenderable::Code { language: "sh".to_owned(), text: command.to_owned() });
-        context.status(RUNNING);
-        let run = Run::new(started, context, self.shell.scratch.as_ref());
-        run.finish(limit).await?.with_withheld(command, &self.shell.withheld).into_result(command)
+        self.shell.run(&*self.backend(context), command, limit, context).await
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::{
 
 use async_trait::async_trait;
 use goose_extension::{
-    Answer, CallContext, Caller, CallerId, JsonObject, JudgedPath, LogEntry, Notifier, Progress, Question,
-    QuestionKind, RichRenderable, ToolCaller, ToolError, ToolOutput, ToolResult,
+    Answer, CallContext, Caller, CallerId, HostPolicy, JsonObject, JudgedPath, LogEntry, Notifier, Progress,
+    Question, QuestionKind, RichRenderable, ToolCaller, ToolError, ToolOutput, ToolResult,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +25,8 @@ pub(in crate::exchange) struct RunningCall {
     pub(in crate::exchange) id: CallId,
     /// Files that the permissions judged.
     files: Arc<[JudgedPath]>,
+    /// Hosts that the call may reach, if it fetches.
+    hosts: Option<Arc<HostPolicy>>,
     pub(in crate::exchange) cancellation: CancellationToken,
     /// Number of nested calls so far.
     nested: AtomicU64,
@@ -33,7 +35,8 @@ pub(in crate::exchange) struct RunningCall {
 impl RunningCall {
     pub(super) fn new(path: &Arc<CallPath>, call: &Call, cancellation: CancellationToken) -> Self {
         let (path, id, files) = (Arc::clone(path), call.id.clone(), call.files.clone().into());
-        Self { events: path.events_of(&id), path, id, files, cancellation, nested: AtomicU64::new(0) }
+        let (events, hosts) = (path.events_of(&id), call.hosts.clone());
+        Self { events, path, id, files, hosts, cancellation, nested: AtomicU64::new(0) }
     }
 
     /// Returns the call of an external agent that works in place of the model. Its requests are nested calls.
@@ -41,7 +44,7 @@ impl RunningCall {
         let (path, id) = (Arc::new(path), CallId::top_level(id));
         let (events, cancellation) = (path.events_of(&id), path.cancellation.clone());
         let nested = AtomicU64::new(0);
-        Arc::new(Self { events, path, id, files: Arc::default(), cancellation, nested })
+        Arc::new(Self { events, path, id, files: Arc::default(), hosts: None, cancellation, nested })
     }
 
     /// Returns the id of the next nested call.
@@ -56,6 +59,10 @@ impl RunningCall {
 
     pub(super) fn context(self: &Arc<Self>) -> CallContext {
         let context = self.path.context.clone().with_cancellation(self.cancellation.clone());
+        let context = match &self.hosts {
+            Some(hosts) => context.with_judged_hosts(Arc::clone(hosts)),
+            None => context,
+        };
         context
             .with_call_id(self.id.id.as_str())
             .with_caller(Arc::clone(self) as _)

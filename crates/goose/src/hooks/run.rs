@@ -88,10 +88,8 @@ pub(super) struct CommandPlace<'a> {
 pub(super) async fn run(command: &str, input: &str, place: &CommandPlace<'_>, limit: Duration) -> HookRun {
     let began = Instant::now();
     let mut output = (Kept::default(), Kept::default());
-    let exit = match timeout(limit, to_end(command, input, place, &mut output)).await {
-        Ok(exit) => exit,
-        Err(_) => HookExit::TimedOut,
-    };
+    let ended = timeout(limit, to_end(command, input, place, &mut output)).await;
+    let exit = ended.unwrap_or(HookExit::TimedOut);
     let (stdout, stderr) = output;
     HookRun {
         exit,

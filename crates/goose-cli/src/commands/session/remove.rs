@@ -56,7 +56,7 @@ pub(super) async fn remove(
 async fn chosen(store: &SessionStore, args: &RemoveArgs) -> anyhow::Result<Vec<SessionSummary>> {
     let names = args.sessions.iter().chain(&args.name).chain(&args.session_id);
     let mut sessions: Vec<SessionSummary> = Vec::new();
-    for name in names.clone() {
+    for name in names {
         sessions.push(store.find(name).await.map_err(explained)?);
     }
     if let Some(pattern) = &args.regex {

@@ -14,8 +14,8 @@ use crate::commands::models;
 use crate::{
     args::SubcommandArgs,
     commands::{
-        agents, apps, completion, configure, doctor, extension, info, mcp, permissions, recipe, run, session,
-        skills,
+        agents, apps, completion, configure, doctor, extension, hooks, info, mcp, permissions, recipe, run, schedule,
+        session, skills,
     },
     settings::ConfigArgs,
     stderr, suggest,
@@ -65,17 +65,23 @@ enum Command {
     /// Inspect extensions and call their tools
     #[command(visible_alias = "extensions", after_help = extension::args::EXAMPLES)]
     Extension(SubcommandArgs<extension::args::ExtensionCommand>),
+    /// List the hooks that run at fixed points of a session, and test them
+    #[command(after_help = hooks::EXAMPLES)]
+    Hooks(SubcommandArgs<hooks::HooksCommand>),
     /// Serve a built-in extension, or the agents, as an MCP server on standard input and output
     Mcp(mcp::McpArgs),
     /// Manage local models
     #[cfg(feature = "local")]
-    #[command(after_help = models::args::EXAMPLES)]
+    #[command(visible_aliases = ["local-models", "lm"], after_help = models::args::EXAMPLES)]
     Models(SubcommandArgs<models::args::ModelsCommand>),
     /// Configure the model, API key, extensions and modes, interactively or with flags
     Configure(configure::ConfigureArgs),
     /// Show permission rules, and explain whether a command is allowed
     #[command(after_help = permissions::args::EXAMPLES)]
     Permissions(SubcommandArgs<permissions::args::PermissionsCommand>),
+    /// Run recipes at times: manage jobs, and run what is due
+    #[command(visible_alias = "sched", after_help = schedule::args::EXAMPLES)]
+    Schedule(SubcommandArgs<schedule::args::ScheduleCommand>),
     /// Show version, configuration and folders
     Info(info::InfoArgs),
     /// Check the installation and suggest fixes
@@ -141,6 +147,7 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
             Some(command) => apps::run(command),
             None => help(Some("apps")),
         },
+        Some(Command::Hooks(args)) => run_or_help(args, "hooks", hooks::run),
         Some(Command::Mcp(args)) => mcp::run(&args.name),
         Some(Command::Session(args)) => session::run(*args),
         Some(Command::Run(args)) => run::run(*args),
@@ -148,6 +155,7 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Models(args)) => run_or_help(args, "models", models::run),
         Some(Command::Configure(args)) => configure::run(&args),
         Some(Command::Permissions(args)) => run_or_help(args, "permissions", permissions::run),
+        Some(Command::Schedule(args)) => run_or_help(args, "schedule", schedule::run),
         Some(Command::Info(args)) => info::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Completion(args)) => completion::run(&args, Cli::command()),

@@ -15,6 +15,8 @@ pub mod builtins;
 pub mod recipe;
 // One supervised pool of services for each process.
 pub mod services;
+// Commands of the user at fixed points of a session.
+pub mod hooks;
 // The context of a model: hints, prompts, the room that is left.
 pub mod context;
 // Agents, and what each may use. `agents::orchestrator_agent` stands above `platform`.

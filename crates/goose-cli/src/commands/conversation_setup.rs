@@ -16,7 +16,7 @@ use goose::{
     config::{Paths, Profile, Settings, SettingsSource, TrustStore},
     exchange::Exchange,
     permission::Permissions,
-    session::{LoadedSession, NewSession, PendingSession, Session, SessionStore},
+    session::{LoadedSession, NewSession, PendingSession, Session, SessionStore, schedule::JobId},
 };
 use serde_json::Value;
 
@@ -56,6 +56,8 @@ pub(crate) struct SetupOptions<'a> {
     /// The file with what the answer must fit.
     pub(crate) schema: Option<&'a Path>,
     pub(crate) keep: Keep,
+    /// The job that the conversation is a run of.
+    pub(crate) scheduled_by: Option<&'a JobId>,
     /// Says whether the person is told what goose chooses.
     pub(crate) verbosity: Verbosity,
     /// The first request, if it is known.
@@ -304,7 +306,7 @@ async fn session(store: &SessionStore, folder: &Path, setup: &SetupOptions<'_>) 
         return Ok(Kept::Not);
     }
     let args = setup.conversation;
-    if args.resume || args.session_id.is_some() || args.fork {
+    if args.resume || args.session_id.is_some() || args.path.is_some() || args.fork {
         let opened = resume(store, folder, args).await?;
         let before = EarlierSession {
             summary: opened.summary.clone(),
@@ -318,6 +320,9 @@ async fn session(store: &SessionStore, folder: &Path, setup: &SetupOptions<'_>) 
     if let Some(name) = &args.name {
         new = new.named(name);
     }
+    if let Some(job) = setup.scheduled_by {
+        new = new.scheduled_by(job.parent()?);
+    }
     Ok(Kept::New(store.start_creating(new)))
 }
 
@@ -326,7 +331,8 @@ async fn resume(
     folder: &Path,
     args: &ConversationArgs,
 ) -> anyhow::Result<LoadedSession> {
-    let named = args.session_id.as_deref().or(args.name.as_deref());
+    let of_file = args.path.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy());
+    let named = args.session_id.as_deref().or(of_file.as_deref()).or(args.name.as_deref());
     let session = match named {
         Some(name) => store.find(name).await.map_err(explained)?,
         None => last(store, folder).await?,

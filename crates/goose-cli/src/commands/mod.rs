@@ -7,6 +7,7 @@ pub(crate) mod configure;
 pub(crate) mod conversation_setup;
 pub(crate) mod doctor;
 pub(crate) mod extension;
+pub(crate) mod hooks;
 pub(crate) mod info;
 pub(crate) mod mcp;
 #[cfg(feature = "local")]
@@ -16,6 +17,7 @@ mod project;
 pub(crate) mod recipe;
 pub(crate) mod route;
 pub(crate) mod run;
+pub(crate) mod schedule;
 pub(crate) mod session;
 pub(crate) mod skills;
 

@@ -19,12 +19,14 @@ mod guided;
 mod help;
 #[cfg(feature = "local")]
 mod help_texts;
+mod hooks;
 mod info;
 #[cfg(feature = "local")]
 mod inside;
 mod kept;
 mod kills;
 mod list;
+mod logs;
 mod long_messages;
 mod majors;
 mod mcp;
@@ -39,7 +41,10 @@ mod recipes;
 mod recorded;
 mod redacted;
 mod run;
+mod schedule;
+mod schedule_runs;
 mod screens;
+mod scripts;
 mod secrets;
 mod sessions;
 mod shown_lines;

@@ -12,6 +12,7 @@ const FLOORS: [&str; 10] = [
     "builtins",
     "recipe",
     "services",
+    "hooks",
     "context",
     "agents",
     "exchange",

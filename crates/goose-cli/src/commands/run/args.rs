@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use goose::session::schedule::JobId;
 
 use crate::args::{ConversationArgs, ExtensionArgs, ModelArgs};
 
@@ -50,6 +51,9 @@ pub(crate) struct RunArgs {
     /// Print only the answer
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Print the time and the tokens that it took to standard error
+    #[arg(long)]
+    pub(crate) stats: bool,
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output_format: OutputFormat,
@@ -62,6 +66,9 @@ pub(crate) struct RunArgs {
     /// Do not save the session
     #[arg(long, conflicts_with_all = ["resume", "name", "session_id", "fork"])]
     pub(crate) no_session: bool,
+    /// Job that this is a run of
+    #[arg(long, value_name = "ID", hide = true)]
+    pub(crate) scheduled_by: Option<JobId>,
     #[command(flatten)]
     pub(crate) conversation: ConversationArgs,
     #[command(flatten)]

@@ -4,13 +4,13 @@ pub(crate) mod args;
 mod instructions;
 pub(crate) mod recipe;
 
-use std::{io, process::ExitCode, sync::Arc};
+use std::{io, process::ExitCode, sync::Arc, time::Instant};
 
 use clap::{Args as _, Command, FromArgMatches as _, error::ErrorKind};
 use goose::{
     agent_manager::{RecipeChecks, try_again},
     config::Paths,
-    exchange::Outcome,
+    exchange::{Cost, Outcome},
     recipe::Retry,
 };
 use goose_extension::Message;
@@ -103,6 +103,7 @@ async fn task(args: RunArgs, mut message: String) -> anyhow::Result<ExitCode> {
         system: args.system.as_deref(),
         schema: args.schema.as_deref(),
         keep: if args.no_session { Keep::Unsaved } else { Keep::Saved },
+        scheduled_by: args.scheduled_by.as_ref(),
         verbosity: verbosity(&args),
         request: Some(message.as_str()).filter(|message| !message.is_empty()),
         recipe: recipe.as_ref(),
@@ -117,10 +118,15 @@ async fn task(args: RunArgs, mut message: String) -> anyhow::Result<ExitCode> {
         }
         OutputFormat::Text => {
             let has_schema = |run: &RecipeRun| run.recipe.response.is_some();
+            let began = Instant::now();
             let mut view =
                 screen(&args).structured(args.schema.is_some() || recipe.as_ref().is_some_and(has_schema));
             let task = Task { message, retry: recipe.and_then(|run| run.recipe.retry) };
-            Ok(once(assembled, &input, signals, task, &mut view).await?)
+            let code = once(assembled, &input, signals, task, &mut view).await?;
+            if args.stats {
+                print_stats(view.cost(), began);
+            }
+            Ok(code)
         }
         OutputFormat::Json | OutputFormat::StreamJson => {
             let task = Task { message, retry: recipe.and_then(|run| run.recipe.retry) };
@@ -271,6 +277,19 @@ async fn checked(
     }
     stderr::line(format_args!("Trying again; {tries} left."));
     Checked::Again(try_again(task, &failures))
+}
+
+/// Prints the time of a run, and the tokens and the price of the session.
+fn print_stats(cost: Option<&Cost>, began: Instant) {
+    let Cost { session, dollars, .. } = cost.copied().unwrap_or_default();
+    let seconds = began.elapsed().as_secs_f64();
+    let price = dollars.map(|dollars| format!(", ${dollars:.4}")).unwrap_or_default();
+    #[expect(clippy::cast_precision_loss, reason = "a rate is shown with one digit")]
+    let rate = session.output as f64 / seconds.max(0.001);
+    stderr::line(format_args!(
+        "{seconds:.1} s, {} input tokens ({} cached), {} output tokens ({rate:.1} per second){price}",
+        session.input, session.cached_input, session.output
+    ));
 }
 
 /// Returns the exit code for the outcome of a task.

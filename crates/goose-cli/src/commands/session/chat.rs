@@ -16,6 +16,7 @@ use tokio::time::interval;
 
 use super::{
     args::ChatArgs,
+    edit::edit_messages,
     recap::{self, Extent},
     slash::Slash,
 };
@@ -70,9 +71,10 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
             model: &args.model,
             conversation: &args.conversation,
             which: &args.which,
-            system: None,
+            system: args.system.as_deref(),
             schema: None,
             keep: Keep::Saved,
+            scheduled_by: None,
             verbosity: Verbosity::Normal,
             request: None,
             recipe: None,
@@ -81,6 +83,9 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
             Ok(assembled) => assembled?,
             Err(asked) => return Ok(asked.code()),
         };
+        if args.edit {
+            edit_messages(&assembled.exchange).await?;
+        }
         let detail = if args.conversation.debug { Detail::Full } else { Detail::Usual };
         let extent = if args.history { Extent::Whole } else { Extent::Short };
         let chat =

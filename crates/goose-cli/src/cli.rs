@@ -14,8 +14,8 @@ use crate::commands::models;
 use crate::{
     args::SubcommandArgs,
     commands::{
-        agents, apps, completion, configure, doctor, extension, hooks, info, mcp, permissions, recipe, run, schedule,
-        session, skills,
+        agents, apps, completion, configure, doctor, extension, hooks, info, mcp, permissions, recipe, run,
+        schedule, session, skills,
     },
     settings::ConfigArgs,
     stderr, suggest,

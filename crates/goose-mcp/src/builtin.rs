@@ -5,8 +5,8 @@ use std::sync::Arc;
 use goose_extension::{Builtin, BuiltinOptions, Extension};
 
 use crate::{
-    autovisualiser::Autovisualiser, computercontroller::ComputerController, developer::Developer, memory::Memory,
-    tutorial::Tutorial,
+    autovisualiser::Autovisualiser, computercontroller::ComputerController, developer::Developer,
+    memory::Memory, tutorial::Tutorial,
 };
 
 /// All built-ins, by name.

@@ -8,7 +8,7 @@ use std::{
 use anyhow::ensure;
 
 /// The modules from the bottom up. A module stands on the floor of its longest prefix.
-const FLOORS: [&str; 10] = [
+const FLOORS: [&str; 11] = [
     "builtins",
     "recipe",
     "services",

@@ -18,7 +18,7 @@ impl Files {
     ) -> ToolResult<Value> {
         let path = self.root.join(path).canonicalize()?;
         if !path.starts_with(&self.root) {
-            return Err(ToolError::invalid("The file is not below the folder."));
+            return Err(ToolError::execution("The file is not below the folder."));
         }
         let content = tokio::fs::read_to_string(path).await?;
         Ok(json!({ "content": content }))

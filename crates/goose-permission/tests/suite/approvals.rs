@@ -1,4 +1,4 @@
-//! What an approval is good for: the rules that are offered, and the commands that a rule allows.
+//! Approvals: the rules that are offered, and the commands that a rule allows.
 
 use std::{fs, path::Path, process::Command};
 

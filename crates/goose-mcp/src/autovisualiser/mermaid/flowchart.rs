@@ -41,7 +41,7 @@ enum Shape {
     Flag,
 }
 
-/// What opens and closes a label, longest first.
+/// Opening and closing marks of labels, longest first.
 const BRACKETS: [(&str, &str, Shape); 14] = [
     ("(((", ")))", Shape::Circle),
     ("((", "))", Shape::Circle),
@@ -351,7 +351,7 @@ impl Chart {
     }
 }
 
-/// What is left of a line.
+/// Rest of a line that is being read.
 struct Reader<'a> {
     rest: &'a str,
     line: &'a Line,

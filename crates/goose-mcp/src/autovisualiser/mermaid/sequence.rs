@@ -284,7 +284,7 @@ struct Canvas<'a> {
     front: Vec<Front>,
 }
 
-/// What is drawn over the lifelines.
+/// Element that is drawn over the lifelines.
 enum Front {
     Message { y: f64, index: usize },
     Note { rect: Rect, index: usize },

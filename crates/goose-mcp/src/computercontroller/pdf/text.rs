@@ -94,7 +94,7 @@ struct Reader {
 #[derive(Default)]
 struct PageText {
     out: String,
-    /// Where the last character ended.
+    /// Position at which the last character ended.
     end: Option<(f64, f64)>,
 }
 

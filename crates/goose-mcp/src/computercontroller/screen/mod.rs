@@ -114,5 +114,5 @@ fn run(_: &str, _: &[Operation]) -> ToolResult<ToolOutput> {
     Err(failed("The screen can be operated only on Linux with X11. Nothing was done."))
 }
 
-/// What an operation returns.
+/// Result of an operation.
 type Output = Vec<ContentBlock>;

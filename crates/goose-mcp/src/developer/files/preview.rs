@@ -1,4 +1,4 @@
-//! What a call of `write` or `edit` would change: the tool itself runs, on files that are not written.
+//! Preview of a call of `write` or `edit`: the tool itself runs, on files that are not written.
 
 use std::{io, sync::Arc};
 

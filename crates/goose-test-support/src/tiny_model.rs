@@ -80,7 +80,7 @@ pub fn write_pieces(path: &Path, template: Option<&str>) -> anyhow::Result<()> {
     writer
         .text("general.architecture", "llama")
         .u32("llama.block_count", 1)
-        .u32("llama.context_length", 8_192)
+        .u32("llama.context_length", 16_384)
         .u32("llama.embedding_length", PIECES_WIDTH as u32)
         .u32("llama.feed_forward_length", PIECES_WIDTH as u32)
         .u32("llama.attention.head_count", 1)

@@ -35,6 +35,10 @@ bench *ARGS:
 bench-overhead *ARGS:
     cargo bench -p goose-cli --bench overhead -- {{ARGS}}
 
+# What many runs at once, and many stored sessions, cost a server
+bench-server *ARGS:
+    cargo bench -p goose-server --bench load -- {{ARGS}}
+
 # The layout of the release binary for Linux, from what a run executes; needs valgrind and nm
 text-order:
     cargo bench -p goose-cli --bench overhead -- --text-order

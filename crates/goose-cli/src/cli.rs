@@ -11,10 +11,12 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 #[cfg(feature = "local")]
 use crate::commands::models;
+#[cfg(feature = "server")]
+use crate::commands::serve;
 use crate::{
     args::SubcommandArgs,
     commands::{
-        agents, apps, completion, configure, doctor, extension, info, mcp, permissions, run, session,
+        acp, agents, apps, completion, configure, doctor, extension, info, mcp, permissions, run, session,
     },
     settings::ConfigArgs,
     stderr, suggest,
@@ -29,6 +31,7 @@ Examples:
   goose extension status               start them and show their status
   goose mcp memory                     serve a built-in to other programs
   goose mcp agents                     serve the agents to other programs
+  goose acp                            serve an editor, such as Zed
 
 Run `goose COMMAND --help` for more about a command.";
 
@@ -60,6 +63,13 @@ enum Command {
     Extension(SubcommandArgs<extension::args::ExtensionCommand>),
     /// Serve a built-in extension, or the agents, as an MCP server on standard input and output
     Mcp(mcp::McpArgs),
+    /// Serve an editor, as an agent of the Agent Client Protocol on standard input and output
+    #[command(after_help = acp::EXAMPLES)]
+    Acp(Box<acp::AcpArgs>),
+    /// Serve the agents to other agents and programs over HTTP
+    #[cfg(feature = "server")]
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(Box<serve::ServeArgs>),
     /// Manage local models
     #[cfg(feature = "local")]
     #[command(after_help = models::args::EXAMPLES)]
@@ -133,6 +143,9 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
             None => help(Some("apps")),
         },
         Some(Command::Mcp(args)) => mcp::run(&args.name),
+        Some(Command::Acp(args)) => acp::run(*args),
+        #[cfg(feature = "server")]
+        Some(Command::Serve(args)) => serve::run(*args),
         Some(Command::Session(args)) => session::run(*args),
         Some(Command::Run(args)) => run::run(*args),
         #[cfg(feature = "local")]

@@ -84,8 +84,13 @@ where
 
 /// Returns the OAuth client. Without a terminal it only uses earlier logins.
 fn login(paths: &Paths) -> OAuth {
-    let oauth = OAuth::new(Arc::new(FileTokenStore::new(paths.logins())));
+    let oauth = earlier_logins(paths);
     if stderr::is_seen() { oauth.with_browser(Arc::new(TerminalBrowser)) } else { oauth }
+}
+
+/// Returns the OAuth client that only uses earlier logins.
+pub(crate) fn earlier_logins(paths: &Paths) -> OAuth {
+    OAuth::new(Arc::new(FileTokenStore::new(paths.logins())))
 }
 
 /// The system's browser. The address is printed as well, so that the user can open it by hand.

@@ -222,6 +222,16 @@ impl TrustStore {
         })
     }
 
+    /// Returns the configuration of a folder's project if it may be used. One that cannot be read is not used.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the list cannot be read.
+    pub fn trusted_config(&self, working_dir: &Path) -> Result<Option<ProjectFile>, ConfigError> {
+        let Ok(Some(file)) = ProjectFile::find(working_dir) else { return Ok(None) };
+        Ok((self.check(&file)? == Trust::Trusted).then_some(file))
+    }
+
     /// Remembers that the user has agreed to the current text of a file.
     pub fn trust(&self, file: &ProjectFile) -> Result<(), ConfigError> {
         self.update(|trusted| {

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     ConfigError, ConfigFile, ConfiguredExtension, EnvSecrets, FileSecrets, Keyring, KeyringSecrets, Paths,
-    Place, Secret, SecretChain, Secrets, SettingsSource, yaml,
+    Place, Secret, SecretChain, Secrets, SettingsSource, TrustStore, yaml,
 };
 
 /// Keys with mappings or lists of them. They are read from files only, because other programs use variables
@@ -60,6 +60,18 @@ impl Settings {
         extensions.iter_mut().for_each(|entry| entry.resolve(source.builtins));
         let secrets = Arc::new(secret_chain(&source, &user));
         Ok(Self(Arc::new(Layers { source, project, user, extensions, secrets, registry: OnceLock::new() })))
+    }
+
+    /// Loads the settings of another folder, with the file of its project if the user trusts it. Command line, environment and
+    /// providers stay; the user's files are read again.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file that is used cannot be read or parsed.
+    pub fn in_folder(&self, working_dir: &Path) -> Result<Self, ConfigError> {
+        let mut source = self.0.source.clone();
+        source.project = TrustStore::new(&source.paths).trusted_config(working_dir)?;
+        Self::load(source)
     }
 
     /// Returns the value of a key; `None` if no layer has it. It is read as the requested type. The error has

@@ -147,15 +147,39 @@ pub fn http_router(server: &ExtensionServer, options: &HttpOptions, stop: Cancel
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(options.allowed_hosts.clone())
         .with_allowed_origins(options.allowed_origins.clone())
-        .enforce_origin_validation()
-        .with_max_request_body_bytes(MAX_LINE_BYTES)
-        .with_cancellation_token(stop.clone());
+        .enforce_origin_validation();
+    let endpoint = endpoint(server, config, stop);
+    Router::new().route(&options.path, any(move |request| answer(endpoint.clone(), request)))
+}
+
+/// MCP endpoint inside a server that checks `Host`, `Origin` and the rights of its clients itself.
+#[derive(Clone)]
+pub struct HttpEndpoint(Endpoint);
+
+impl HttpEndpoint {
+    /// Creates an endpoint. Must be called within a Tokio runtime. Its clients count as remote, regardless of the
+    /// server's options.
+    pub fn new(server: &ExtensionServer, stop: CancellationToken) -> Self {
+        Self(endpoint(server, StreamableHttpServerConfig::default().disable_allowed_hosts(), stop))
+    }
+
+    /// Answers one request.
+    pub async fn answer(&self, request: Request<Body>) -> Response {
+        answer(self.0.clone(), request).await
+    }
+}
+
+fn endpoint(
+    server: &ExtensionServer,
+    config: StreamableHttpServerConfig,
+    stop: CancellationToken,
+) -> Endpoint {
+    let config = config.with_max_request_body_bytes(MAX_LINE_BYTES).with_cancellation_token(stop.clone());
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(SESSION_IDLE);
     let (server, sessions) = (server.untrusted(), Arc::new(sessions));
     tokio::spawn(end_sessions(Arc::downgrade(&sessions), stop));
-    let endpoint = Endpoint::new(move || Ok(server.new_session()), sessions, config);
-    Router::new().route(&options.path, any(move |request| answer(endpoint.clone(), request)))
+    Endpoint::new(move || Ok(server.new_session()), sessions, config)
 }
 
 /// Ends the sessions of the older wire with the server; they outlive their requests.

@@ -21,7 +21,7 @@ pub use client::{
     OAuthSettings, RemoteExtension, StoredLogin, SystemBrowser, Target, TokenStore, connect,
 };
 pub use goose_process::{ProcessSpec, Stream};
-pub use http::{HttpOptions, HttpServer, http_router};
+pub use http::{HttpEndpoint, HttpOptions, HttpServer, http_router};
 pub use line_io::{LineRead, LineReader, MAX_LINE_BYTES};
 pub use serve::{Serve, serve, spawn_and_serve};
 pub use server::{ExtensionServer, ServeOptions};

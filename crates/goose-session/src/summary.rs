@@ -58,6 +58,8 @@ pub struct NewSession {
     pub parent: Option<SessionId>,
     /// Agent with its mode, such as `goose-agent/assistant`.
     pub agent: Option<String>,
+    /// Id that a client gave. It must be new; without one, the next of the day is used.
+    pub id: Option<SessionId>,
 }
 
 impl NewSession {

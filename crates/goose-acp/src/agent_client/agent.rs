@@ -18,9 +18,9 @@ use tokio::time::timeout;
 use super::{
     program::Program,
     requests::{CurrentTask, Task},
-    rpc::{Failure, Rpc},
     session_tools::{NAME as SERVER_NAME, serve_tools},
 };
+use crate::rpc::{Failure, Rpc};
 
 /// The version of the protocol.
 const PROTOCOL_VERSION: u64 = 1;

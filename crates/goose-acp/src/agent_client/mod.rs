@@ -6,7 +6,7 @@
 //!                             session/request_permission, fs/…, elicitation/create ──► AgentHost
 //! ```
 //!
-//! - `agent`: the agent and its tasks; `program`: the child process and how it ended; `rpc`: requests and answers on lines;
+//! - `agent`: the agent and its tasks; `program`: the child process and how it ended;
 //! - `requests`: what the agent asks of us; `actions`: what it wants to do, as our permissions judge it;
 //!   `tool_input`: the files and commands in the input of its tools; `session_tools`: tools of the session, served to it over MCP.
 
@@ -14,7 +14,6 @@ mod actions;
 mod agent;
 mod program;
 mod requests;
-mod rpc;
 mod session_tools;
 mod tool_input;
 

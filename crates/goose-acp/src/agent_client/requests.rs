@@ -15,10 +15,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    actions::{self, ToolCalls},
-    rpc::{INTERNAL_ERROR, INVALID_PARAMS, Incoming, METHOD_NOT_FOUND, RpcError},
-};
+use super::actions::{self, ToolCalls};
+use crate::rpc::{INTERNAL_ERROR, INVALID_PARAMS, Incoming, METHOD_NOT_FOUND, RpcError};
 
 /// The messages about one task. An agent that sends more does not come to an end.
 const MAX_UPDATES: usize = 100_000;

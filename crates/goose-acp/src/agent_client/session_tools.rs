@@ -11,7 +11,8 @@ use goose_extension::{
 use goose_mcp_bridge::{HttpOptions, HttpServer, serve};
 use serde_json::Value;
 
-use super::{requests::CurrentTask, rpc::Requests};
+use super::requests::CurrentTask;
+use crate::rpc::Requests;
 
 /// The name of the server, as the agent sees it.
 pub(super) const NAME: &str = "goose";

@@ -14,16 +14,13 @@ use goose::{
         orchestrator_agent::SplitSetting,
     },
     config::{Paths, Profile, Settings, SettingsSource, TrustStore},
-    exchange::Exchange,
+    exchange::{Event, Exchange, replay},
     permission::Permissions,
     session::{LoadedSession, NewSession, PendingSession, Session, SessionStore},
 };
 use serde_json::Value;
 
-use super::{
-    explained, project,
-    session::{LoggedEntries, importable},
-};
+use super::{explained, project, session::importable};
 use crate::{
     args::{Consent, ConversationArgs, ExtensionArgs, ModelArgs},
     builtins::SERVICES,
@@ -83,7 +80,8 @@ pub(crate) struct EarlierSession {
     pub(crate) unfinished: bool,
     /// The number of steps that cannot be read.
     pub(crate) skipped: usize,
-    pub(crate) logs: LoggedEntries,
+    /// The events so far, if they can be shown.
+    pub(crate) events: Vec<Event>,
 }
 
 impl Assembled {
@@ -298,7 +296,7 @@ async fn session(store: &SessionStore, folder: &Path, setup: &SetupOptions<'_>) 
             summary: opened.summary.clone(),
             unfinished: opened.unfinished,
             skipped: opened.skipped.len(),
-            logs: LoggedEntries::from_steps(&opened.steps),
+            events: earlier_events(&opened),
         };
         return Ok(Kept::Resumed(Box::new((opened, before))));
     }
@@ -307,6 +305,14 @@ async fn session(store: &SessionStore, folder: &Path, setup: &SetupOptions<'_>) 
         new = new.named(name);
     }
     Ok(Kept::New(store.start_creating(new)))
+}
+
+/// Returns the events of a session so far. Without a terminal, they are not shown.
+fn earlier_events(opened: &LoadedSession) -> Vec<Event> {
+    if !stderr::is_seen() {
+        return Vec::new();
+    }
+    replay(&opened.summary.id, &opened.steps, 0).into_iter().map(|record| record.event).collect()
 }
 
 async fn resume(

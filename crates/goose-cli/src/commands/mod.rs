@@ -1,5 +1,6 @@
 //! The commands, one module each. `cli` parses and dispatches; nothing here depends on it.
 
+pub(crate) mod acp;
 pub(crate) mod agents;
 pub(crate) mod apps;
 pub(crate) mod completion;
@@ -15,6 +16,8 @@ pub(crate) mod permissions;
 mod project;
 pub(crate) mod route;
 pub(crate) mod run;
+#[cfg(feature = "server")]
+pub(crate) mod serve;
 pub(crate) mod session;
 
 use std::fmt::Display;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests prepare files and run programs by themselves")]
 
+mod acp;
 mod agents;
 mod autovisualiser;
 mod call;
@@ -40,6 +41,8 @@ mod redacted;
 mod run;
 mod screens;
 mod secrets;
+#[cfg(feature = "server")]
+mod serve;
 mod sessions;
 mod shown_lines;
 mod special_files;

@@ -89,9 +89,15 @@ impl SessionStore {
     /// Fails if the store cannot be written.
     pub async fn create(&self, mut new: NewSession) -> Result<Session, StoreError> {
         let now = clock::now();
-        let mut lease = self.database().write().await?;
-        let id = reserve(&mut lease, now).await?;
-        lease.give_back();
+        let id = match new.id.take() {
+            Some(id) => id,
+            None => {
+                let mut lease = self.database().write().await?;
+                let id = reserve(&mut lease, now).await?;
+                lease.give_back();
+                id
+            }
+        };
         new.name = new.name.as_deref().and_then(clean_name);
         Ok(Session::new(self.clone(), id, SessionRow { new, origin: None, created_at: now }))
     }

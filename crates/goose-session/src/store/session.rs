@@ -18,7 +18,7 @@ use super::{
     dialect::Statement,
     row::{CounterDelta, StepRow, stored_count},
 };
-use crate::{NewSession, SessionId, Step, clock};
+use crate::{NewSession, SessionId, Step, StoredStep, clock};
 
 const INSERT_SESSION: &str = "INSERT INTO sessions \
           (id, given_name, working_dir, origin, created_at, updated_at, last_seq, indexed_seq, messages, \
@@ -101,6 +101,20 @@ impl Session {
     /// Returns true if its steps are stored.
     pub fn is_saved(&self) -> bool {
         matches!(self.log, Log::Stored { .. })
+    }
+
+    /// Returns the stored steps that can be read. A new session has none, and an unsaved one never has.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store cannot be read.
+    pub async fn steps(&self) -> Result<Vec<StoredStep>, StoreError> {
+        let Log::Stored { store, .. } = &self.log else { return Ok(Vec::new()) };
+        match store.steps(&self.id).await {
+            Ok(steps) => Ok(steps.steps),
+            Err(StoreError::NoSuchSession(_)) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Appends a step and returns its number. When this returns, the step is committed: it survives the end

@@ -20,7 +20,7 @@ use crate::{
         agent::{Agent, AgentSetupError, AgentSource},
         catalog::AgentCatalog,
         connection::ConnectionKind,
-        extension_manager::{ExtensionManager, ManagerError},
+        extension_manager::{ExtensionManager, ManagerError, ManagerOptions},
         manifest::{AgentManifest, AgentMode},
         service_binding::{ServiceBindings, UnresolvedReason, UnresolvedService},
     },
@@ -29,6 +29,7 @@ use crate::{
     exchange::Delegates,
     permission::Permissions,
     platform::{self, AgentTool, PlatformContext, SessionServices},
+    services::{BindingContext, Frontend},
     session::Session,
 };
 
@@ -59,6 +60,8 @@ pub(crate) struct Binder {
     /// Extensions that were enabled or disabled while the session is open.
     pub(super) switched: Arc<SessionExtensions>,
     pub(super) working_dir: PathBuf,
+    /// User interface that runs the tools of `frontend` extensions.
+    pub(super) frontend: Option<Arc<dyn Frontend>>,
     /// If set, agents may have only these extensions.
     pub(super) only: Option<Vec<String>>,
 }
@@ -188,7 +191,9 @@ impl Binder {
             needed.iter().for_each(|config| drop(config.resolve(&*settings.secrets())));
         };
         self.manager.settings().look_up(look_up).await;
-        let options = self.manager.manager_options(&self.working_dir);
+        let context =
+            BindingContext { frontend: self.frontend.clone(), ..self.manager.context(&self.working_dir) };
+        let options = ManagerOptions::in_pool(Arc::clone(self.manager.pool()), context);
         let extensions = ExtensionManager::with_options(services, CancellationToken::new(), options).await?;
         Ok(BoundServices { extensions, bindings, external })
     }

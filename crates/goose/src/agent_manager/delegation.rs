@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use goose_extension::{Caller, MessageContent, Role, ToolError, ToolResult, visible_line};
+use goose_extension::{Backend, Caller, MessageContent, Role, ToolError, ToolResult, visible_line};
 use goose_providers::{Provider, RetryPolicy, Usage};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -82,6 +82,7 @@ pub(super) struct DelegatingSession {
     pub(super) binder: Binder,
     pub(super) permissions: Arc<Permissions>,
     pub(super) caller: Option<Arc<dyn Caller>>,
+    pub(super) backend: Option<Arc<dyn Backend>>,
     pub(super) retry: RetryPolicy,
     pub(super) session: Session,
     pub(super) events: Weak<EventHub>,
@@ -294,6 +295,8 @@ impl DelegatingSession {
         options.host_extensions = self.binder.host_extensions.clone();
         options.switched = self.binder.switched.inherited();
         options.caller = self.caller.clone();
+        options.backend = self.backend.clone();
+        options.frontend = self.binder.frontend.clone();
         options.models = Some(models);
         options.only_extensions = task.only_extensions;
         let (payer, writer) = match task.graph {

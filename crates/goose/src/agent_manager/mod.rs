@@ -13,6 +13,7 @@
 //! - `agent_maker`: an agent with its services; `service_broker`: the services of a mode;
 //!   `session_extensions`: extensions that are enabled and disabled in a session; `host_extensions`:
 //!   extensions of the host program;
+//! - `open_sessions`: the sessions that several users of a process share;
 //! - `delegation`: tasks in separate sessions; `acp_mcp_adapter`: external agents; `served_agents`: goose's
 //!   agents as tools of other programs.
 
@@ -22,6 +23,7 @@ mod delegation;
 mod host_extensions;
 mod models;
 mod open;
+mod open_sessions;
 mod options;
 mod served_agents;
 mod service_broker;
@@ -41,8 +43,11 @@ use goose_providers::SetupError;
 use thiserror::Error;
 
 pub(crate) use self::agent_maker::Binder;
-pub use self::options::{OpenOptions, SessionState};
 use self::{acp_mcp_adapter::Connectors, agent_maker::AgentMaker, models::ConfiguredModel};
+pub use self::{
+    open_sessions::{OpenSessions, SharedSession},
+    options::{OpenOptions, SessionState},
+};
 use crate::{
     agents::{
         agent::Agent,
@@ -129,11 +134,14 @@ impl OpenError {
     }
 }
 
-/// Parts that all conversations of a process share. Creating a manager reads and starts nothing; clones share
-/// everything.
+/// Parts that all conversations of a process share, with the settings of one folder; [`in_folder`](Self::in_folder) returns the
+/// manager of another one. Creating a manager reads and starts nothing; clones share everything.
 #[derive(Clone)]
 pub struct AgentManager {
     settings: Settings,
+    sessions: OpenSessions,
+    /// Environment for child processes before the settings are applied, instead of the settings' environment.
+    base_environment: Option<Arc<BaseEnvironment>>,
     store: SessionStore,
     pool: Arc<ServicePool>,
     environment: OnceLock<Arc<BaseEnvironment>>,
@@ -149,6 +157,8 @@ impl AgentManager {
         Self {
             store: SessionStore::at(SessionStore::file(paths)),
             pool: ServicePool::new(PoolOptions::new(paths, settings.builtins())),
+            sessions: OpenSessions::default(),
+            base_environment: None,
             environment: OnceLock::new(),
             oauth: Arc::new(earlier_logins(paths)),
             connectors: Connectors::default(),
@@ -173,9 +183,9 @@ impl AgentManager {
 
     /// Replaces the environment for child processes, which is the settings' by default.
     #[must_use]
-    pub fn with_environment(mut self, mut environment: BaseEnvironment) -> Self {
-        self.set_shell(&mut environment);
-        self.environment = OnceLock::from(Arc::new(environment));
+    pub fn with_environment(mut self, environment: BaseEnvironment) -> Self {
+        self.base_environment = Some(Arc::new(environment));
+        self.environment = OnceLock::new();
         self
     }
 
@@ -184,6 +194,22 @@ impl AgentManager {
     pub fn with_oauth(mut self, oauth: OAuth) -> Self {
         self.oauth = Arc::new(oauth);
         self
+    }
+
+    /// Returns the manager of another folder: with its settings, and the same sessions, services, logins and connectors. One
+    /// process serves sessions in many folders that way.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the configuration cannot be read.
+    pub fn in_folder(&self, working_dir: &Path) -> Result<Self, ConfigError> {
+        let settings = self.settings.in_folder(working_dir)?;
+        Ok(Self { settings, environment: OnceLock::new(), ..self.clone() })
+    }
+
+    /// Returns the sessions that are open in this process, if they are opened through it.
+    pub fn sessions(&self) -> &OpenSessions {
+        &self.sessions
     }
 
     /// Returns the settings.
@@ -218,6 +244,7 @@ impl AgentManager {
                 extensions: options.extensions,
                 host_extensions: options.host_extensions,
                 switched: Arc::new(options.switched),
+                frontend: options.frontend,
                 working_dir: working_dir(options.working_dir)?,
                 only: options.only_extensions,
             }),
@@ -246,7 +273,10 @@ impl AgentManager {
     /// Returns the binding context of a session's services in a folder.
     fn context(&self, working_dir: impl Into<PathBuf>) -> BindingContext {
         let environment = self.environment.get_or_init(|| {
-            let mut environment: BaseEnvironment = self.settings.environment().collect();
+            let mut environment = match &self.base_environment {
+                Some(environment) => BaseEnvironment::clone(environment),
+                None => self.settings.environment().collect(),
+            };
             self.set_shell(&mut environment);
             Arc::new(environment)
         });
@@ -255,6 +285,7 @@ impl AgentManager {
             environment: Arc::clone(environment),
             secrets: self.settings.secrets(),
             oauth: Some(Arc::clone(&self.oauth)),
+            frontend: None,
         }
     }
 

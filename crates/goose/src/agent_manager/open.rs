@@ -63,7 +63,8 @@ impl AgentManager {
         let (first, bound) = first.bind(&options, &binder).await?;
         let has_ripgrep = self.has_program("rg");
         let long_messages = self.settings.paths().cache.join("messages");
-        let folder = FolderContext { hints: self.hints(&dir)?, working_dir: dir, has_ripgrep, long_messages };
+        let (hints, backend) = (self.hints(&dir)?, options.backend.clone());
+        let folder = FolderContext { hints, working_dir: dir, has_ripgrep, long_messages, backend };
         // Awaited as late as possible, because the store opens concurrently until here.
         let mut runtime = SessionRuntime::new(chosen.ready().await?, &mut options, &binder, &guard);
         let wiring = Wiring::new(binder, &options, &guard.permissions, &models, &runtime);
@@ -124,6 +125,7 @@ impl AgentManager {
             extensions: std::mem::take(&mut options.extensions),
             host_extensions: std::mem::take(&mut options.host_extensions),
             switched: Arc::new(std::mem::take(&mut options.switched)),
+            frontend: options.frontend.clone(),
             working_dir: working_dir.to_owned(),
             only: options.only_extensions.take(),
         })
@@ -340,7 +342,8 @@ impl SessionRuntime {
     fn new(state: SessionState, options: &mut OpenOptions, binder: &Binder, guard: &SessionGuard) -> Self {
         let SessionState { session, steps, is_unfinished, agent, chosen_by } = state;
         let origin = options.origin.take().unwrap_or_default();
-        let events = EventHub::new(session.id().clone(), options.writer.as_ref().map(TaskWriter::task));
+        let last = steps.last().map_or(0, |stored| stored.seq);
+        let events = EventHub::new(session.id().clone(), last, options.writer.as_ref().map(TaskWriter::task));
         binder.switched.log_to(&events);
         if let Some(mode) = guard.mode_change {
             events.store_later(Step::permission_changed(mode));
@@ -376,6 +379,7 @@ impl Wiring {
             binder: Binder { only: None, ..Binder::clone(&binder) },
             permissions: Arc::clone(permissions),
             caller: options.caller.clone(),
+            backend: options.backend.clone(),
             retry: options.retry.clone(),
             session: runtime.session.clone(),
             events: Arc::downgrade(&runtime.events),

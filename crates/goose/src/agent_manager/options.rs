@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use goose_extension::{BuildExtension, Caller, Notifier, SilentNotifier};
+use goose_extension::{Backend, BuildExtension, Caller, Notifier, SilentNotifier};
 use goose_providers::{Provider, RetryPolicy};
 use serde_json::Value;
 
@@ -21,6 +21,7 @@ use crate::{
     config::{ExtensionConfig, Profile},
     exchange::{FinalOutput, TaskWriter},
     permission::{Mode, Permissions},
+    services::Frontend,
     session::{LoadedSession, PendingSession, Session, Step, StoreError, StoredStep},
 };
 
@@ -119,6 +120,10 @@ pub struct OpenOptions {
     pub(super) working_dir: Option<PathBuf>,
     pub(super) notifier: Arc<dyn Notifier>,
     pub(super) caller: Option<Arc<dyn Caller>>,
+    /// Files and programs of the session's tools, instead of those of this machine.
+    pub(super) backend: Option<Arc<dyn Backend>>,
+    /// User interface that runs the tools of `frontend` extensions.
+    pub(super) frontend: Option<Arc<dyn Frontend>>,
     pub(super) permissions: Option<Arc<Permissions>>,
     /// Working model and fast model, instead of the profile's.
     pub(super) models: Option<(Arc<dyn Provider>, Arc<dyn Provider>)>,
@@ -159,6 +164,8 @@ impl OpenOptions {
             working_dir: None,
             notifier: Arc::new(SilentNotifier),
             caller: None,
+            backend: None,
+            frontend: None,
             permissions: None,
             models: None,
             extensions: Vec::new(),
@@ -220,6 +227,18 @@ impl OpenOptions {
     /// Sets the caller that answers questions of tools.
     pub fn with_caller(mut self, caller: Arc<dyn Caller>) -> Self {
         self.caller = Some(caller);
+        self
+    }
+
+    /// Uses these files and programs for the tools of the session and of its delegates.
+    pub fn with_backend(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.backend = Some(backend);
+        self
+    }
+
+    /// Attaches a user interface that runs the tools of `frontend` extensions.
+    pub fn with_frontend(mut self, frontend: Arc<dyn Frontend>) -> Self {
+        self.frontend = Some(frontend);
         self
     }
 

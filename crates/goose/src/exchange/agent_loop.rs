@@ -240,6 +240,7 @@ impl AgentLoop {
     pub(crate) async fn begin(&mut self, message: Option<Message>) -> StepResult<bool> {
         self.has_begun = true;
         let last = self.state.conversation.last().map(|last| last.role.clone());
+        let is_prompt = message.is_some();
         let message = match (message, last) {
             (Some(message), _) => message,
             (None, Some(Role::Assistant)) => synthetic_message(GO_ON),
@@ -248,6 +249,9 @@ impl AgentLoop {
         };
         let earlier = self.state.conversation.messages().to_vec();
         self.record(Step::Message { message: message.clone() }).await?;
+        if is_prompt {
+            self.emit(Event::Prompt(Arc::new(message.clone())));
+        }
         self.progress.unanswered = Some(Unanswered { message, earlier });
         match self.state.conversation.messages().is_empty() {
             true => Err(empty()),
@@ -509,5 +513,18 @@ pub(crate) fn word(outcome: &Outcome) -> &'static str {
         Outcome::Empty => "empty",
         Outcome::Cancelled => "cancelled",
         Outcome::Failed(_) => "failed",
+    }
+}
+
+/// Returns the outcome of a reply by its name in the log, without the details, which are not stored.
+pub(super) fn stored_outcome(word: &str) -> Outcome {
+    match word {
+        "max_turns" => Outcome::MaxTurns(0),
+        "max_tokens" => Outcome::MaxTokens,
+        "refused" => Outcome::Refused,
+        "empty" => Outcome::Empty,
+        "cancelled" => Outcome::Cancelled,
+        "failed" => Outcome::Failed(Failure { message: "The reply failed.".to_owned(), hint: None }),
+        _ => Outcome::Done { structured: None },
     }
 }

@@ -45,6 +45,8 @@ pub enum Event {
         /// Size of the text.
         bytes: u64,
     },
+    /// A message of the user, which is answered next. Stored.
+    Prompt(Arc<Message>),
     /// The model is asked.
     Asking {
         /// Number of the request to the model in this reply, from 1.
@@ -59,6 +61,7 @@ pub enum Event {
         /// Reason of the failure.
         reason: String,
         /// Delay before the next attempt.
+        #[serde(rename = "delay_ms", with = "milliseconds")]
         delay: Duration,
         /// Number of the next attempt, from 2.
         attempt: u32,
@@ -385,9 +388,9 @@ pub enum Decision {
     },
 }
 
-/// Answer to a question.
+/// Answer to a question, such as `{"answer": "consent", "value": true}` in JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(tag = "answer", content = "value", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Answer {
     /// Answers [`Event::Approval`].
@@ -431,6 +434,21 @@ impl From<PlanDecision> for Answer {
 impl From<Elicited> for Answer {
     fn from(elicited: Elicited) -> Self {
         Self::Elicited(elicited)
+    }
+}
+
+/// Durations in JSON: whole milliseconds.
+mod milliseconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(delay: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_millis)
     }
 }
 

@@ -6,13 +6,14 @@
 //!                   Exchange::answer(id, answer) ─┘ pending questions
 //! ```
 //!
-//! The hub keeps the events of the current turn. Earlier ones are in the session's store; each record names
-//! the last stored step, so a reader knows where to continue there. Readers share the records and never block
+//! The hub keeps the events of the current turn. Earlier ones are made again from the session's stored steps
+//! ([`replay`](super::replay)); each record names the last stored step, so a reader knows where to continue there. Readers share the records and never block
 //! the reply: one that falls too far behind gets [`Event::Lagged`] in place of dropped events, and text
 //! joined into one piece.
 
 mod log_entry;
 mod open_questions;
+mod position;
 
 use std::{
     collections::VecDeque,
@@ -28,12 +29,13 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+pub use self::position::{BadPosition, EventPosition};
 use self::{
     log_entry::{LogEntry, TextRun},
     open_questions::PendingQuestion,
 };
 use super::event::{Event, content_weight};
-use crate::session::{SessionId, Step};
+use crate::session::{SessionId, Step, clock};
 
 /// Maximum number of entries that are kept for slow readers.
 const MAX_ENTRIES: usize = 512;
@@ -51,6 +53,9 @@ const MAX_STORED_ENTRY: usize = 256 * 1024;
 /// [`Event`] with its place in the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventRecord {
+    /// Identifies the event log: another one begins whenever the session is opened. 0 for events that are replayed from
+    /// stored steps, which have no number.
+    pub epoch: u64,
     /// Position in the event log, counted from 1 while the session is open. Joined text has the position of
     /// its last piece.
     pub number: u64,
@@ -71,10 +76,18 @@ pub struct EventRecord {
     pub event: Event,
 }
 
+impl EventRecord {
+    /// Returns the position, from which a reader can continue later.
+    pub fn position(&self) -> EventPosition {
+        EventPosition { epoch: self.epoch, number: self.number, step: self.step }
+    }
+}
+
 /// Event log of a session.
 #[derive(Debug)]
 pub(crate) struct EventHub {
     session: SessionId,
+    epoch: u64,
     /// Id of the task that the session works on.
     task: Option<Arc<str>>,
     log: Mutex<Log>,
@@ -96,6 +109,8 @@ struct Log {
     replies: u64,
     /// Number of the last stored step.
     step: u64,
+    /// The same, when the last event was reported.
+    reported_step: u64,
     /// Number of the first event of the current turn. Earlier events can be dropped once they were read.
     turn_start: u64,
     readers: Vec<Slot>,
@@ -121,6 +136,7 @@ impl Log {
     fn push(&mut self, mut record: EventRecord) -> Arc<EventRecord> {
         self.last += 1;
         record.number = self.last;
+        self.reported_step = record.step;
         match record.event {
             Event::Asking { .. } => self.turn_start = self.last,
             Event::Finished(_) => self.turn_start = self.last + 1,
@@ -143,6 +159,7 @@ impl Log {
             _ => {
                 let kind = if is_thinking { Event::Thinking } else { Event::Text };
                 let head = EventRecord { number: self.last, ..sink.record(self.step, kind(String::new())) };
+                self.reported_step = self.step;
                 self.entries.push_back(LogEntry::Text(Box::new(TextRun::new(head, text))));
             }
         }
@@ -192,10 +209,12 @@ impl Log {
 }
 
 impl EventHub {
-    /// Creates the log of a session. `task` is the task of another session that it works on, if any.
-    pub(crate) fn new(session: SessionId, task: Option<Arc<str>>) -> Arc<Self> {
+    /// Creates the log of a session whose last stored step has the number `step`. `task` is the task of another session that
+    /// it works on, if any.
+    pub(crate) fn new(session: SessionId, step: u64, task: Option<Arc<str>>) -> Arc<Self> {
         let (approvals, begun) = (tokio::sync::Mutex::default(), Notify::new());
-        Arc::new(Self { session, task, log: Mutex::default(), approvals, begun, caller: CallerId::unique() })
+        let log = Mutex::new(Log { step, reported_step: step, ..Log::default() });
+        Arc::new(Self { session, epoch: epoch(), task, log, approvals, begun, caller: CallerId::unique() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Log> {
@@ -206,7 +225,16 @@ impl EventHub {
     pub(super) fn unlogged(&self, event: Event) -> EventRecord {
         let session = self.session.clone();
         let task = self.task.clone();
-        EventRecord { number: 0, reply: 0, step: 0, session, parent_call: None, task, event }
+        EventRecord {
+            epoch: self.epoch,
+            number: 0,
+            reply: 0,
+            step: 0,
+            session,
+            parent_call: None,
+            task,
+            event,
+        }
     }
 
     /// Sets the number of the last stored step.
@@ -263,9 +291,7 @@ impl EventHub {
         log.last_id += 1;
         let (id, last) = (log.last_id, log.last);
         let position = match after {
-            // A number beyond the end of this log is from before a restart: all events are new.
-            Some(after) if after > last => 0,
-            Some(after) => after,
+            Some(after) => after.min(last),
             None => log.turn_start.saturating_sub(1).min(last),
         };
         log.readers.push(Slot { id, position, waker: None });
@@ -276,11 +302,36 @@ impl EventHub {
         EventReader { hub: Arc::clone(self), id, caught_up_at: last, replayed }
     }
 
+    /// Returns a reader of the events after a position, or of all. The second value is set if the log does not have all of them:
+    /// stored steps up to this number come first.
+    pub(super) fn resume(self: &Arc<Self>, after: Option<EventPosition>) -> (EventReader, Option<u64>) {
+        let is_in_log = |position: &EventPosition| {
+            let log = self.lock();
+            let first = log.entries.front().map_or(log.last + 1, LogEntry::first);
+            position.epoch == self.epoch && (first - 1..=log.last).contains(&position.number)
+        };
+        if let Some(position) = after.filter(is_in_log) {
+            return (self.subscribe(Some(position.number)), None);
+        }
+        let reader = self.subscribe(None);
+        let mut log = self.lock();
+        let position = log.slot(reader.id).map_or(0, |slot| slot.position);
+        let next = log.entries.iter().find(|entry| entry.last() > position);
+        let step = next.map_or(log.reported_step, LogEntry::step);
+        drop(log);
+        (reader, Some(step))
+    }
+
     /// Returns a reader of the events from now on.
     pub(super) fn follow(self: &Arc<Self>) -> EventReader {
         let last = self.lock().last;
         self.subscribe(Some(last))
     }
+}
+
+/// Returns the epoch of a new log: the time in microseconds, which differs between any two logs of a session.
+fn epoch() -> u64 {
+    u64::try_from(clock::now().as_microsecond()).unwrap_or_default()
 }
 
 /// Wakes the readers after the lock is released.
@@ -385,11 +436,17 @@ pub struct EventReader {
     id: u64,
     /// Number of the last event when the reader was created. Text up to here is joined.
     caught_up_at: u64,
-    /// Unanswered questions from before the first event.
+    /// Replayed events, and unanswered questions from before the first event.
     replayed: VecDeque<Arc<EventRecord>>,
 }
 
 impl EventReader {
+    /// Reads these records before everything else.
+    pub(super) fn preceded_by(&mut self, records: impl IntoIterator<Item = EventRecord>) {
+        let questions = std::mem::take(&mut self.replayed);
+        self.replayed = records.into_iter().map(Arc::new).chain(questions).collect();
+    }
+
     fn poll_record(&mut self, context: &Context<'_>) -> Poll<Option<Arc<EventRecord>>> {
         if let Some(question) = self.replayed.pop_front() {
             return Poll::Ready(Some(question));

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use futures::{FutureExt as _, StreamExt as _};
-use goose_extension::{JsonObject, Message, RichRenderable, ToolOutput};
+use goose_extension::{ElicitAction, Elicited, JsonObject, Message, RichRenderable, ToolOutput};
 use serde_json::json;
 
 use super::*;
 use crate::exchange::event::{
-    Approval, ConsentRequest, Cost, Decision, ElicitationRequest, Failure, Outcome, ToolEnd,
+    Answer, Approval, ConsentRequest, Cost, Decision, ElicitationRequest, Failure, Outcome, PlanDecision,
+    ToolEnd,
 };
 
 fn hub() -> Arc<EventHub> {
-    EventHub::new("20261115_1".parse().unwrap(), None)
+    EventHub::new("20261115_1".parse().unwrap(), 0, None)
 }
 
 fn sink(hub: &Arc<EventHub>) -> EventSink {
@@ -98,7 +99,7 @@ fn a_reader_continues_after_a_number() {
     sink.emit(text("b"));
     assert_eq!(joined(&read(&mut hub.subscribe(number))), "ab");
     assert_eq!(joined(&read(&mut hub.subscribe(number.map(|number| number + 1)))), "b");
-    assert_eq!(joined(&read(&mut hub.subscribe(Some(1_000)))), "ab", "the log was begun anew");
+    assert_eq!(read(&mut hub.subscribe(Some(1_000))), []);
 }
 
 #[test]
@@ -242,6 +243,7 @@ fn one_of_each() -> Vec<Event> {
     let mut output = ToolOutput::text("out");
     output.structured = Some(json!([1]));
     let mut events = vec![
+        Event::Prompt(Arc::new(Message::user("hello"))),
         Event::Asking { turn: 2 },
         text("hi"),
         Event::Thinking("hm".to_owned()),
@@ -294,7 +296,52 @@ fn a_record_is_flat_json() {
     let mut reader = hub.follow();
     sink(&hub).emit(Event::Asking { turn: 1 });
     let record = reader.next().now_or_never().flatten().unwrap();
-    let expected = json!({"number": 1, "reply": 1, "step": 0, "session": "20261115_1", "event": "asking",
+    let expected = json!({"epoch": record.epoch, "number": 1, "reply": 1, "step": 0, "session": "20261115_1", "event": "asking",
         "data": {"turn": 1}});
     assert_eq!(serde_json::to_value(&*record).unwrap(), expected);
+}
+
+#[test]
+fn answers_and_delays_are_tagged_json() {
+    let answers: [(Answer, serde_json::Value); 4] = [
+        (Decision::Allow.into(), json!({"answer": "decision", "value": {"decision": "allow"}})),
+        (Answer::Consent(true), json!({"answer": "consent", "value": true})),
+        (
+            Elicited::new(ElicitAction::Decline).into(),
+            json!({"answer": "elicited", "value": {"action": "decline"}}),
+        ),
+        (PlanDecision::AsOne.into(), json!({"answer": "plan", "value": {"plan": "as_one"}})),
+    ];
+    for (answer, expected) in answers {
+        assert_eq!(serde_json::to_value(&answer).unwrap(), expected);
+        assert_eq!(serde_json::from_value::<Answer>(expected).unwrap(), answer);
+    }
+    let retrying =
+        Event::Retrying { reason: "slow".to_owned(), delay: Duration::from_millis(1_500), attempt: 2 };
+    let expected = json!({"event": "retrying", "data": {"reason": "slow", "delay_ms": 1_500, "attempt": 2}});
+    assert_eq!(serde_json::to_value(retrying).unwrap(), expected);
+}
+
+#[test]
+fn a_position_is_in_the_log_or_before_it() {
+    let hub = hub();
+    let events = sink(&hub);
+    hub.stored(4);
+    events.emit(text("a"));
+    events.emit(Event::Asking { turn: 1 });
+    hub.stored(6);
+    events.emit(text("b"));
+    let position = |epoch, number| EventPosition { epoch, number, step: 4 };
+    let (mut reader, stored) = hub.resume(Some(position(hub.epoch, 2)));
+    assert_eq!((joined(&read(&mut reader)), stored), ("b".to_owned(), None));
+    for other in [None, Some(position(hub.epoch + 1, 2)), Some(position(hub.epoch, 9)), Some(position(0, 0))]
+    {
+        let (mut reader, stored) = hub.resume(other);
+        assert_eq!((joined(&read(&mut reader)), stored), ("b".to_owned(), Some(4)), "{other:?}");
+    }
+    let written = position(7, 2).to_string();
+    assert_eq!((written.as_str(), written.parse()), ("7.2.4", Ok(position(7, 2))));
+    for bad in ["", "1.2", "1.2.3.4", "a.2.3", "-1.2.3"] {
+        assert_eq!(bad.parse::<EventPosition>(), Err(BadPosition), "{bad}");
+    }
 }

@@ -1,6 +1,6 @@
 //! [`Exchange`]: a conversation with a model that has tools. User interfaces hold nothing else.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use goose_extension::{ExchangeView, Message};
 use goose_providers::{Provider, Usage};
@@ -97,6 +97,11 @@ impl Exchange {
     /// Returns the session's id.
     pub fn session_id(&self) -> &SessionId {
         self.context.session.id()
+    }
+
+    /// Returns the working folder.
+    pub fn working_dir(&self) -> &Path {
+        &self.context.folder.working_dir
     }
 
     /// Returns the current agent.
@@ -225,6 +230,11 @@ impl Exchange {
     /// Returns the token usage of the session, and its price if it is known.
     pub(crate) fn spent(&self) -> (Usage, Option<f64>) {
         self.context.usage.spent()
+    }
+
+    /// Returns true while a reply or a background task runs.
+    pub fn is_busy(&self) -> bool {
+        !self.context.tasks.tracker.is_empty()
     }
 
     /// Cancels a running reply, stores everything, and releases the extensions.

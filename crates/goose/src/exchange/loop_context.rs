@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
-use goose_extension::{Caller, ExchangeView, Model, Notifier, Tool};
+use goose_extension::{Backend, Caller, ExchangeView, Model, Notifier, Tool};
 use goose_providers::{RequestOptions, RetryPolicy};
 use jiff::tz::TimeZone;
 use parking_lot::Mutex;
@@ -64,6 +64,8 @@ pub(crate) struct FolderContext {
     pub(crate) has_ripgrep: bool,
     /// Folder for messages that are too long for the model.
     pub(crate) long_messages: PathBuf,
+    /// Files and programs of the tools; by default those of this machine.
+    pub(crate) backend: Option<Arc<dyn Backend>>,
 }
 
 /// Connections from a session to its user interfaces.

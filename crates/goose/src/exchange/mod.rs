@@ -15,7 +15,7 @@
 //!   same for external agents;
 //! - `delegates`: the interface to agents that work for a session; `task_writes`: files that parallel tasks
 //!   change;
-//! - `event`, `event_hub`: events for user interfaces; `outbox`: holds events back until their steps are
+//! - `event`, `event_hub`: events for user interfaces; `replay`: the same events from stored steps; `outbox`: holds events back until their steps are
 //!   stored; `questions`: questions and output of extensions; `facts`: facts about a reply;
 //! - helpers: `extension_prompts` (prompts that change in an open session), `stream_dedup`, `repetition`,
 //!   `sanitize_output`, `final_output`, `usage_ledger`.
@@ -41,6 +41,7 @@ mod outbox;
 mod prepare;
 mod questions;
 mod repetition;
+mod replay;
 mod reply;
 mod responder;
 mod sanitize_output;
@@ -63,12 +64,13 @@ pub use event::{
     PlanDecision, ResultCheck, RoutedBy, TaskPlan, ToolEnd,
 };
 pub(crate) use event_hub::EventHub;
-pub use event_hub::{EventReader, EventRecord};
+pub use event_hub::{BadPosition, EventPosition, EventReader, EventRecord};
 pub(crate) use final_output::FinalOutput;
 pub use handle::Exchange;
 pub(crate) use loop_context::{FolderContext, History, Limits, LoopContext, Outlets, SessionTasks};
 pub(crate) use models::{ActiveModels, EarlierModels, ModelSource, prepare};
 pub(crate) use questions::SessionNotifier;
+pub use replay::replay;
 pub use reply::Reply;
 pub(crate) use responder::{Request, Responder};
 pub use responder::{TaskState, TaskStatus};

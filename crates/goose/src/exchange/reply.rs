@@ -13,11 +13,13 @@ use tokio_util::sync::CancellationToken;
 use super::{
     agent_loop::AgentLoop,
     event::{Answer, Event, Failure, Outcome},
-    event_hub::{EventHub, EventReader, EventRecord},
+    event_hub::{EventHub, EventPosition, EventReader, EventRecord},
     handle::Exchange,
     loop_context::LoopContext,
+    replay::replay,
     responder::{Request, Responder},
 };
+use crate::session::StoreError;
 
 /// Running reply: a stream of its [`Event`]s that ends after [`Event::Finished`].
 ///
@@ -143,6 +145,22 @@ impl Exchange {
     /// beginning of the current turn and with all unanswered questions. Any number of readers can follow.
     pub fn subscribe(&self, after: Option<u64>) -> EventReader {
         self.context.outlets.events.subscribe(after)
+    }
+
+    /// Returns a reader of the session's events after a position, or of all of them. Those that are not in the log any more, or
+    /// are from before the session was opened, are replayed from the stored steps. Log entries and nested calls may come twice.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    pub async fn read_after(&self, after: Option<EventPosition>) -> Result<EventReader, StoreError> {
+        let (mut reader, stored) = self.context.outlets.events.resume(after);
+        if let Some(last) = stored {
+            let mut steps = self.context.session.steps().await?;
+            steps.retain(|stored| stored.seq <= last);
+            reader.preceded_by(replay(self.session_id(), &steps, after.map_or(0, |position| position.step)));
+        }
+        Ok(reader)
     }
 
     /// Answers a question by its id. Only the first answer counts, and none after the reply was cancelled.

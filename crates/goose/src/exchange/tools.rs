@@ -107,6 +107,10 @@ impl AgentLoop {
             .with_working_dir(&folder.working_dir)
             .with_session_id(self.context.session.id().to_string())
             .with_exchange_view(self.state.conversation.view());
+        let context = match &folder.backend {
+            Some(backend) => context.with_backend(Arc::clone(backend)),
+            None => context,
+        };
         CallPath {
             agent: self.context.agent.clone(),
             permissions: Arc::clone(&self.context.permissions),

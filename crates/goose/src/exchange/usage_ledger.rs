@@ -39,13 +39,18 @@ struct Totals {
 impl UsageLedger {
     /// Adds up the usage in the steps of a session.
     pub(super) fn from_steps<'a>(steps: impl Iterator<Item = &'a Step>, parent: Option<Arc<Self>>) -> Self {
-        let mut totals = Totals::default();
+        let ledger = Self { parent, ..Self::default() };
         for step in steps {
             if let Step::Cost { usage, dollars, .. } = step {
-                totals.enter(*usage, *dollars);
+                ledger.count(*usage, *dollars);
             }
         }
-        Self { totals: Mutex::new(totals), parent, limit: None }
+        ledger
+    }
+
+    /// Adds usage that is already stored.
+    pub(super) fn count(&self, usage: Usage, dollars: Option<f64>) {
+        self.lock().enter(usage, dollars);
     }
 
     /// Creates a ledger for a part of a session's usage, which starts at `before`. `used_up` is cancelled

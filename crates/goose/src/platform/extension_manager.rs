@@ -337,7 +337,10 @@ async fn bounded<T>(asked: impl Future<Output = ToolResult<T>>) -> ToolResult<T>
 
 /// Returns the context of a call without the user: a question would be shown in the name of this extension.
 fn without_questions(context: &CallContext) -> CallContext {
-    let inner = CallContext::new().with_working_dir(context.working_dir());
+    let mut inner = CallContext::new().with_working_dir(context.working_dir());
+    if let Some(backend) = context.backend() {
+        inner = inner.with_backend(Arc::clone(backend));
+    }
     context.cancellation().cloned().map_or(inner.clone(), |token| inner.with_cancellation(token))
 }
 

@@ -11,7 +11,7 @@ use std::{
 use goose_extension::Extension;
 use goose_mcp_bridge::OAuth;
 
-use super::options::BindingContext;
+use super::{frontend::FrontendExtension, options::BindingContext};
 use crate::{
     config::{BaseEnvironment, ExtensionConfig, ExtensionKind, OAuthConfig, Resolved, Secret},
     permission::Origin,
@@ -112,11 +112,13 @@ impl Launch {
         let origin = if config.is_own() { Origin::Own } else { Origin::Foreign };
         match config.check().and_then(|()| config.resolve(&*context.secrets)) {
             Ok(resolved) => {
-                let running_key = RunningKey::new(config, &resolved, context);
+                // The tools of a user interface belong to its session.
+                let is_shared = !matches!(config.kind, ExtensionKind::Frontend { .. });
+                let running_key = is_shared.then(|| RunningKey::new(config, &resolved, context));
                 let what = LaunchKind::new(config, resolved, context);
                 let folder = context.working_dir.as_deref();
                 let listing_key = what.is_external().then(|| config.listing_fingerprint(folder));
-                Self { what, kind, origin, running_key: Some(running_key), listing_key }
+                Self { what, kind, origin, running_key, listing_key }
             }
             Err(error) => Self {
                 what: LaunchKind::Invalid(error.to_string()),
@@ -186,9 +188,14 @@ impl LaunchKind {
                 client_secret: resolved.client_secret,
                 login: context.oauth.clone(),
             }),
-            ExtensionKind::Frontend { .. } => {
-                Self::Invalid("its tools run in a user interface, and none is attached".to_owned())
-            }
+            ExtensionKind::Frontend { tools, instructions } => match &context.frontend {
+                Some(frontend) => {
+                    let frontend = Arc::clone(frontend);
+                    let tools = FrontendExtension::new(config, tools, instructions.as_ref(), frontend);
+                    Self::InProcess(Arc::new(tools))
+                }
+                None => Self::Invalid("its tools run in a user interface, and none is attached".to_owned()),
+            },
             // Unreachable: `check` has already refused it with a longer message.
             ExtensionKind::Sse { .. } => Self::Invalid("this kind of server is no longer reached".to_owned()),
         }

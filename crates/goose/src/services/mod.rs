@@ -8,6 +8,7 @@
 //! ```
 //!
 //! - `launch`: a service with a resolved configuration; `start`: runs it; `instance`: a started service;
+//! - `frontend`: extensions whose tools a user interface runs;
 //! - `service`: one service, with its calls and subscriptions; `supervision`: its starts and stops;
 //!   `state_machine`: its states, the pauses between failures, and the events that report them;
 //! - `listing`: its tools and instructions, in memory and on disk; `tool_fingerprint`: the
@@ -15,6 +16,7 @@
 //! - `pool`: all services of a process, and bindings to them; `options`: options of the pool and of
 //!   each binding.
 
+mod frontend;
 mod instance;
 mod launch;
 mod listing;
@@ -26,6 +28,7 @@ mod state_machine;
 mod supervision;
 mod tool_fingerprint;
 
+pub use frontend::Frontend;
 pub(crate) use launch::Launch;
 pub use listing::Listing;
 pub(crate) use options::SHELL_ENV;

@@ -6,7 +6,7 @@ use std::{ffi::OsStr, path::PathBuf, sync::Arc, time::Duration};
 use goose_extension::{Builtin, BuiltinOptions, Extension, ToolResult};
 use goose_mcp_bridge::{FileTokenStore, Interceptor, OAuth};
 
-use super::listing::ListingCache;
+use super::{frontend::Frontend, listing::ListingCache};
 use crate::config::{BaseEnvironment, EnvSecrets, FileSecrets, Paths, SecretChain, Secrets};
 
 /// Default time limit for the start of a service.
@@ -54,6 +54,8 @@ pub struct BindingContext {
     pub secrets: Arc<dyn Secrets>,
     /// Login to servers that require it; by default only with earlier logins.
     pub oauth: Option<Arc<OAuth>>,
+    /// User interface that runs the tools of `frontend` extensions, if one is attached.
+    pub frontend: Option<Arc<dyn Frontend>>,
 }
 
 impl BindingContext {
@@ -78,6 +80,7 @@ impl BindingContext {
             environment: Arc::new(environment),
             secrets: Arc::new(secrets),
             oauth: Some(Arc::new(earlier_logins(paths))),
+            frontend: None,
         }
     }
 

@@ -28,6 +28,7 @@ mod http_faults;
 mod kinds;
 mod leftovers;
 mod listing_cache;
+mod many_sessions;
 mod orchestrator;
 mod permission_swaps;
 mod rfc;

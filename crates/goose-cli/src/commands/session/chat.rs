@@ -114,7 +114,7 @@ impl Chat {
             stderr::line(format_args!("{WARNING}{}{WARNING:#}", escape::text(&notice)));
         }
         if let Some(before) = before {
-            recap::show(before, &exchange.messages(), extent)?;
+            recap::show(before, extent)?;
         }
         let tasks = exchange.tasks();
         let open = tasks.iter().filter(|task| !matches!(task.state, TaskState::Over(_))).count();

@@ -23,7 +23,6 @@ use self::args::{SessionArgs, SessionCommand, WhichSession};
 pub(crate) use self::{
     chat::Chat,
     manage::{agreed, importable},
-    recap::LoggedEntries,
 };
 use crate::{commands::explained, runtime::new_runtime};
 

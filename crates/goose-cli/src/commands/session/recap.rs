@@ -1,12 +1,9 @@
 //! The recap of a resumed conversation: its last messages, or all of it.
 
-use std::{io, sync::Arc};
+use std::io;
 
-use goose::{
-    exchange::ToolEnd,
-    session::{Step, StoredStep},
-};
-use goose_extension::{JsonObject, Message, MessageContent, RichRenderable, Role};
+use goose::exchange::Event;
+use goose_extension::{JsonObject, RichRenderable};
 
 use super::list::{local, message_count};
 use crate::{
@@ -34,31 +31,8 @@ pub(crate) enum Extent {
     Whole,
 }
 
-/// Log entries of tools, by call.
-#[derive(Debug, Default)]
-pub(crate) struct LoggedEntries(Vec<(Option<String>, RichRenderable)>);
-
-impl LoggedEntries {
-    /// The log entries among these steps.
-    pub(crate) fn from_steps(steps: &[StoredStep]) -> Self {
-        let entry = |stored: &StoredStep| match &stored.step {
-            Step::Log { call, content } => Some((call.clone(), content.clone())),
-            _ => None,
-        };
-        Self(steps.iter().filter_map(entry).collect())
-    }
-
-    /// The lines that a call has shown, besides its title.
-    fn of_call(&self, id: &str, arguments: &JsonObject) -> Vec<String> {
-        let of_call = |(call, content): &&(Option<String>, RichRenderable)| {
-            call.as_deref() == Some(id) && !tool_call::repeats_title(content, arguments)
-        };
-        self.0.iter().filter(of_call).flat_map(|(_, content)| rendered(content)).collect()
-    }
-}
-
 /// Shows the conversation so far.
-pub(crate) fn show(before: &EarlierSession, messages: &[Arc<Message>], extent: Extent) -> io::Result<()> {
+pub(crate) fn show(before: &EarlierSession, extent: Extent) -> io::Result<()> {
     if !stderr::is_seen() {
         return Ok(());
     }
@@ -77,28 +51,28 @@ pub(crate) fn show(before: &EarlierSession, messages: &[Arc<Message>], extent: E
         stderr::line(format_args!("{} of its steps cannot be read and are skipped.", before.skipped));
     }
     match extent {
-        Extent::Whole => messages.iter().try_for_each(|message| whole(message, &before.logs)),
+        Extent::Whole => before.events.iter().try_for_each(|event| whole(event, &before.events)),
         Extent::Short => {
-            last_words(messages, &before.logs);
+            last_words(&before.events);
             Ok(())
         }
     }
 }
 
 /// The last question, what tools showed since, and the end of the last answer.
-fn last_words(messages: &[Arc<Message>], logs: &LoggedEntries) {
-    let last = |role: Role| {
-        let texts =
-            messages.iter().rev().filter(|message| message.role == role).map(|message| message.own_text());
-        texts.into_iter().find(|text| !text.trim().is_empty())
-    };
-    let shown = since_question(messages).iter().flat_map(|message| &message.content);
-    let shown: Vec<String> = shown.flat_map(|part| logs_of(part, logs)).collect();
-    show_question(last(Role::User).as_deref().unwrap_or_default());
+fn last_words(events: &[Event]) {
+    let question = events.iter().rposition(|event| said(event).is_some_and(|text| !text.trim().is_empty()));
+    let since = &events[question.unwrap_or(0)..];
+    show_question(&question.and_then(|at| said(&events[at])).unwrap_or_default());
+    let shown: Vec<String> = since.iter().flat_map(|event| shown(event, since)).collect();
     for line in shown.iter().skip(shown.len().saturating_sub(MAX_LINES)) {
         stderr::line(line);
     }
-    let answer = last(Role::Assistant).unwrap_or_default();
+    let answers = events.iter().rev().filter_map(|event| match event {
+        Event::Answered(message) => Some(message.own_text()),
+        _ => None,
+    });
+    let answer = answers.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
     let answer = rendered(&RichRenderable::Markdown { text: answer.trim().to_owned() });
     if answer.len() > MAX_LINES {
         stderr::line(format_args!("{FAINT}  …{FAINT:#}"));
@@ -106,22 +80,25 @@ fn last_words(messages: &[Arc<Message>], logs: &LoggedEntries) {
     answer.iter().skip(answer.len().saturating_sub(MAX_LINES)).for_each(stderr::line);
 }
 
-/// The lines that a call has shown, where this is a call.
-fn logs_of(part: &MessageContent, logs: &LoggedEntries) -> Vec<String> {
-    match part {
-        MessageContent::ToolCall { id, arguments, .. } => {
-            logs.of_call(id, arguments.as_object().unwrap_or(&JsonObject::new()))
-        }
-        _ => Vec::new(),
+/// The user's words, where this is a message of the user.
+fn said(event: &Event) -> Option<String> {
+    match event {
+        Event::Prompt(message) => Some(message.own_text()),
+        _ => None,
     }
 }
 
-/// The messages after the user's last words.
-fn since_question(messages: &[Arc<Message>]) -> &[Arc<Message>] {
-    let is_question =
-        |message: &Arc<Message>| message.role == Role::User && !message.own_text().trim().is_empty();
-    let at = messages.iter().rposition(is_question);
-    &messages[at.unwrap_or(0)..]
+/// The lines of a log entry, unless they repeat the title of their call.
+fn shown(event: &Event, events: &[Event]) -> Vec<String> {
+    let Event::Log { call: Some(call), content } = event else { return Vec::new() };
+    let arguments = events.iter().find_map(|event| match event {
+        Event::ToolStarted { id, arguments, .. } if id == call => Some(arguments.clone()),
+        _ => None,
+    });
+    match tool_call::repeats_title(content, &arguments.unwrap_or_else(JsonObject::new)) {
+        true => Vec::new(),
+        false => rendered(content),
+    }
 }
 
 /// Shows the last lines of what the user said.
@@ -136,33 +113,27 @@ fn show_question(text: &str) {
     }
 }
 
-fn whole(message: &Message, logs: &LoggedEntries) -> io::Result<()> {
-    for part in message.content.iter().filter(|part| !part.is_aside()) {
-        match part {
-            MessageContent::ToolCall { name, arguments, .. } => {
-                let arguments = arguments.as_object().cloned().unwrap_or_default();
-                stderr::line(tool_call::title(name, &arguments, size::columns()));
-                logs_of(part, logs).into_iter().for_each(stderr::line);
+fn whole(event: &Event, events: &[Event]) -> io::Result<()> {
+    match event {
+        Event::Prompt(message) => {
+            for line in escape::text(&message.own_text()).lines() {
+                stderr::line(format_args!("{NAME}> {line}{NAME:#}"));
             }
-            MessageContent::ToolResult { output, .. } => {
-                for line in tool_call::result(output, ToolEnd::Ran, Fold::Folded, size::columns()) {
-                    stderr::line(line);
-                }
-            }
-            part => match part.as_text() {
-                Some(text) if message.role == Role::User => {
-                    for line in escape::text(text).lines() {
-                        stderr::line(format_args!("{NAME}> {line}{NAME:#}"));
-                    }
-                }
-                Some(text) => {
-                    let mut answer = Answer::new();
-                    answer.push(text)?;
-                    answer.end()?;
-                }
-                None => {}
-            },
         }
+        Event::Text(text) => {
+            let mut answer = Answer::new();
+            answer.push(text)?;
+            answer.end()?;
+        }
+        Event::ToolStarted { name, arguments, .. } => {
+            stderr::line(tool_call::title(name, arguments, size::columns()));
+        }
+        Event::ToolFinished { output, end, .. } => {
+            for line in tool_call::result(output, *end, Fold::Folded, size::columns()) {
+                stderr::line(line);
+            }
+        }
+        event => shown(event, events).into_iter().for_each(stderr::line),
     }
     Ok(())
 }

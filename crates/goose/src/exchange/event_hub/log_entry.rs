@@ -45,6 +45,14 @@ impl LogEntry {
         }
     }
 
+    /// Returns the number of the last step that was stored before it.
+    pub(super) fn step(&self) -> u64 {
+        match self {
+            Self::Event(record) => record.step,
+            Self::Text(run) => run.head.step,
+        }
+    }
+
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Event(record) => record.event.weight(),

@@ -1,4 +1,4 @@
-//! [`Rpc`]: JSON-RPC with a program, one message per line, capped.
+//! [`Rpc`]: JSON-RPC with another program, one message per line, capped. Both sides of the Agent Client Protocol use it.
 //!
 //! A line that is not a message is skipped and counted; a line that is too long, too many lines that are not messages, and the end
 //! of the stream end the connection, and all requests that wait with it.
@@ -27,8 +27,8 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 /// The lines that wait to be written. A program that does not read its input holds up no more than this.
 const MAX_OUTGOING: usize = 64;
 
-/// The requests of an agent that we work on at once.
-const MAX_REQUESTS: usize = 32;
+/// The requests of the other side that we work on at once.
+const MAX_REQUESTS: usize = 256;
 
 /// The lines that are not messages after which the connection ends.
 const MAX_SKIPPED: u64 = 1_000;
@@ -37,20 +37,26 @@ const MAX_SKIPPED: u64 = 1_000;
 const SHOWN_CHARS: usize = 200;
 
 /// Codes of JSON-RPC errors.
-pub(super) const METHOD_NOT_FOUND: i64 = -32601;
-pub(super) const INVALID_PARAMS: i64 = -32602;
-pub(super) const INTERNAL_ERROR: i64 = -32603;
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+pub(crate) const INVALID_PARAMS: i64 = -32602;
+pub(crate) const INTERNAL_ERROR: i64 = -32603;
+
+/// Code of a request that the side that sent it has cancelled.
+const CANCELLED: i64 = -32800;
+
+/// Notification that cancels a request.
+const CANCEL_REQUEST: &str = "$/cancel_request";
 
 /// The answer that a request got instead of a result.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct RpcError {
-    pub(super) code: i64,
-    pub(super) message: String,
+pub(crate) struct RpcError {
+    pub(crate) code: i64,
+    pub(crate) message: String,
 }
 
 /// The reason why a request has no result.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// The other side answered with an error.
     Answered(RpcError),
     /// The connection ended; the reason is a sentence without its subject, such as "closed its output".
@@ -59,23 +65,46 @@ pub(super) enum Failure {
 
 /// Takes what the other side sends of its own accord.
 #[async_trait]
-pub(super) trait Incoming: Send + Sync + 'static {
+pub(crate) trait Incoming: Send + Sync + 'static {
+    /// Gets the connection before anything is read from it.
+    fn connected(&self, _peer: Peer) {}
+
+    /// Notes a request before any later message is read. It is answered by [`request`](Self::request).
+    fn begins(&self, _method: &str, _params: &Value) {}
+
     /// Answers a request.
     async fn request(&self, method: &str, params: Value) -> Result<Value, RpcError>;
 
     /// Takes a notification.
     fn notification(&self, method: &str, params: Value);
+
+    /// Continues after a request was answered, for messages that must follow the answer.
+    async fn answered(&self, _method: &str, _result: &Value) {}
 }
 
 /// A connection. Dropping it ends it.
-pub(super) struct Rpc {
-    shared: Arc<Shared>,
+pub(crate) struct Rpc {
+    peer: Peer,
     _tasks: [AbortOnDropHandle<()>; 2],
+}
+
+/// The other side of a connection. It does not keep the connection open.
+#[derive(Clone)]
+pub(crate) struct Peer(Arc<Shared>);
+
+impl std::ops::Deref for Rpc {
+    type Target = Peer;
+
+    fn deref(&self) -> &Peer {
+        &self.peer
+    }
 }
 
 struct Shared {
     outgoing: mpsc::Sender<Vec<u8>>,
     waiting: Mutex<HashMap<u64, oneshot::Sender<Result<Value, RpcError>>>>,
+    /// Requests of the other side by their ids, to cancel them.
+    answering: Mutex<HashMap<String, CancellationToken>>,
     last_id: AtomicU64,
     /// The time of the last message.
     heard: Mutex<Instant>,
@@ -90,7 +119,7 @@ struct Shared {
 
 impl Rpc {
     /// Begins to read and to write.
-    pub(super) fn new(
+    pub(crate) fn new(
         output: impl AsyncRead + Send + Unpin + 'static,
         input: impl AsyncWrite + Send + Unpin + 'static,
         incoming: Arc<dyn Incoming>,
@@ -99,6 +128,7 @@ impl Rpc {
         let shared = Arc::new(Shared {
             outgoing,
             waiting: Mutex::default(),
+            answering: Mutex::default(),
             last_id: AtomicU64::new(0),
             heard: Mutex::new(Instant::now()),
             open: AtomicUsize::new(0),
@@ -107,14 +137,20 @@ impl Rpc {
             ended: CancellationToken::new(),
             reason: OnceLock::new(),
         });
+        incoming.connected(Peer(Arc::clone(&shared)));
         let reading = tokio::spawn(read(Arc::clone(&shared), output, incoming));
         let writing = tokio::spawn(write(Arc::clone(&shared), input, lines));
-        Self { shared, _tasks: [AbortOnDropHandle::new(reading), AbortOnDropHandle::new(writing)] }
+        Self {
+            peer: Peer(shared),
+            _tasks: [AbortOnDropHandle::new(reading), AbortOnDropHandle::new(writing)],
+        }
     }
+}
 
+impl Peer {
     /// Sends a request and waits for its answer.
-    pub(super) async fn request(&self, method: &str, params: Value) -> Result<Value, Failure> {
-        let shared = &self.shared;
+    pub(crate) async fn request(&self, method: &str, params: Value) -> Result<Value, Failure> {
+        let shared = &*self.0;
         let id = shared.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let (answer, answered) = oneshot::channel();
         shared.waiting.lock().insert(id, answer);
@@ -129,36 +165,41 @@ impl Rpc {
     }
 
     /// Sends a notification.
-    pub(super) async fn notify(&self, method: &str, params: Value) {
+    pub(crate) async fn notify(&self, method: &str, params: Value) {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params})).await;
     }
 
     async fn send(&self, message: Value) {
         // A connection that has ended says so to those who wait.
-        let _ = self.shared.outgoing.send(line(&message)).await;
+        let _ = self.0.outgoing.send(line(&message)).await;
     }
 
     fn end_reason(&self) -> Failure {
-        Failure::Ended(self.shared.reason.get().cloned().unwrap_or_else(|| "closed its output".to_owned()))
+        Failure::Ended(self.0.reason.get().cloned().unwrap_or_else(|| "closed its output".to_owned()))
     }
 
     /// Ends the connection.
-    pub(super) fn end(&self, reason: &str) {
-        self.shared.end(reason);
+    pub(crate) fn end(&self, reason: &str) {
+        self.0.end(reason);
+    }
+
+    /// Waits until the connection has ended.
+    pub(crate) async fn ended(&self) {
+        self.0.ended.cancelled().await;
     }
 
     /// Returns whether the connection has ended.
-    pub(super) fn has_ended(&self) -> bool {
-        self.shared.ended.is_cancelled()
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.ended.is_cancelled()
     }
 
     /// Ends when nothing was heard for some time. The time in which the other side waits for us does not count.
-    pub(super) async fn silence(&self, limit: Duration) {
+    pub(crate) async fn silence(&self, limit: Duration) {
         loop {
-            let heard = *self.shared.heard.lock();
+            let heard = *self.0.heard.lock();
             tokio::time::sleep_until(heard + limit).await;
-            let is_waiting = self.shared.open.load(Ordering::Relaxed) > 0;
-            let mut last = self.shared.heard.lock();
+            let is_waiting = self.0.open.load(Ordering::Relaxed) > 0;
+            let mut last = self.0.heard.lock();
             if is_waiting {
                 *last = Instant::now();
             } else if *last == heard {
@@ -168,30 +209,30 @@ impl Rpc {
     }
 
     /// Count of the requests that wait for us.
-    pub(super) fn requests(&self) -> Requests {
-        Requests(Arc::clone(&self.shared))
+    pub(crate) fn requests(&self) -> Requests {
+        Requests(Arc::clone(&self.0))
     }
 
     /// A sentence about lines that were not messages; empty if there were none.
-    pub(super) fn nonsense(&self) -> String {
-        self.shared.nonsense()
+    pub(crate) fn nonsense(&self) -> String {
+        self.0.nonsense()
     }
 }
 
 /// Count of the requests of the other side that wait for us, for those that come another way.
 #[derive(Clone)]
-pub(super) struct Requests(Arc<Shared>);
+pub(crate) struct Requests(Arc<Shared>);
 
 impl Requests {
     /// Counts a request until the guard is dropped.
-    pub(super) fn begin(&self) -> OpenRequest<'_> {
+    pub(crate) fn begin(&self) -> OpenRequest<'_> {
         self.0.open.fetch_add(1, Ordering::Relaxed);
         OpenRequest(&self.0)
     }
 }
 
 /// A request that waits for us.
-pub(super) struct OpenRequest<'a>(&'a Shared);
+pub(crate) struct OpenRequest<'a>(&'a Shared);
 
 impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
@@ -208,7 +249,13 @@ struct Forget<'a> {
 
 impl Drop for Forget<'_> {
     fn drop(&mut self) {
-        self.shared.waiting.lock().remove(&self.id);
+        let is_open = self.shared.waiting.lock().remove(&self.id).is_some();
+        if is_open && !self.shared.ended.is_cancelled() {
+            let cancel =
+                json!({"jsonrpc": "2.0", "method": CANCEL_REQUEST, "params": {"requestId": self.id}});
+            // Where the other side does not read, it need not know either.
+            let _ = self.shared.outgoing.try_send(line(&cancel));
+        }
     }
 }
 
@@ -299,6 +346,7 @@ fn take(shared: &Arc<Shared>, message: Value, incoming: &Arc<dyn Incoming>, plac
     let params = message.remove("params").unwrap_or_default();
     match (message.remove("method"), id) {
         (Some(Value::String(method)), Some(id)) => answer(shared, id, method, params, incoming, places),
+        (Some(Value::String(method)), None) if method == CANCEL_REQUEST => cancel(shared, &params),
         (Some(Value::String(method)), None) => incoming.notification(&method, params),
         (None, Some(id)) => {
             let waiting = id.as_u64().and_then(|id| shared.waiting.lock().remove(&id));
@@ -314,6 +362,14 @@ fn take(shared: &Arc<Shared>, message: Value, incoming: &Arc<dyn Incoming>, plac
     }
     *shared.heard.lock() = Instant::now();
     true
+}
+
+/// Cancels a request of the other side.
+fn cancel(shared: &Shared, params: &Value) {
+    let id = params.get("requestId").unwrap_or(&Value::Null).to_string();
+    if let Some(request) = shared.answering.lock().get(&id) {
+        request.cancel();
+    }
 }
 
 /// Answers a request of the other side, in a task of its own.
@@ -334,19 +390,30 @@ fn answer(
         }
         return;
     };
+    incoming.begins(&method, &params);
     let (shared, incoming) = (Arc::clone(shared), Arc::clone(incoming));
     shared.open.fetch_add(1, Ordering::Relaxed);
+    let cancelled = shared.ended.child_token();
+    shared.answering.lock().insert(id.to_string(), cancelled.clone());
     tokio::spawn(async move {
-        let result = shared.ended.run_until_cancelled(incoming.request(&method, params)).await;
+        let result = cancelled.run_until_cancelled(incoming.request(&method, params)).await;
+        shared.answering.lock().remove(&id.to_string());
         shared.open.fetch_sub(1, Ordering::Relaxed);
-        let answer = match result {
-            None => return,
-            Some(Ok(result)) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-            Some(Err(RpcError { code, message })) => {
+        let result = match result {
+            None if shared.ended.is_cancelled() => return,
+            None => Err(RpcError { code: CANCELLED, message: "the request was cancelled".to_owned() }),
+            Some(result) => result,
+        };
+        let answer = match &result {
+            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+            Err(RpcError { code, message }) => {
                 json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
             }
         };
         shared.ended.run_until_cancelled(shared.outgoing.send(line(&answer))).await;
+        if let Ok(result) = &result {
+            shared.ended.run_until_cancelled(incoming.answered(&method, result)).await;
+        }
         drop(place);
     });
 }

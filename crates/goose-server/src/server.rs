@@ -1,0 +1,453 @@
+//! [`Server`]: starts, and ends in good order.
+//!
+//! ```text
+//! start ─► ready ─► stop asked: `closing` (no new connections and runs) ─► runs end, or their time is over
+//!                   ─► `stop` (streams end) ─► sessions closed ─► connections closed
+//! ```
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Write as _},
+    net::SocketAddr,
+    ops::Deref,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{Router, middleware};
+use goose::{
+    agent_manager::AgentManager,
+    config::{ExtensionConfig, Secret},
+};
+use goose_fs::{AtomicFile, create_private_dir, read_regular, resolve};
+use goose_providers::ModelRef;
+use http::StatusCode;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use serde_json::Value;
+use thiserror::Error;
+use tokio::{
+    net::{TcpListener, UnixListener, UnixStream},
+    task::JoinSet,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    a2a, agent_communication, api,
+    endpoint::{Endpoint, router},
+    error::ApiError,
+    gate::{AccessTable, Names, gate},
+    health,
+    limits::Limits,
+    listen::{Acceptor, tls_config},
+    mcp::{self, McpEndpoints},
+    metrics::Metrics,
+    openapi,
+    options::ServerOptions,
+    runs::Runs,
+    sessions::Sessions,
+    tokens::{KnownTokens, NewToken, RELOAD_INTERVAL, Scope, TokenError, TokenStore},
+};
+
+/// Name of the token that is made on the first start.
+const FIRST_TOKEN: &str = "first";
+
+/// Time limit for closing sessions and connections at the end.
+const CLOSE_TIME: Duration = Duration::from_millis(400);
+
+/// Interval at which old runs are looked for.
+const RUN_CHECK: Duration = Duration::from_secs(30);
+
+/// Maximum size of the audit log. The older half is dropped when it is reached.
+const MAX_AUDIT_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Error that keeps a server from starting.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The address cannot be used.
+    #[error("{address} cannot be listened on: {source}")]
+    Bind {
+        /// Address.
+        address: String,
+        /// Error of the system.
+        source: io::Error,
+    },
+    /// A certificate or a key cannot be used.
+    #[error("{} cannot be used for TLS: {reason}", path.display())]
+    Tls {
+        /// Path of the file.
+        path: PathBuf,
+        /// Problem.
+        reason: String,
+    },
+    /// A root is not a folder.
+    #[error("the root {} cannot be used: {reason}", path.display())]
+    Root {
+        /// Path of the folder.
+        path: PathBuf,
+        /// Problem.
+        reason: String,
+    },
+    /// Other machines could use the server without a token.
+    #[error(
+        "--dangerously-unauthenticated works only with an address of this machine, such as 127.0.0.1; {0} is none"
+    )]
+    Unauthenticated(std::net::IpAddr),
+    /// A name or an origin is malformed.
+    #[error("{0}")]
+    Name(String),
+    /// The tokens cannot be used.
+    #[error(transparent)]
+    Tokens(#[from] TokenError),
+    /// The MCP endpoint cannot be made.
+    #[error("the MCP endpoint cannot be served: {0}")]
+    Mcp(String),
+}
+
+/// State that all requests share.
+#[derive(Clone)]
+pub(crate) struct AppState(Arc<App>);
+
+impl Deref for AppState {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.0
+    }
+}
+
+pub(crate) struct App {
+    pub(crate) options: ServerOptions,
+    pub(crate) names: Names,
+    pub(crate) access: AccessTable,
+    pub(crate) tokens: KnownTokens,
+    pub(crate) limits: Limits,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) audit: AuditLog,
+    pub(crate) sessions: Sessions,
+    pub(crate) runs: Arc<Runs>,
+    pub(crate) mcp: McpEndpoints,
+    pub(crate) document: Value,
+    /// Cancelled when the server is asked to stop: nothing new begins.
+    pub(crate) closing: CancellationToken,
+    /// Cancelled when streams have to end.
+    pub(crate) stop: CancellationToken,
+}
+
+impl App {
+    /// Fails if the server is stopping.
+    pub(crate) fn check_open(&self) -> Result<(), ApiError> {
+        match self.closing.is_cancelled() {
+            false => Ok(()),
+            true => Err(ApiError::unavailable("stopping", "The server is stopping.")),
+        }
+    }
+}
+
+/// Returns all routes.
+fn endpoints() -> Vec<Endpoint> {
+    let mut endpoints = health::endpoints();
+    endpoints.extend(agent_communication::endpoints());
+    endpoints.extend(api::endpoints());
+    endpoints.extend(a2a::endpoints());
+    endpoints.extend(mcp::endpoints());
+    endpoints
+}
+
+/// Returns the OpenAPI document of all routes.
+pub fn openapi_document() -> Value {
+    openapi::document(&endpoints())
+}
+
+/// A running server.
+pub struct Server {
+    app: AppState,
+    acceptor: Arc<Acceptor>,
+    tasks: JoinSet<()>,
+    address: SocketAddr,
+    first_token: Option<NewToken>,
+    warnings: Vec<String>,
+}
+
+impl Server {
+    /// Starts a server for the agents of a manager. Each folder has its own settings; `model` is used where they name
+    /// none, and `extensions` are added to all sessions.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that says what keeps it from starting.
+    pub async fn start(
+        manager: AgentManager,
+        model: Option<ModelRef>,
+        extensions: Vec<ExtensionConfig>,
+        mut options: ServerOptions,
+    ) -> Result<Self, StartError> {
+        if options.is_unauthenticated && !options.host.is_loopback() {
+            return Err(StartError::Unauthenticated(options.host));
+        }
+        options.roots = options.roots.iter().map(|root| usable_root(root)).collect::<Result<_, _>>()?;
+        let tls = options.tls.as_ref().map(tls_config).transpose()?;
+        let mut warnings = Vec::new();
+        if !options.host.is_loopback() && tls.is_none() {
+            warnings.push(
+                "Tokens and sessions are sent over the network without encryption. Use --tls.".to_owned(),
+            );
+        }
+        let listener = bind(SocketAddr::new(options.host, options.port)).await?;
+        let address = listener.local_addr().map_err(|source| bind_error(options.host, source))?;
+        let socket = match &options.socket {
+            None => None,
+            Some(path) => match bind_socket(path).await {
+                Ok(listener) => Some(listener),
+                Err(error) => {
+                    warnings.push(format!("The socket {} is not used: {error}.", path.display()));
+                    options.socket = None;
+                    None
+                }
+            },
+        };
+        let (tokens, first_token) = tokens(&options)?;
+        let endpoints = endpoints();
+        let document = openapi::document(&endpoints);
+        let (router, access) = router(endpoints);
+        let metrics = Arc::new(Metrics::default());
+        let (closing, stop) = (CancellationToken::new(), CancellationToken::new());
+        let sessions = Sessions::new(manager, model, extensions, options.roots.clone());
+        let mcp_error = |error: &dyn std::fmt::Display| StartError::Mcp(error.to_string());
+        let (root_manager, profile) =
+            sessions.in_folder(sessions.root()).map_err(|error| mcp_error(&error.message))?;
+        let mcp = McpEndpoints::new(&root_manager, profile, sessions.root(), &stop)
+            .map_err(|error| mcp_error(&error))?;
+        let app = AppState(Arc::new(App {
+            names: names(&options, address, tls.is_some())?,
+            access,
+            tokens,
+            limits: Limits::default(),
+            audit: AuditLog::open(&options.audit_file()),
+            sessions,
+            mcp,
+            runs: Arc::new(Runs::new(Arc::clone(&metrics))),
+            metrics,
+            document,
+            closing,
+            stop,
+            options,
+        }));
+        let acceptor = Acceptor::new(finished_router(router, &app), app.clone());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(Arc::clone(&acceptor).tcp(listener, tls));
+        if let Some(socket) = socket {
+            tasks.spawn(Arc::clone(&acceptor).unix(socket));
+        }
+        tasks.spawn(watch_tokens(app.clone()));
+        tasks.spawn(forget_runs(app.clone()));
+        Ok(Self { app, acceptor, tasks, address, first_token, warnings })
+    }
+
+    /// Returns the address that the server listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns the URL of the server.
+    pub fn url(&self) -> String {
+        format!("{}://{}", self.app.names.scheme, self.address)
+    }
+
+    /// Returns the Unix socket that it listens on, if it does.
+    pub fn socket(&self) -> Option<&Path> {
+        self.app.options.socket.as_deref()
+    }
+
+    /// Returns the folders that sessions may work in.
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.app.options.roots
+    }
+
+    /// Returns the token that was made because there was none. It is shown once.
+    pub fn first_token(&self) -> Option<&NewToken> {
+        self.first_token.as_ref()
+    }
+
+    /// Returns what the user should know about the configuration.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Ends the server: refuses new work, gives runs the time of the options, and closes everything.
+    pub async fn shutdown(mut self) {
+        let app = self.app.clone();
+        app.closing.cancel();
+        if timeout(app.options.drain, app.runs.all_ended()).await.is_err() {
+            tracing::info!(runs = app.metrics.runs.get(), "runs are cancelled because the server stops");
+        }
+        app.stop.cancel();
+        self.acceptor.connections.close();
+        let _ = timeout(CLOSE_TIME, app.sessions.close_all()).await;
+        let _ = timeout(CLOSE_TIME, self.acceptor.connections.wait()).await;
+        self.tasks.shutdown().await;
+        if let Some(path) = &app.options.socket {
+            // The next start replaces a socket that is left.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn finished_router(router: Router<AppState>, app: &AppState) -> Router {
+    router
+        .fallback(async || ApiError::not_found("There is no such route. `/openapi.json` lists them."))
+        .method_not_allowed_fallback(async || {
+            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method", "This route has no such method.")
+        })
+        .layer(middleware::from_fn_with_state(app.clone(), gate))
+        .with_state(app.clone())
+}
+
+fn usable_root(root: &Path) -> Result<PathBuf, StartError> {
+    let failed = |reason: String| StartError::Root { path: root.to_owned(), reason };
+    let resolved = resolve(root).map_err(|error| failed(error.to_string()))?;
+    if resolved.is_dir() { Ok(resolved) } else { Err(failed("it is not a folder".to_owned())) }
+}
+
+fn names(options: &ServerOptions, address: SocketAddr, is_tls: bool) -> Result<Names, StartError> {
+    for host in &options.allowed_hosts {
+        let authority = host.parse::<http::uri::Authority>();
+        if authority.is_err() || host.contains(['/', '@', '*']) {
+            return Err(StartError::Name(format!("--allowed-host: `{host}` is not a name or name:port")));
+        }
+    }
+    let mut allowed_origins = Vec::new();
+    for origin in &options.allowed_origins {
+        let parsed = url::Url::parse(origin).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let exact = parsed.map(|url| url.origin().ascii_serialization());
+        let exact = exact.filter(|exact| exact.eq_ignore_ascii_case(origin.trim_end_matches('/')));
+        allowed_origins.push(exact.ok_or_else(|| {
+            StartError::Name(format!(
+                "--allowed-origin: `{origin}` is not scheme://host or scheme://host:port"
+            ))
+        })?);
+    }
+    Ok(Names {
+        own: Names::of(options.host),
+        port: address.port(),
+        allowed_hosts: options.allowed_hosts.clone(),
+        allowed_origins,
+        scheme: if is_tls { "https" } else { "http" },
+    })
+}
+
+/// Loads the tokens. Makes one if there is none and one is needed.
+fn tokens(options: &ServerOptions) -> Result<(KnownTokens, Option<NewToken>), StartError> {
+    let store = TokenStore::new(&options.token_file);
+    let secret = options.secret_key.as_ref().map(Secret::expose).filter(|secret| !secret.is_empty());
+    let known = KnownTokens::load(store.clone(), secret)?;
+    if !known.is_empty() || options.is_unauthenticated {
+        return Ok((known, None));
+    }
+    let first = store.create(FIRST_TOKEN, Scope::Admin)?;
+    known.reload()?;
+    Ok((known, Some(first)))
+}
+
+fn bind_error(host: impl ToString, source: io::Error) -> StartError {
+    StartError::Bind { address: host.to_string(), source }
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, StartError> {
+    TcpListener::bind(address).await.map_err(|source| bind_error(address, source))
+}
+
+/// Listens on a Unix socket that only the user can connect to. Replaces the socket of a server that has ended.
+async fn bind_socket(path: &Path) -> io::Result<UnixListener> {
+    if let Some(folder) = path.parent() {
+        create_private_dir(folder)?;
+    }
+    if UnixStream::connect(path).await.is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AddrInUse, "another server listens there"));
+    }
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Reads the tokens again when their file has changed.
+async fn watch_tokens(app: AppState) {
+    loop {
+        tokio::select! {
+            () = app.stop.cancelled() => return,
+            () = tokio::time::sleep(RELOAD_INTERVAL) => {}
+        }
+        if let Err(error) = app.tokens.reload() {
+            tracing::error!(%error, "the tokens could not be read again; the earlier ones stay");
+        }
+    }
+}
+
+/// Drops runs from memory that have ended some time ago.
+async fn forget_runs(app: AppState) {
+    while timeout(RUN_CHECK, app.stop.cancelled()).await.is_err() {
+        app.runs.forget_old();
+    }
+}
+
+/// Log of requests that change something, and of refused ones: a line of JSON each, with the id of the token.
+pub(crate) struct AuditLog {
+    path: PathBuf,
+    file: Mutex<Option<(File, u64)>>,
+}
+
+impl AuditLog {
+    fn open(path: &Path) -> Self {
+        let log = Self { path: path.to_owned(), file: Mutex::new(None) };
+        *log.file.lock() = log.opened();
+        log
+    }
+
+    fn opened(&self) -> Option<(File, u64)> {
+        let open = || {
+            create_private_dir(self.path.parent().unwrap_or(Path::new(".")))?;
+            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
+            let length = file.metadata()?.len();
+            Ok::<_, io::Error>((file, length))
+        };
+        open().inspect_err(|error| tracing::error!(%error, "there is no audit log")).ok()
+    }
+
+    /// Appends an entry. A full disk does not stop the server.
+    pub(crate) fn write(&self, entry: &Value) {
+        let mut entry = entry.clone();
+        entry["at"] = Timestamp::now().to_string().into();
+        let line = format!("{entry}\n");
+        let mut slot = self.file.lock();
+        if slot.as_ref().is_some_and(|(_, length)| *length > MAX_AUDIT_BYTES) {
+            drop(slot.take());
+            self.drop_older_half();
+            *slot = self.opened();
+        }
+        let Some((file, length)) = slot.as_mut() else { return };
+        *length += line.len() as u64;
+        if let Err(error) = file.write_all(line.as_bytes()) {
+            tracing::error!(%error, "the audit log cannot be written");
+        }
+    }
+
+    fn drop_older_half(&self) {
+        let newer = read_regular(&self.path, 2 * MAX_AUDIT_BYTES).and_then(|bytes| {
+            let middle = bytes.len() / 2;
+            let start =
+                bytes[middle..].iter().position(|&byte| byte == b'\n').map_or(0, |at| middle + at + 1);
+            AtomicFile::new(&self.path).write(&bytes[start..])
+        });
+        if let Err(error) = newer {
+            tracing::error!(%error, "the audit log cannot be shortened");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The server over real connections, with a scripted model.
+
+mod a2a;
+mod access;
+mod api;
+mod document;
+mod ending;
+mod mcp;
+mod runs;
+mod support;

@@ -2,7 +2,12 @@
 
 use std::{env, path::PathBuf};
 
-use clap::{ArgGroup, Args, Subcommand, ValueEnum, builder::PossibleValuesParser, value_parser};
+use clap::{
+    ArgGroup, Args, Subcommand, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser},
+    value_parser,
+};
+use goose::builtins::platform;
 
 use crate::{builtins::SERVICES, settings::ConfigArgs};
 
@@ -18,10 +23,10 @@ pub(crate) const SESSION: &str = "Session";
 /// Extensions to use in addition to, or instead of, the configured ones.
 #[derive(Debug, Args)]
 pub(crate) struct ExtensionArgs {
-    /// Add an MCP server program: 'KEY=VALUE … program argument …'
+    /// Add an MCP server program: '[NAME:] KEY=VALUE … program argument …'
     #[arg(long = "with-extension", value_name = "CMD", help_heading = EXTENSIONS)]
     pub(crate) commands: Vec<String>,
-    /// Add an MCP server that is reached over HTTP
+    /// Add an MCP server that is reached over HTTP: 'URL' or 'URL timeout=SECONDS'
     #[arg(long = "with-streamable-http-extension", value_name = "URL", help_heading = EXTENSIONS)]
     pub(crate) urls: Vec<String>,
     /// Add built-in extensions, such as 'memory' or 'memory,tutorial'
@@ -75,6 +80,9 @@ pub(crate) struct ConversationArgs {
     /// Resume the session with this id
     #[arg(long, value_name = "ID", group = "resumes", help_heading = SESSION)]
     pub(crate) session_id: Option<String>,
+    /// Resume the session that this file of an earlier version is named after
+    #[arg(long, value_name = "FILE", conflicts_with = "session_id", hide = true)]
+    pub(crate) path: Option<PathBuf>,
     /// Resume the named session, or the latest one of this folder
     #[arg(short, long, group = "resumes", help_heading = SESSION)]
     pub(crate) resume: bool,
@@ -122,7 +130,7 @@ pub(crate) struct ModelArgs {
     /// Permission mode: 'auto', 'approve', 'smart_approve' or 'chat'
     #[arg(long, value_name = "MODE", help_heading = MODEL)]
     pub(crate) mode: Option<String>,
-    /// Trust this project's configuration, agents, skills and recipes
+    /// Trust this project's configuration, agents, skills, recipes and hooks
     #[arg(long, help_heading = MODEL)]
     pub(crate) trust_project: bool,
     /// Download the small local model without asking, if it is needed
@@ -150,5 +158,9 @@ impl Consent {
 
 /// Accepts the names of built-in extensions.
 pub(crate) fn builtins() -> PossibleValuesParser {
-    PossibleValuesParser::new(SERVICES.iter().map(|builtin| builtin.name))
+    let services = SERVICES.iter().map(|builtin| PossibleValue::new(builtin.name));
+    // Scripts of other versions name them; they come with the agents.
+    let platform = platform().iter().filter(|extension| extension.comes_with_agents());
+    let platform = platform.map(|extension| PossibleValue::new(extension.name).hide(true));
+    PossibleValuesParser::new(services.chain(platform))
 }

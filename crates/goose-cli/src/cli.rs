@@ -16,7 +16,8 @@ use crate::commands::serve;
 use crate::{
     args::SubcommandArgs,
     commands::{
-        acp, agents, apps, completion, configure, doctor, extension, info, mcp, permissions, run, session,
+        acp, agents, apps, completion, configure, doctor, extension, hooks, info, mcp, permissions, recipe,
+        run, schedule, session, skills,
     },
     settings::ConfigArgs,
     stderr, suggest,
@@ -55,12 +56,21 @@ enum Command {
     /// Inspect agents and their modes, and add your own
     #[command(visible_alias = "agent", after_help = agents::EXAMPLES)]
     Agents(SubcommandArgs<agents::AgentsCommand>),
+    /// Check, list and explain recipes, and make links to them
+    #[command(visible_alias = "recipes", after_help = recipe::EXAMPLES)]
+    Recipe(SubcommandArgs<recipe::RecipeCommand>),
+    /// List, show and check skills
+    #[command(visible_alias = "skill", after_help = skills::EXAMPLES)]
+    Skills(SubcommandArgs<skills::SkillsCommand>),
     /// Create and manage small HTML apps
     #[command(after_help = apps::EXAMPLES)]
     Apps(apps::AppsArgs),
     /// Inspect extensions and call their tools
     #[command(visible_alias = "extensions", after_help = extension::args::EXAMPLES)]
     Extension(SubcommandArgs<extension::args::ExtensionCommand>),
+    /// List the hooks that run at fixed points of a session, and test them
+    #[command(after_help = hooks::EXAMPLES)]
+    Hooks(SubcommandArgs<hooks::HooksCommand>),
     /// Serve a built-in extension, or the agents, as an MCP server on standard input and output
     Mcp(mcp::McpArgs),
     /// Serve an editor, as an agent of the Agent Client Protocol on standard input and output
@@ -72,13 +82,16 @@ enum Command {
     Serve(Box<serve::ServeArgs>),
     /// Manage local models
     #[cfg(feature = "local")]
-    #[command(after_help = models::args::EXAMPLES)]
+    #[command(visible_aliases = ["local-models", "lm"], after_help = models::args::EXAMPLES)]
     Models(SubcommandArgs<models::args::ModelsCommand>),
     /// Configure the model, API key, extensions and modes, interactively or with flags
     Configure(configure::ConfigureArgs),
     /// Show permission rules, and explain whether a command is allowed
     #[command(after_help = permissions::args::EXAMPLES)]
     Permissions(SubcommandArgs<permissions::args::PermissionsCommand>),
+    /// Run recipes at times: manage jobs, and run what is due
+    #[command(visible_alias = "sched", after_help = schedule::args::EXAMPLES)]
+    Schedule(SubcommandArgs<schedule::args::ScheduleCommand>),
     /// Show version, configuration and folders
     Info(info::InfoArgs),
     /// Check the installation and suggest fixes
@@ -138,10 +151,13 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Some(Command::Extension(args)) => run_or_help(args, "extension", extension::run),
         Some(Command::Agents(args)) => run_or_help(args, "agents", agents::run),
+        Some(Command::Recipe(args)) => run_or_help(args, "recipe", recipe::run),
+        Some(Command::Skills(args)) => run_or_help(args, "skills", skills::run),
         Some(Command::Apps(args)) => match args.command {
             Some(command) => apps::run(command),
             None => help(Some("apps")),
         },
+        Some(Command::Hooks(args)) => run_or_help(args, "hooks", hooks::run),
         Some(Command::Mcp(args)) => mcp::run(&args.name),
         Some(Command::Acp(args)) => acp::run(*args),
         #[cfg(feature = "server")]
@@ -152,6 +168,7 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Models(args)) => run_or_help(args, "models", models::run),
         Some(Command::Configure(args)) => configure::run(&args),
         Some(Command::Permissions(args)) => run_or_help(args, "permissions", permissions::run),
+        Some(Command::Schedule(args)) => run_or_help(args, "schedule", schedule::run),
         Some(Command::Info(args)) => info::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Completion(args)) => completion::run(&args, Cli::command()),

@@ -3,6 +3,7 @@
 //! - `args`: arguments that commands share; `suggest`: corrections of misspelled ones; `settings`: configuration for read-only commands; `selection`: the extensions
 //!   that a command works on; `runtime`: running and ending them;
 //! - `choice`: the model if none is configured; `local`: local models;
+//! - `log_file`: log files in the state folder;
 //! - `output`: standard output; `stderr`: standard error; `escape`: escaping of untrusted text; `wrap`: line breaks;
 //! - `terminal_caller`: the caller at the terminal; `prompts`: questions of servers; `form`: their fields;
 //! - `terminal`: display of replies and input of messages and answers; `signals`: Ctrl-C and other signals.
@@ -17,6 +18,7 @@ mod commands;
 mod escape;
 mod form;
 mod local;
+mod log_file;
 mod output;
 mod prompts;
 mod runtime;
@@ -31,13 +33,21 @@ mod wrap;
 
 use std::{env, io, process::ExitCode};
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{
+    EnvFilter, Layer as _,
+    filter::{LevelFilter, Targets},
+    fmt::layer,
+    layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
+};
+
+use self::log_file::{LogEnd, LogFile};
 
 /// Variable that enables logs on standard error and selects their levels.
 const LOG_LEVELS: &str = "RUST_LOG";
 
 fn main() -> ExitCode {
-    start_logging();
+    let _log = start_logging();
     goose_process::protect_process();
     match cli::run_command(cli::parse()) {
         Ok(code) => code,
@@ -57,10 +67,15 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Logs to standard error if `RUST_LOG` is set.
-fn start_logging() {
-    if env::var_os(LOG_LEVELS).is_some_and(|levels| !levels.is_empty()) {
-        let filter = EnvFilter::from_env(LOG_LEVELS);
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
-    }
+/// Logs goose's own reports to a file, and to standard error what `RUST_LOG` selects.
+fn start_logging() -> LogEnd {
+    let is_shown = env::var_os(LOG_LEVELS).is_some_and(|levels| !levels.is_empty());
+    // Each start has some reports for debugging; to format them would slow it down.
+    let level = if is_shown { LevelFilter::DEBUG } else { LevelFilter::INFO };
+    let own = Targets::new().with_target("goose", level);
+    let file = layer().with_ansi(false).with_writer(LogFile).with_filter(own);
+    let shown =
+        is_shown.then(|| layer().with_writer(io::stderr).with_filter(EnvFilter::from_env(LOG_LEVELS)));
+    tracing_subscriber::registry().with(file).with(shown).init();
+    LogEnd
 }

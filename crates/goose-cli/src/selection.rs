@@ -1,6 +1,9 @@
 //! The extensions that a command works on: configured ones, those given by flags, and built-ins.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{anyhow, bail};
 use goose::{
@@ -237,8 +240,10 @@ pub(crate) fn flags(which: &ExtensionArgs) -> anyhow::Result<Vec<ExtensionConfig
     for line in &which.commands {
         configs.push(ExtensionConfig::from_command_line(line)?);
     }
-    configs.extend(which.urls.iter().map(|url| ExtensionConfig::streamable_http(host_of(url), url.as_str())));
-    configs.extend(which.builtins.iter().map(ExtensionConfig::builtin));
+    for text in &which.urls {
+        configs.push(remote(text)?);
+    }
+    configs.extend(which.builtins.iter().filter_map(|name| builtin(name)));
     let mut named: Vec<ExtensionConfig> = Vec::new();
     for config in configs {
         if !named.contains(&config) {
@@ -246,6 +251,27 @@ pub(crate) fn flags(which: &ExtensionArgs) -> anyhow::Result<Vec<ExtensionConfig
         }
     }
     Ok(named)
+}
+
+/// Returns the server of a URL, which `timeout=SECONDS` may follow.
+fn remote(text: &str) -> anyhow::Result<ExtensionConfig> {
+    let mut words = text.split_whitespace();
+    let url = words.next().unwrap_or_default();
+    let config = ExtensionConfig::streamable_http(host_of(url), url);
+    words.try_fold(config, |config, word| {
+        let seconds = word.strip_prefix("timeout=").and_then(|seconds| seconds.parse::<u64>().ok());
+        let seconds = seconds.filter(|seconds| *seconds > 0);
+        let limit = seconds.map(Duration::from_secs).ok_or_else(|| {
+            anyhow!("'{word}' cannot follow a URL (--with-streamable-http-extension); write 'URL timeout=SECONDS'.")
+        })?;
+        Ok(config.with_timeout(limit))
+    })
+}
+
+/// Returns the built-in service of a name. Platform extensions come with the agents, so there is nothing to add.
+fn builtin(name: &str) -> Option<ExtensionConfig> {
+    let is_platform = platform().iter().any(|extension| extension.name == name);
+    (!is_platform).then(|| ExtensionConfig::builtin(name))
 }
 
 /// Makes the name unique: a second `notes` becomes `notes_2`.

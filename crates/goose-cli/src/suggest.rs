@@ -11,6 +11,26 @@ use clap::{
 /// Maximum number of typing errors in a word.
 const MAX_ERRORS: usize = 2;
 
+/// Commands of goose 1.52 that are not here, and what to use instead.
+const ELSEWHERE: [(&str, &str); 6] = [
+    ("gateway", GATEWAY),
+    ("gw", GATEWAY),
+    (
+        "term",
+        "to go on with the latest session of a folder: goose run --resume 'TEXT'. Nothing is hooked into your shell",
+    ),
+    (
+        "plugin",
+        "skills go into the folder 'skills' and agents into 'agents' in the config folder (`goose info` shows it), \
+         MCP servers into config.yaml",
+    ),
+    ("update", "install the new version the way this one was installed"),
+    ("review", "to review a change: git diff | goose run 'Review this change:'"),
+];
+
+const GATEWAY: &str = "goose has no gateways to messengers. Other programs run tasks with \
+                       `goose run --output-format stream-json`, or use the agents with `goose mcp agents`";
+
 /// Replaces the suggestion of an error by the command or flag with the fewest typing errors.
 pub(crate) fn improved(mut error: Error, mut root: Command, args: &[OsString]) -> Error {
     root.build();
@@ -26,6 +46,11 @@ pub(crate) fn improved(mut error: Error, mut root: Command, args: &[OsString]) -
         _ => None,
     };
     if let Some(typed) = text(ContextKind::InvalidSubcommand) {
+        if let Some((_, advice)) = ELSEWHERE.iter().find(|(name, _)| *name == typed) {
+            error.remove(ContextKind::SuggestedSubcommand);
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*advice).into()]));
+            return error;
+        }
         let names = command.get_subcommands().flat_map(Command::get_name_and_visible_aliases);
         if let Some(name) = nearest(&typed, names.map(str::to_owned)) {
             error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![name]));

@@ -1,4 +1,5 @@
-//! An extension from one line of text, the value of `--with-extension`: `KEY=VALUE … program argument …`.
+//! An extension from one line of text, the value of `--with-extension`:
+//! `[name:] KEY=VALUE … program argument …`.
 //!
 //! Words are split as in a shell (quotes, backslashes), but no shell runs: there are no variables, globs or
 //! pipes.
@@ -23,8 +24,9 @@ const OPTIONS_WITH_VALUE: [&str; 8] = [
 ];
 
 impl ExtensionConfig {
-    /// Creates an extension from a command line. Leading `KEY=VALUE` words are environment variables. It is
-    /// named after the package that `npx`, `uvx` or `bunx` runs, or after its program.
+    /// Creates an extension from a command line. Leading `KEY=VALUE` words are environment variables. Its name
+    /// is what stands before a colon at the beginning, or else the package that `npx`, `uvx` or `bunx` runs, or
+    /// else its program.
     ///
     /// ```
     /// # use goose_config::ExtensionConfig;
@@ -34,7 +36,8 @@ impl ExtensionConfig {
     /// # Ok::<_, goose_config::ConfigError>(())
     /// ```
     pub fn from_command_line(line: &str) -> Result<Self, ConfigError> {
-        let mut words = split(line)?.into_iter().peekable();
+        let (name, command) = named(line);
+        let mut words = split(command)?.into_iter().peekable();
         let mut envs = Vec::new();
         while let Some((name, value)) = words.peek().and_then(|word| assignment(word)) {
             envs.push((name.to_owned(), value.to_owned()));
@@ -44,8 +47,21 @@ impl ExtensionConfig {
             || ConfigError::CommandLine(format!("'{line}' names no program; give 'program argument …'"));
         let program = words.next().filter(|program| !program.trim().is_empty()).ok_or_else(no_program)?;
         let args: Vec<String> = words.collect();
-        let config = Self::stdio(name_of(&program, &args), program, args);
+        let name = name.map_or_else(|| name_of(&program, &args), str::to_owned);
+        let config = Self::stdio(name, program, args);
         Ok(envs.into_iter().fold(config, |config, (name, value)| config.with_env(name, value)))
+    }
+}
+
+/// Splits a name from the rest of a line: `notes: npx …`. A colon in a later place, or of an address, is not one.
+fn named(line: &str) -> (Option<&str>, &str) {
+    let is_name = |name: &str| {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        !name.is_empty() && name.chars().all(is_part)
+    };
+    match line.trim_start().split_once(':') {
+        Some((name, rest)) if is_name(name) && !rest.starts_with("//") => (Some(name), rest),
+        _ => (None, line),
     }
 }
 

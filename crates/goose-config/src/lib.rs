@@ -82,4 +82,4 @@ pub use settings_source::SettingsSource;
 pub use unknown_keys::{
     ANY, KnownKeys, UnknownKey, meant_setting, unknown_keys, unknown_profile_keys, yaml_position,
 };
-pub use yaml::{read_yaml, written_value};
+pub use yaml::{read_yaml, read_yaml_as, written_value};

@@ -18,8 +18,8 @@ use crate::{
 
 /// Keys with mappings or lists of them. They are read from files only, because other programs use variables
 /// with these names.
-const STRUCTURED: [&str; 6] =
-    ["extensions", "models", "orchestrator", "profiles", "providers", "slash_commands"];
+const STRUCTURED: [&str; 7] =
+    ["extensions", "hooks", "models", "orchestrator", "profiles", "providers", "slash_commands"];
 
 /// Prefix of goose's variables.
 const OWN_VARIABLES: &str = "GOOSE_";

@@ -77,6 +77,12 @@ impl SettingsSource {
         self
     }
 
+    /// Adds values that win over the environment, as those of a recipe do.
+    pub fn with_flags<K: Into<String>>(mut self, values: impl IntoIterator<Item = (K, String)>) -> Self {
+        self.flags.extend(values.into_iter().map(|(key, value)| (key.into(), value)));
+        self
+    }
+
     /// Adds a provider of the program, if one is given.
     pub fn with_factory(mut self, factory: impl Into<Option<Arc<dyn ProviderFactory>>>) -> Self {
         self.factories.extend(factory.into());

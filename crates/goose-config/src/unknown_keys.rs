@@ -25,6 +25,7 @@ const CONFIG_KEYS: &[&str] = &[
     "profiles",
     "agents",
     "orchestrator",
+    "hooks",
     "slash_commands",
     "providers",
     "active_provider",

@@ -33,6 +33,12 @@ pub fn read_yaml(path: &Path, text: &str) -> Result<Value, ConfigError> {
     read(text, PhantomData::<Value>).map_err(|error| malformed(path, &error))
 }
 
+/// Reads a document as a type. Scalars keep their spelling where the type wants text: `1.50` is `"1.50"`.
+/// `path` is for errors.
+pub fn read_yaml_as<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigError> {
+    read(text, PhantomData::<T>).map_err(|error| malformed(path, &error))
+}
+
 /// Returns the line and column of an error.
 pub(crate) fn position(error: &Error) -> Option<(u64, u64)> {
     error.location().map(|location| (location.line(), location.column()))

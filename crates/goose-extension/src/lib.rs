@@ -88,7 +88,9 @@ pub use output::{
 pub use questions::{
     ElicitAction, Elicitation, ElicitationSchema, Elicited, LogLevel, Root, Sampled, Sampling,
 };
-pub use redact::{HIDDEN, shown_address, shown_arguments, shown_header, shown_place, shown_value};
+pub use redact::{
+    HIDDEN, shown_address, shown_arguments, shown_header, shown_place, shown_text, shown_value,
+};
 pub use registry::{ToolDef, ToolMethod, ToolRegistry};
 pub use registry_extension::RegistryExtension;
 pub use requirements::{Assembly, BuildExtension, Offers, RequirementError, Requirements};

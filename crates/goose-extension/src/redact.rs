@@ -77,6 +77,30 @@ pub fn shown_value(name: &str, value: &str) -> String {
     shown_address(value)
 }
 
+/// Returns any text, such as lines of a log, without what looks like a secret in it. Everything else, also its white
+/// space, stays.
+pub fn shown_text(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut before = String::new();
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let word = piece.trim_end();
+        let (start, inner, end) = within_quotes(word);
+        let safe = shown_word(&before, inner);
+        shown.extend([start, safe.as_str(), end, &piece[word.len()..]]);
+        // An option is followed by its value on the same line.
+        before = if piece.ends_with('\n') { String::new() } else { inner.to_owned() };
+    }
+    shown
+}
+
+/// A word and the quotes, brackets and commas around it.
+fn within_quotes(word: &str) -> (&str, &str, &str) {
+    const AROUND: &[char] = &['"', '\'', '`', '(', ')', '[', ']', '{', '}', '<', '>', ',', ';', '\\'];
+    let rest = word.trim_start_matches(AROUND);
+    let inner = rest.trim_end_matches(AROUND);
+    (&word[..word.len() - rest.len()], inner, &rest[inner.len()..])
+}
+
 /// A path, with what is a secret left out: a token, or all of a webhook's.
 fn shown_path(host: &str, path: &str) -> String {
     let path = match path.strip_prefix("/bot") {

@@ -10,12 +10,14 @@ use std::{
     },
 };
 
+use goose_extension::{JsonObject, Tool, ToolAction, ToolGroup};
 use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
 
 use super::{
     Mode,
     approval_snapshot::{ApprovalSnapshot, StaleApproval},
-    call::CallToJudge,
+    call::{CallToJudge, Origin},
     judge::Judge,
     paths::KnownFolders,
     protected::{Protected, ProtectedFile},
@@ -175,6 +177,27 @@ impl Permissions {
             let verdict = Verdict::Ask { reasons, always: Vec::new(), session: Vec::new(), shown };
             Judgement { verdict, files: Vec::new(), writes: Vec::new(), hosts: None }
         })
+    }
+
+    /// Returns the reason if a rule denies a command that the user has configured, in whatever mode. Such a
+    /// command needs no approval.
+    pub fn denied_command(&self, command: &str, working_dir: &Path) -> Option<String> {
+        let shell = Tool::new("developer__shell", "", JsonObject::new())
+            .with_groups([ToolGroup::Command])
+            .with_action(ToolAction::command("command"));
+        let arguments = JsonObject::from_iter([("command".to_owned(), Value::from(command))]);
+        let call = CallToJudge {
+            tool: &shell,
+            bare_name: "shell",
+            origin: Origin::Own,
+            arguments: &arguments,
+            working_dir,
+            concern: None,
+        };
+        match self.in_mode(Mode::Auto).judge(&call) {
+            Verdict::Deny { reason } => Some(reason),
+            Verdict::Allow | Verdict::Ask { .. } => None,
+        }
     }
 
     /// Returns the snapshot of a call that the user approves or has edited.

@@ -16,6 +16,7 @@
 //! | `conversation.rs` | the messages that a model is shown, valid for every provider |
 //! | `store/` | the database: append, read, search, manage |
 //! | `summary.rs`, `id.rs` | a session without its steps, its id; options to create and list sessions |
+//! | `schedule/` | jobs, their cron expressions, `schedule.json` of goose 1.52 |
 //! | `export.rs`, `import/` | JSON and Markdown; JSON and sessions of goose 1.x |
 //! | `clock.rs` | the current time |
 
@@ -28,6 +29,7 @@ pub mod export;
 mod facts;
 mod id;
 pub mod import;
+pub mod schedule;
 mod step;
 mod store;
 mod summary;
@@ -39,8 +41,8 @@ pub use facts::Facts;
 pub use id::{BadSessionId, SessionId};
 pub use step::{SkippedStep, Step, Steps, StoredStep};
 pub use store::{
-    FILE_NAME, Found, LoadedSession, PendingSession, SearchQuery, SearchResults, Session, SessionStore,
-    StoreError,
+    ClaimedRun, FILE_NAME, Found, JOB_LEASE, LoadedSession, NotClaimed, PendingSession, SearchQuery,
+    SearchResults, Session, SessionStore, StoreError,
 };
 pub use summary::{ListOptions, NewSession, SessionKind, SessionSummary};
 pub use task::{PlannedTask, TaskEnd, TaskFinished};

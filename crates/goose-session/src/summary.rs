@@ -18,6 +18,8 @@ pub enum SessionKind {
     User,
     /// Task that another session has delegated.
     Delegate,
+    /// Run of a scheduled job, which is its parent.
+    Scheduled,
     /// Kind that this version does not know. It is kept.
     #[serde(untagged)]
     Other(String),
@@ -29,6 +31,7 @@ impl SessionKind {
         match self {
             Self::User => "user",
             Self::Delegate => "delegate",
+            Self::Scheduled => "scheduled",
             Self::Other(name) => name,
         }
     }
@@ -39,6 +42,7 @@ impl From<String> for SessionKind {
         match name.as_str() {
             "user" => Self::User,
             "delegate" => Self::Delegate,
+            "scheduled" => Self::Scheduled,
             _ => Self::Other(name),
         }
     }
@@ -89,6 +93,13 @@ impl NewSession {
         self.with_kind(SessionKind::Delegate)
     }
 
+    /// Makes it the session of a run of a job.
+    #[must_use]
+    pub fn scheduled_by(mut self, job: SessionId) -> Self {
+        self.parent = Some(job);
+        self.with_kind(SessionKind::Scheduled)
+    }
+
     /// Sets the agent with its mode, such as `goose-agent/assistant`.
     #[must_use]
     pub fn with_agent(mut self, agent: impl Into<String>) -> Self {
@@ -107,6 +118,10 @@ pub struct ListOptions {
     pub working_dir: Option<PathBuf>,
     /// True to include sessions that are not the user's own, such as delegates'.
     pub all_kinds: bool,
+    /// Only sessions that this session or job has started.
+    pub parent: Option<SessionId>,
+    /// True if the oldest come first.
+    pub is_ascending: bool,
 }
 
 impl ListOptions {
@@ -119,6 +134,20 @@ impl ListOptions {
     #[must_use]
     pub fn in_folder(mut self, working_dir: impl Into<PathBuf>) -> Self {
         self.working_dir = Some(working_dir.into());
+        self
+    }
+
+    /// Restricts the list to sessions of any kind that this session or job has started.
+    #[must_use]
+    pub fn of_parent(mut self, parent: SessionId) -> Self {
+        self.parent = Some(parent);
+        self.all_kinds()
+    }
+
+    /// Puts the oldest first.
+    #[must_use]
+    pub fn ascending(mut self) -> Self {
+        self.is_ascending = true;
         self
     }
 

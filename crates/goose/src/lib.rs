@@ -11,8 +11,12 @@
 
 // The names and classes of platform extensions.
 pub mod builtins;
+// Recipes: files with a task, its parameters and its tools.
+pub mod recipe;
 // One supervised pool of services for each process.
 pub mod services;
+// Commands of the user at fixed points of a session.
+pub mod hooks;
 // The context of a model: hints, prompts, the room that is left.
 pub mod context;
 // Agents, and what each may use. `agents::orchestrator_agent` stands above `platform`.

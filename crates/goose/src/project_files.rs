@@ -6,7 +6,9 @@ use std::path::Path;
 use crate::{
     agents::catalog::project_agents,
     config::{ConfigError, ProjectFile},
-    platform::{project_recipes, project_skill_files},
+    hooks::project_hooks,
+    platform::project_skill_files,
+    recipe::project_recipes,
 };
 
 /// Purpose of a project file.
@@ -21,9 +23,11 @@ pub enum ProjectFileKind {
     Skill,
     /// A recipe.
     Recipe,
+    /// `.claude/settings.json` with hooks, which run commands.
+    Hooks,
 }
 
-/// Returns the files of the project around a folder, trusted or not. Agents, skills and recipes that cannot
+/// Returns the files of the project around a folder, trusted or not. Agents, skills, recipes and hooks that cannot
 /// be read are left out, because they cannot be used either.
 ///
 /// # Errors
@@ -34,10 +38,12 @@ pub fn find(working_dir: &Path) -> Result<Vec<(ProjectFileKind, ProjectFile)>, C
     let agents = project_agents(working_dir).unwrap_or_default().into_iter();
     let skills = project_skill_files(working_dir).into_iter();
     let recipes = project_recipes(working_dir).into_iter();
+    let hooks = project_hooks(working_dir).into_iter();
     let all = configuration
         .map(|file| (ProjectFileKind::Configuration, file))
         .chain(agents.map(|file| (ProjectFileKind::Agent, file)))
         .chain(skills.map(|file| (ProjectFileKind::Skill, file)))
-        .chain(recipes.map(|file| (ProjectFileKind::Recipe, file)));
+        .chain(recipes.map(|file| (ProjectFileKind::Recipe, file)))
+        .chain(hooks.map(|file| (ProjectFileKind::Hooks, file)));
     Ok(all.collect())
 }

@@ -2,8 +2,9 @@
 
 use std::{env, io::Write as _, process::ExitCode};
 
-use clap::{Args, Command, builder::PossibleValuesParser};
-use clap_complete::Shell;
+use clap::{Args, Command, ValueEnum, builder::PossibleValuesParser};
+use clap_complete::{Shell, generate};
+use clap_complete_nushell::Nushell;
 use goose::{agents::catalog::AgentCatalog, config::Paths};
 use goose_providers::{CustomProviders, Registry};
 
@@ -14,6 +15,7 @@ Examples:
   goose completion bash > ~/.local/share/bash-completion/completions/goose
   goose completion zsh > ~/.zfunc/_goose      ('fpath+=~/.zfunc' in ~/.zshrc)
   goose completion fish > ~/.config/fish/completions/goose.fish
+  goose completion nu | save goose.nu          ('use goose.nu *' in config.nu)
 
 The script has the agents that exist now. Generate it again after you add one.";
 
@@ -21,7 +23,24 @@ The script has the agents that exist now. Generate it again after you add one.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionArgs {
     /// Shell to complete for
-    shell: Shell,
+    #[arg(value_enum)]
+    shell: CompletionShell,
+    /// Name of the program in the script
+    #[arg(long, value_name = "NAME", default_value = "goose")]
+    bin_name: String,
+}
+
+/// Shell to complete for.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum CompletionShell {
+    Bash,
+    Elvish,
+    Fish,
+    #[value(name = "nu", alias = "nushell")]
+    Nu,
+    #[value(name = "powershell")]
+    PowerShell,
+    Zsh,
 }
 
 /// Prints the script.
@@ -31,7 +50,22 @@ pub(crate) fn run(args: &CompletionArgs, command: Command) -> anyhow::Result<Exi
         _ => AgentCatalog::builtin(),
     };
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut with_agents(command, &catalog), "goose", &mut script);
+    let mut command = with_agents(command, &catalog);
+    let name = args.bin_name.as_str();
+    let shell = match args.shell {
+        CompletionShell::Nu => {
+            generate(Nushell, &mut command, name, &mut script);
+            None
+        }
+        CompletionShell::Bash => Some(Shell::Bash),
+        CompletionShell::Elvish => Some(Shell::Elvish),
+        CompletionShell::Fish => Some(Shell::Fish),
+        CompletionShell::PowerShell => Some(Shell::PowerShell),
+        CompletionShell::Zsh => Some(Shell::Zsh),
+    };
+    if let Some(shell) = shell {
+        generate(shell, &mut command, name, &mut script);
+    }
     std::io::stdout().lock().write_all(&script)?;
     Ok(ExitCode::SUCCESS)
 }

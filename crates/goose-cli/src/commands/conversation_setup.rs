@@ -16,11 +16,11 @@ use goose::{
     config::{Paths, Profile, Settings, SettingsSource, TrustStore},
     exchange::{Event, Exchange, replay},
     permission::Permissions,
-    session::{LoadedSession, NewSession, PendingSession, Session, SessionStore},
+    session::{LoadedSession, NewSession, PendingSession, Session, SessionStore, schedule::JobId},
 };
 use serde_json::Value;
 
-use super::{explained, project, session::importable};
+use super::{explained, project, run::recipe::RecipeRun, session::importable};
 use crate::{
     args::{Consent, ConversationArgs, ExtensionArgs, ModelArgs},
     builtins::SERVICES,
@@ -52,10 +52,14 @@ pub(crate) struct SetupOptions<'a> {
     /// The file with what the answer must fit.
     pub(crate) schema: Option<&'a Path>,
     pub(crate) keep: Keep,
+    /// The job that the conversation is a run of.
+    pub(crate) scheduled_by: Option<&'a JobId>,
     /// Says whether the person is told what goose chooses.
     pub(crate) verbosity: Verbosity,
     /// The first request, if it is known.
     pub(crate) request: Option<&'a str>,
+    /// The recipe that is run.
+    pub(crate) recipe: Option<&'a RecipeRun>,
 }
 
 /// Says whether the conversation is kept.
@@ -88,6 +92,11 @@ impl Assembled {
     /// The sessions.
     pub(crate) fn store(&self) -> &SessionStore {
         self.agents.store()
+    }
+
+    /// The manager of the session.
+    pub(crate) fn manager(&self) -> &AgentManager {
+        &self.agents
     }
 
     /// Ends everything in good order, or at least in time.
@@ -232,6 +241,9 @@ async fn profile(
 
 /// Adds the other options of the command line.
 fn said(mut options: OpenOptions, setup: &SetupOptions<'_>) -> anyhow::Result<OpenOptions> {
+    if let Some(RecipeRun { recipe, file }) = setup.recipe {
+        options = options.with_recipe(recipe, file)?;
+    }
     options = options.with_extensions(selection::flags(setup.which)?);
     if let Some(request) = setup.request {
         options = options.with_request(request);
@@ -271,6 +283,7 @@ async fn settings(
         .with_builtins(SERVICES)
         .with_project(project)
         .with_config_file(args.config.clone())
+        .with_flags(setup.recipe.iter().flat_map(|run| run.recipe.setting_values()))
         .with_flag("GOOSE_PROVIDER", args.provider.as_deref())
         .with_flag("GOOSE_MODEL", args.model.as_deref())
         .with_flag("GOOSE_MODE", args.mode.as_deref())
@@ -290,7 +303,7 @@ async fn session(store: &SessionStore, folder: &Path, setup: &SetupOptions<'_>) 
         return Ok(Kept::Not);
     }
     let args = setup.conversation;
-    if args.resume || args.session_id.is_some() || args.fork {
+    if args.resume || args.session_id.is_some() || args.path.is_some() || args.fork {
         let opened = resume(store, folder, args).await?;
         let before = EarlierSession {
             summary: opened.summary.clone(),
@@ -303,6 +316,9 @@ async fn session(store: &SessionStore, folder: &Path, setup: &SetupOptions<'_>) 
     let mut new = NewSession::in_folder(folder);
     if let Some(name) = &args.name {
         new = new.named(name);
+    }
+    if let Some(job) = setup.scheduled_by {
+        new = new.scheduled_by(job.parent()?);
     }
     Ok(Kept::New(store.start_creating(new)))
 }
@@ -320,7 +336,8 @@ async fn resume(
     folder: &Path,
     args: &ConversationArgs,
 ) -> anyhow::Result<LoadedSession> {
-    let named = args.session_id.as_deref().or(args.name.as_deref());
+    let of_file = args.path.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy());
+    let named = args.session_id.as_deref().or(of_file.as_deref()).or(args.name.as_deref());
     let session = match named {
         Some(name) => store.find(name).await.map_err(explained)?,
         None => last(store, folder).await?,

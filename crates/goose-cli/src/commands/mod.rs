@@ -8,17 +8,21 @@ pub(crate) mod configure;
 pub(crate) mod conversation_setup;
 pub(crate) mod doctor;
 pub(crate) mod extension;
+pub(crate) mod hooks;
 pub(crate) mod info;
 pub(crate) mod mcp;
 #[cfg(feature = "local")]
 pub(crate) mod models;
 pub(crate) mod permissions;
 mod project;
+pub(crate) mod recipe;
 pub(crate) mod route;
 pub(crate) mod run;
+pub(crate) mod schedule;
 #[cfg(feature = "server")]
 pub(crate) mod serve;
 pub(crate) mod session;
+pub(crate) mod skills;
 
 use std::fmt::Display;
 

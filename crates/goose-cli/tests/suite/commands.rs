@@ -65,8 +65,8 @@ fn help_names_every_command() -> anyhow::Result<()> {
     }
     for (line, expected) in [
         ("/t", "goose uses the colours of your terminal"),
-        ("/recipe", "Recipes are not available yet."),
-        ("/skills", "Skills are not available yet."),
+        ("/recipe", "There is nothing to make a recipe of yet."),
+        ("/skills", "There are no skills."),
         ("/frobnicate", "Unknown command /frobnicate."),
         ("/extension", "Usage: /extension CMD"),
         ("/cost", "No usage yet."),
@@ -90,7 +90,7 @@ fn clear_forgets_the_conversation_and_the_session_keeps_it() -> anyhow::Result<(
     say(&terminal, "Where was it?", "Which pond?")?;
     let sent = last(&server)?.body["messages"].to_string();
     ensure!(sent.contains("Where was it?") && !sent.contains("the pond"), "{sent}");
-    let kept = home.run(&["session", "export"])?.stdout;
+    let kept = home.run(&["session", "export", "--format", "json"])?.stdout;
     ensure!(kept.contains("Remember the pond") && kept.contains("I know a pond."), "{kept}");
     Ok(())
 }
@@ -119,7 +119,7 @@ fn compact_puts_a_summary_in_the_place_of_what_was_said() -> anyhow::Result<()> 
     say(&terminal, "And then?", "Then it was quiet.")?;
     let sent = last(&server)?.body["messages"].to_string();
     ensure!(sent.contains("They quacked a lot.") && !sent.contains("quack 2"), "{sent}");
-    let kept = home.run(&["session", "export"])?.stdout;
+    let kept = home.run(&["session", "export", "--format", "json"])?.stdout;
     ensure!(kept.contains("quack 2"), "the originals are gone");
     Ok(())
 }

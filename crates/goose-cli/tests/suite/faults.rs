@@ -112,7 +112,7 @@ fn a_cancelled_tree_is_gone_and_recorded() -> anyhow::Result<()> {
     })?;
     assert_eq!(child.wait_with_output()?.status.code(), Some(130));
     ensure!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    let steps = home.run(&["session", "export"])?.json()?["steps"].clone();
+    let steps = home.run(&["session", "export", "--format", "json"])?.json()?["steps"].clone();
     let results = steps.as_array().into_iter().flatten().filter(|it| it["step"]["step"] == "tool_result");
     let texts: Vec<String> = results.map(|it| it["step"]["output"].to_string()).collect();
     assert_eq!(texts.len(), 1, "{steps}");
@@ -279,7 +279,7 @@ fn eight_at_once_share_a_store() -> anyhow::Result<()> {
     assert_eq!(sessions.len(), 8);
     for session in sessions {
         let id = session["id"].as_str().context("an id")?;
-        let steps = home.run(&["session", "export", id])?.json()?["steps"].clone();
+        let steps = home.run(&["session", "export", "--format", "json", id])?.json()?["steps"].clone();
         let results = steps.as_array().into_iter().flatten().filter(|it| it["step"]["step"] == "tool_result");
         assert_eq!(results.count(), 3, "{steps}");
     }

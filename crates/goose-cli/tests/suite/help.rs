@@ -73,7 +73,7 @@ fn a_command_line_that_makes_no_sense_exits_with_2() -> anyhow::Result<()> {
         (vec!["extension", "call", "memory"], "<TOOL>"),
         (
             vec!["mcp", "nothing"],
-            "[possible values: developer, memory, computercontroller, autovisualiser, tutorial, summon, chatrecall",
+            "[possible values: developer, memory, computercontroller, autovisualiser, tutorial, summon, chatrecall, apps",
         ),
         (vec!["extension", "list", "--with-builtin", "memory,x"], "invalid value 'x'"),
     ] {

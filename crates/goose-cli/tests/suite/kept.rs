@@ -34,7 +34,7 @@ pub(crate) fn exported(home: &Home) -> anyhow::Result<Option<Vec<Value>>> {
     if listed.json()?["sessions"].as_array().is_none_or(Vec::is_empty) {
         return Ok(None);
     }
-    let exported = home.run(&["session", "export"])?;
+    let exported = home.run(&["session", "export", "--format", "json"])?;
     ensure!(exported.code == Some(0), "{exported:?}");
     let document = exported.json()?;
     ensure!(document["skipped"] == json!([]), "{document}");

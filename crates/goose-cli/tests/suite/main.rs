@@ -20,12 +20,14 @@ mod guided;
 mod help;
 #[cfg(feature = "local")]
 mod help_texts;
+mod hooks;
 mod info;
 #[cfg(feature = "local")]
 mod inside;
 mod kept;
 mod kills;
 mod list;
+mod logs;
 mod long_messages;
 mod majors;
 mod mcp;
@@ -36,10 +38,14 @@ mod permissions;
 mod private_files;
 mod project;
 mod questions;
+mod recipes;
 mod recorded;
 mod redacted;
 mod run;
+mod schedule;
+mod schedule_runs;
 mod screens;
+mod scripts;
 mod secrets;
 #[cfg(feature = "server")]
 mod serve;

@@ -155,7 +155,7 @@ fn a_command_line_that_says_nothing_to_do_exits_with_2() -> anyhow::Result<()> {
     let home = Home::new()?;
     for (arguments, expected) in [
         (vec!["run"], "No task given"),
-        (vec!["run", "--recipe", "x"], "Recipes are not supported yet"),
+        (vec!["run", "--params", "a=b"], "--recipe <RECIPE>"),
         (vec!["run", "x", "--output-format", "xml"], "possible values: text, json, stream-json"),
         (vec!["run", "x", "--no-session", "--resume"], "cannot be used with"),
     ] {

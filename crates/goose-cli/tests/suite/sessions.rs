@@ -45,7 +45,7 @@ pub(crate) fn with_two() -> anyhow::Result<Home> {
     Ok(home)
 }
 
-fn ids(home: &Home, arguments: &[&str]) -> anyhow::Result<Vec<String>> {
+pub(crate) fn ids(home: &Home, arguments: &[&str]) -> anyhow::Result<Vec<String>> {
     let listed = home.run(&[&["session", "list", "--json"], arguments].concat())?.json()?;
     let sessions = listed["sessions"].as_array().context("a list")?;
     sessions.iter().map(|session| Ok(session["id"].as_str().context("an id")?.to_owned())).collect()
@@ -92,9 +92,9 @@ fn delegated_sessions_are_listed_only_on_request() -> anyhow::Result<()> {
     assert_eq!(ids(&home, &[])?.len(), 2);
     assert_eq!(ids(&home, &["--search", "bird"])?, ["20261101_1"]);
     assert_eq!(ids(&home, &["--all"])?[0], "20261103_1");
-    let exported = home.run(&["session", "export", "20261103_1"])?.json()?;
+    let exported = home.run(&["session", "export", "--format", "json", "20261103_1"])?.json()?;
     assert_eq!(exported["session"]["parent"], "20261101_1");
-    let latest = home.run(&["session", "export"])?.json()?;
+    let latest = home.run(&["session", "export", "--format", "json"])?.json()?;
     assert_eq!(latest["session"]["kind"], "user");
     Ok(())
 }
@@ -102,7 +102,7 @@ fn delegated_sessions_are_listed_only_on_request() -> anyhow::Result<()> {
 #[test]
 fn a_conversation_can_be_exported_and_nothing_in_it_moves_the_cursor() -> anyhow::Result<()> {
     let home = with_two()?;
-    let document = home.run(&["session", "export", "ports"])?.json()?;
+    let document = home.run(&["session", "export", "--format", "json", "ports"])?.json()?;
     assert_eq!(document["steps"].as_array().map(Vec::len), Some(3));
     let markdown = home.run(&["session", "export", "--session-id", "20261101_1", "--format", "markdown"])?;
     ensure!(markdown.stdout.contains("Which bird is it?"), "{}", markdown.stdout);
@@ -133,7 +133,7 @@ fn a_conversation_can_be_renamed_copied_and_removed() -> anyhow::Result<()> {
     assert_eq!(unnamed.code, Some(1), "a script whose variable is empty removes nothing");
     assert_eq!(ids(&home, &[])?.len(), 2);
 
-    let gone = home.run(&["session", "export", "ports"])?;
+    let gone = home.run(&["session", "export", "--format", "json", "ports"])?;
     assert_eq!(gone.code, Some(1));
     ensure!(gone.stderr.contains("there is no session 'ports'"), "{}", gone.stderr);
     Ok(())

@@ -3,6 +3,7 @@
 //! ```text
 //! session    appends the steps of one session       manage    creates, forks, renames, removes
 //! read       lists, finds, opens                    search    full-text search
+//! jobs       scheduled jobs, and claims of their runs
 //! index      makes steps searchable                 snippet   the part of a text around a word
 //! row        steps as rows, counters                error     errors, and hints for the user
 //! database   connections: one writer, some readers
@@ -18,6 +19,7 @@ mod detach_on_drop;
 mod dialect;
 mod error;
 mod index;
+mod jobs;
 mod manage;
 mod read;
 mod row;
@@ -34,6 +36,7 @@ use std::{
 use database::Database;
 use dialect::Statement;
 pub use error::StoreError;
+pub use jobs::{ClaimedRun, JOB_LEASE, NotClaimed};
 pub(super) use manage::ImportedSession;
 pub use manage::PendingSession;
 pub use read::LoadedSession;

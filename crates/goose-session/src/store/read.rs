@@ -26,7 +26,14 @@ macro_rules! summary_where {
 
 const LIST: &str = summary_where!(
     "(CAST($1 AS TEXT) IS NULL OR working_dir = $1) AND ($3 = 1 OR kind = 'user') \
+     AND (CAST($4 AS TEXT) IS NULL OR parent = $4) \
      ORDER BY updated_at DESC, created_at DESC, id DESC LIMIT $2"
+);
+
+const LIST_ASCENDING: &str = summary_where!(
+    "(CAST($1 AS TEXT) IS NULL OR working_dir = $1) AND ($3 = 1 OR kind = 'user') \
+     AND (CAST($4 AS TEXT) IS NULL OR parent = $4) \
+     ORDER BY updated_at, created_at, id LIMIT $2"
 );
 
 const BY_ID: &str = summary_where!("id = $1");
@@ -73,7 +80,10 @@ impl SessionStore {
     pub async fn list(&self, options: ListOptions) -> Result<Vec<SessionSummary>, StoreError> {
         let folder = options.working_dir.map(|folder| folder.to_string_lossy().into_owned());
         let limit = options.limit.map_or(i64::MAX, i64::from);
-        let query = Statement::new(LIST).bind(folder).bind(limit).bind(i64::from(options.all_kinds));
+        let sql = if options.is_ascending { LIST_ASCENDING } else { LIST };
+        let parent = options.parent.map(|parent| parent.to_string());
+        let query =
+            Statement::new(sql).bind(folder).bind(limit).bind(i64::from(options.all_kinds)).bind(parent);
         self.database().rows(query, summary_of).await
     }
 

@@ -42,6 +42,7 @@ const MIGRATIONS: &[&[&str]] = &[
     &[include_str!("migrations/0001_sessions.sql"), include_str!("migrations/0001_search_sqlite.sql")],
     &[include_str!("migrations/0002_session_kinds.sql")],
     &[include_str!("migrations/0003_search_by_day_sqlite.sql")],
+    &[include_str!("migrations/0004_jobs.sql")],
 ];
 
 /// Version after all migrations, stored as `user_version` of the file.

@@ -6,6 +6,7 @@ mod store;
 mod store_export;
 mod store_faults;
 mod store_import_limits;
+mod store_jobs;
 mod store_kinds;
 mod store_legacy;
 mod store_processes;

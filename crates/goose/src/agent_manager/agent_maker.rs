@@ -29,6 +29,7 @@ use crate::{
     exchange::Delegates,
     permission::Permissions,
     platform::{self, AgentTool, PlatformContext, SessionServices},
+    recipe::ResolvedSubRecipe,
     services::{BindingContext, Frontend},
     session::Session,
 };
@@ -62,6 +63,8 @@ pub(crate) struct Binder {
     pub(super) working_dir: PathBuf,
     /// User interface that runs the tools of `frontend` extensions.
     pub(super) frontend: Option<Arc<dyn Frontend>>,
+    /// Recipes that the session can delegate to.
+    pub(super) sub_recipes: Arc<[ResolvedSubRecipe]>,
     /// If set, agents may have only these extensions.
     pub(super) only: Option<Vec<String>>,
 }
@@ -109,6 +112,10 @@ impl AgentMaker {
         let own = [&agent.manifest.instructions, &agent.mode.instructions];
         let said = profile.instructions.iter().chain(&self.instructions);
         agent.instructions = own.into_iter().chain(said).filter(|text| !text.is_empty()).cloned().collect();
+        if agent.extensions.names().iter().any(|name| name == "summon") {
+            let skills = platform::skill_places(self.binder.manager.settings(), &self.binder.working_dir);
+            agent.instructions.extend(skills.announcement());
+        }
         agent.options = RequestOptions {
             temperature: agent.mode.temperature.or(profile.temperature),
             max_tokens: profile.max_tokens,
@@ -138,6 +145,7 @@ impl AgentMaker {
             model: &self.model,
             services: &services,
             delegation: self.delegation.as_ref(),
+            sub_recipes: &self.binder.sub_recipes,
         };
         let built = builtins.into_iter().filter_map(|builtin| platform::build(builtin.name, &context));
         built.into_iter().try_for_each(|extension| agent.extensions.add_extension(extension))

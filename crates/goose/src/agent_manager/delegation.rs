@@ -16,7 +16,9 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{OpenOptions, SessionState, agent_maker::Binder};
+use super::{
+    OpenOptions, RecipeChecks, SessionState, Unattended, agent_maker::Binder, recipe_run::try_again,
+};
 use crate::{
     agents::{
         catalog::AgentCatalog,
@@ -27,7 +29,7 @@ use crate::{
     context::Handover,
     exchange::{
         ActiveModels, DONE, Delegate, DelegateEnd, DelegateTask, Delegates, EventHub, Exchange, MAX_AT_ONCE,
-        Outcome, PreparedDelegate, SessionTasks, TaskWriter, UsageLedger, used_up,
+        Outcome, PreparedDelegate, RecipeTask, SessionTasks, TaskWriter, UsageLedger, used_up,
     },
     permission::Permissions,
     session::{Facts, NewSession, Session, SessionId, Step},
@@ -197,6 +199,7 @@ impl DelegatingSession {
                 (None, Some(budget)) => budget.used_up.child_token(),
                 (None, None) => self.tasks.ended.child_token(),
             },
+            recipe: task.recipe.clone(),
             options: self.options(task, payer).await?.with_session(session),
             budget,
         })
@@ -285,12 +288,23 @@ impl DelegatingSession {
         mode.temperature = task.temperature.or(mode.temperature);
         let mut profile = self.binder.profile.clone();
         profile.max_turns = Some(task.max_turns.unwrap_or(limit).max(1));
-        let models = self.models_of(task.provider, task.model).await?;
-        let mut options = OpenOptions::new(profile)
+        let own_model = own_model(&mode).filter(|_| task.provider.is_none());
+        let models = self.models_of(task.provider, task.model.or(own_model)).await?;
+        let has_extensions = task.recipe.as_ref().is_some_and(|it| it.recipe.extensions.is_some());
+        let given = if has_extensions { Vec::new() } else { self.binder.extensions.clone() };
+        let mut options = OpenOptions::new(profile);
+        if let Some(RecipeTask { recipe, file }) = task.recipe.as_deref() {
+            let used = options.with_recipe(recipe, file);
+            options = used.map_err(|error| ToolError::execution(error.to_string()))?;
+        }
+        if let Some(turns) = task.max_turns {
+            options = options.with_max_turns(turns.max(1));
+        }
+        let mut options = options
             .with_agent(manifest, mode)
             .with_working_dir(&self.binder.working_dir)
             .with_permissions(Arc::clone(&self.permissions))
-            .with_extensions(self.binder.extensions.iter().cloned())
+            .with_extensions(given)
             .with_retry(self.retry.clone());
         options.host_extensions = self.binder.host_extensions.clone();
         options.switched = self.binder.switched.inherited();
@@ -349,7 +363,7 @@ impl DelegatingSession {
 
     /// Works on a task to its end. Everything that it started has ended when this returns.
     async fn run(&self, work: DelegateWork) -> DelegateEnd {
-        let DelegateWork { place, options, prompt, begun, shown, cancellation, budget, .. } = work;
+        let DelegateWork { place, options, prompt, begun, shown, cancellation, budget, recipe, .. } = work;
         let cancelled = || DelegateEnd::without_session(ToolError::Cancelled(CANCELLED.to_owned()));
         let wait = Arc::clone(&self.origin.slots).acquire_owned();
         let _place = match place {
@@ -375,10 +389,37 @@ impl DelegatingSession {
             SessionProgress::Partly => Some(exchange.reply()),
             SessionProgress::NotYet => Some(exchange.reply_to_handover(prompt, self.models.pair().1)),
         };
-        let (outcome, facts) = match reply {
+        let (mut outcome, mut facts) = match reply {
             Some(reply) => relay(&self.events, &shown, &exchange, reply, &cancellation).await,
             None => (Outcome::Done { structured: None }, Facts::default()),
         };
+        let mut unmet = None;
+        if let Some((task, retry)) =
+            recipe.as_ref().and_then(|it| it.recipe.task().zip(it.recipe.retry.as_ref()))
+        {
+            let checks = RecipeChecks {
+                manager: &self.binder.manager,
+                exchange: &exchange,
+                retry,
+                working_dir: self.binder.working_dir.clone(),
+                approval: &Unattended,
+            };
+            let mut tries = retry.max_retries;
+            while matches!(outcome, Outcome::Done { .. }) {
+                let Some(failures) = cancellation.run_until_cancelled(checks.failures()).await else { break };
+                if failures.is_empty() || tries == 0 {
+                    unmet = (!failures.is_empty()).then(|| failures.join("\n"));
+                    break;
+                }
+                tries -= 1;
+                checks.clean_up().await;
+                if exchange.clear().await.is_err() {
+                    break;
+                }
+                let reply = exchange.reply_to(try_again(task, &failures));
+                (outcome, facts) = relay(&self.events, &shown, &exchange, reply, &cancellation).await;
+            }
+        }
         let (answer, (usage, dollars)) = (last_answer(&exchange), exchange.spent());
         exchange.close().await;
         let most = budget.filter(|budget| budget.used_up.is_cancelled()).map(|budget| budget.most);
@@ -386,10 +427,20 @@ impl DelegatingSession {
             (Err(ToolError::Cancelled(_)), Some(most)) if !self.tasks.ended.is_cancelled() => {
                 Err(ToolError::execution(used_up(most)))
             }
+            (Ok(answer), _) if unmet.is_some() => Err(ToolError::execution(format!(
+                "The recipe's checks failed:\n{}\nIt last said:\n{answer}",
+                unmet.unwrap_or_default()
+            ))),
             (result, _) => result,
         };
         DelegateEnd { result, usage, dollars, facts }
     }
+}
+
+/// Returns the model that the file of an agent names. Names of Claude's sizes stand for the session's model.
+fn own_model(mode: &AgentMode) -> Option<String> {
+    let model = mode.recommended_models.first()?;
+    (!["sonnet", "opus", "haiku"].contains(&model.as_str())).then(|| model.clone())
 }
 
 /// A delegate that is ready to start.
@@ -402,6 +453,7 @@ struct DelegateWork {
     shown: EventParent,
     cancellation: CancellationToken,
     budget: Option<Budget>,
+    recipe: Option<Box<RecipeTask>>,
 }
 
 /// State of a delegate's session when it is opened.

@@ -12,7 +12,7 @@
 //!   of a profile;
 //! - `agent_maker`: an agent with its services; `service_broker`: the services of a mode;
 //!   `session_extensions`: extensions that are enabled and disabled in a session; `host_extensions`:
-//!   extensions of the host program;
+//!   extensions of the host program; `recipe_run`: recipes and the checks of their results;
 //! - `open_sessions`: the sessions that several users of a process share;
 //! - `delegation`: tasks in separate sessions; `acp_mcp_adapter`: external agents; `served_agents`: goose's
 //!   agents as tools of other programs.
@@ -25,6 +25,7 @@ mod models;
 mod open;
 mod open_sessions;
 mod options;
+mod recipe_run;
 mod served_agents;
 mod service_broker;
 mod session_extensions;
@@ -47,6 +48,7 @@ use self::{acp_mcp_adapter::Connectors, agent_maker::AgentMaker, models::Configu
 pub use self::{
     open_sessions::{OpenSessions, SharedSession},
     options::{OpenOptions, SessionState},
+    recipe_run::{CommandApproval, RecipeChecks, Unattended, try_again},
 };
 use crate::{
     agents::{
@@ -246,6 +248,7 @@ impl AgentManager {
                 switched: Arc::new(options.switched),
                 frontend: options.frontend,
                 working_dir: working_dir(options.working_dir)?,
+                sub_recipes: options.sub_recipes.into(),
                 only: options.only_extensions,
             }),
             instructions: options.instructions,

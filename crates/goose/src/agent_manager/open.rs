@@ -34,6 +34,7 @@ use crate::{
         ActiveModels, Delegates, EventHub, Exchange, FolderContext, History, Limits, LoopContext, Outlets,
         SessionNotifier, SessionTasks, TaskWriter,
     },
+    hooks::{HookFile, HookFileState, HookPlace, Hooks, SessionSource, untrusted_hooks_notice},
     permission::{Mode, Permissions},
     platform::tom::TopOfMind,
     session::{NewSession, Session, Step},
@@ -77,6 +78,7 @@ impl AgentManager {
             notices.extend(files.flat_map(ConfigFile::unknown_keys).map(|key| key.to_string()));
         }
         notices.extend(guard.notice);
+        let hooks = self.hooks(routing.is_some(), &guard.permissions, &folder, &runtime, &mut notices);
         notices.extend(lost.iter().map(|name| not_restored(name)));
         let context = LoopContext {
             folder,
@@ -84,6 +86,7 @@ impl AgentManager {
             models,
             agents: Arc::new(wiring.maker),
             permissions: guard.permissions,
+            hooks,
             limits: limits(&options.profile),
             retry: options.retry,
             final_output,
@@ -127,6 +130,7 @@ impl AgentManager {
             switched: Arc::new(std::mem::take(&mut options.switched)),
             frontend: options.frontend.clone(),
             working_dir: working_dir.to_owned(),
+            sub_recipes: std::mem::take(&mut options.sub_recipes).into(),
             only: options.only_extensions.take(),
         })
     }
@@ -187,6 +191,35 @@ impl AgentManager {
             Some(names) => hints::load(places, &names),
             None => hints::load(places, hints::DEFAULT_NAMES),
         })
+    }
+
+    /// Returns the hooks of a session, and notices about those that cannot be used. A delegate has only the
+    /// hooks about tools.
+    fn hooks(
+        &self,
+        is_root: bool,
+        permissions: &Arc<Permissions>,
+        folder: &FolderContext,
+        runtime: &SessionRuntime,
+        notices: &mut Vec<String>,
+    ) -> Option<Arc<Hooks>> {
+        let files = HookFile::find_all(&self.settings, &folder.working_dir);
+        if is_root {
+            notices.extend(files.iter().filter_map(HookFile::notice));
+            notices.extend(untrusted_hooks_notice(&files));
+        }
+        let used = files.into_iter().filter(|file| file.state == HookFileState::Used);
+        let hooks = used.flat_map(|file| file.hooks).filter(|hook| is_root || hook.event.is_about_tool());
+        let hooks = Hooks::new(hooks.collect(), || HookPlace {
+            session_id: runtime.session.id().to_string(),
+            working_dir: folder.working_dir.clone(),
+            environment: self.context(&folder.working_dir).environment,
+            permissions: Arc::clone(permissions),
+        })?;
+        if !runtime.history.view().processor.messages.snapshot().is_empty() {
+            hooks.starts_by(SessionSource::Resume);
+        }
+        Some(hooks)
     }
 
     /// Returns true if the configuration disables a platform extension.

@@ -21,6 +21,7 @@ use crate::{
     config::{ExtensionConfig, Profile},
     exchange::{FinalOutput, TaskWriter},
     permission::{Mode, Permissions},
+    recipe::ResolvedSubRecipe,
     services::Frontend,
     session::{LoadedSession, PendingSession, Session, Step, StoreError, StoredStep},
 };
@@ -143,6 +144,8 @@ pub struct OpenOptions {
     pub(super) split: Option<SplitSetting>,
     /// First request, if it is known.
     pub(super) request: Option<String>,
+    /// Recipes that the session can delegate to.
+    pub(super) sub_recipes: Vec<ResolvedSubRecipe>,
 }
 
 impl OpenOptions {
@@ -179,6 +182,7 @@ impl OpenOptions {
             switched: SessionExtensions::default(),
             split: None,
             request: None,
+            sub_recipes: Vec::new(),
         }
     }
 

@@ -222,7 +222,7 @@ fn from_markdown(path: &Path, text: &str) -> Result<AgentManifest, String> {
 }
 
 /// Splits a text into its front matter and the rest.
-fn front_matter(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn front_matter(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start_matches('\u{feff}');
     let rest = text.strip_prefix("---")?.trim_start_matches([' ', '\t', '\r']).strip_prefix('\n')?;
     let end = rest.match_indices("---").map(|(at, _)| at).find(|&at| {

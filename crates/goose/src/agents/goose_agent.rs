@@ -64,9 +64,11 @@ pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
             slug: RECIPE_MAKER,
             description: "turns a conversation into a recipe",
             when_to_use: "A request to turn the work of this conversation into a recipe that can be run again.",
-            instructions: "You turn a conversation into a recipe: a YAML document with version, title, description, \
-                           instructions, prompt, parameters and extensions. Make a parameter of whatever changes from run \
-                           to run. Answer with the YAML document only. You have no tools and change nothing.",
+            instructions: "You turn a conversation into a recipe: a YAML document with title, description, instructions, \
+                           prompt and, if something changes from run to run, parameters. Each parameter has key, input_type \
+                           (string, number, boolean, date, file or select), requirement (required, or optional with a \
+                           default), description, and for select options; the texts use each one as {{ key }}. Write texts \
+                           as YAML blocks (|). Answer with the YAML document only. You have no tools and change nothing.",
             tool_groups: &[],
             dependencies: &[],
         },

@@ -14,7 +14,7 @@
 
 mod acp_manifest;
 pub mod agent;
-mod agent_file;
+pub(crate) mod agent_file;
 mod bound_service;
 mod builtin_mode;
 pub mod catalog;

@@ -1,15 +1,16 @@
 //! [`CallPath`]: the one way to a tool.
 //!
 //! ```text
-//! toolset ─► arguments ─► permissions ─► approval ─► dispatch
-//!    ▲                                                  │ the definition changed since it was checked
-//!    └──────────────────────────────────────────────────┘
+//! toolset ─► arguments ─► permissions ─► hooks ─► approval ─► dispatch ─► hooks
+//!    ▲                                                            │ the definition changed since it was checked
+//!    └────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! The loop sends the calls of an answer through it, and a running tool its nested calls, by
 //! [`CallContext::call_tool`]. Both pass the same steps, share one queue of approvals, and end with their
 //! parent.
 
+mod call_hooks;
 mod claims;
 mod running_call;
 
@@ -41,6 +42,7 @@ use crate::{
         agent::{ActiveAgent, AgentSource},
         toolset::Toolset,
     },
+    hooks::Hooks,
     permission::{ApprovalSnapshot, CallToJudge, Origin, Permissions, Rule, Verdict},
 };
 
@@ -55,6 +57,7 @@ const DECLINED: &str = "the user did not allow this call. Do not try it again in
 pub(super) struct CallPath {
     pub(super) agent: ActiveAgent,
     pub(super) permissions: Arc<Permissions>,
+    pub(super) hooks: Option<Arc<Hooks>>,
     pub(super) working_dir: PathBuf,
     /// Context that all calls share.
     pub(super) context: CallContext,
@@ -227,6 +230,12 @@ impl CallPath {
         }
     }
 
+    /// Asks the permissions and then the hooks if a call may run.
+    pub(super) async fn decide(&self, call: Call) -> Result<PermissionDecision, Refusal> {
+        let decision = self.judge(call).await?;
+        self.with_hooks_before(decision).await
+    }
+
     /// Asks the permissions about a call, on a blocking thread if that takes long.
     async fn consult<T: Send + 'static>(
         &self,
@@ -361,7 +370,7 @@ impl CallPath {
         })?;
         let changed = Value::Object(arguments.as_object().clone());
         let note = format!("(The user changed the arguments of this call to {}.)", brief(&changed));
-        match self.judge(Call { arguments, note: Some(note), ..call }).await? {
+        match self.decide(Call { arguments, note: Some(note), ..call }).await? {
             PermissionDecision::Allowed(call) | PermissionDecision::Ask(call, _) => Ok(call),
         }
     }
@@ -388,15 +397,17 @@ impl CallPath {
             self.note_writes(&call, claim, matches!(&ended, Ok(Ok(Ok(output))) if !output.is_error));
             match ended {
                 Ok(Ok(result)) => {
-                    let note = call.note.map(ContentBlock::text);
+                    let note = call.note.as_deref().map(ContentBlock::text);
                     let is_foreign = call.handle.origin == Origin::Foreign;
-                    return Ok(result.map(|mut output| {
+                    let result = result.map(|mut output| {
                         if is_foreign {
                             make_visible(&mut output);
                         }
                         output.content.extend(note);
                         output
-                    }));
+                    });
+                    let (id, arguments) = (&call.id, call.arguments.as_object());
+                    return Ok(self.with_hooks_after(id, call.handle.tool.name(), arguments, result).await);
                 }
                 Ok(Err(changed)) => {
                     tracing::debug!(%changed, "a call is checked again");
@@ -418,7 +429,7 @@ impl CallPath {
     async fn check_again(self: &Arc<Self>, call: Call) -> Result<Call, Refusal> {
         let Call { id, handle, arguments, note, .. } = call;
         let checked = self.check(id, handle.tool.name(), arguments.into_object())?;
-        match self.judge(Call { note, ..checked }).await? {
+        match self.decide(Call { note, ..checked }).await? {
             PermissionDecision::Allowed(call) => Ok(call),
             PermissionDecision::Ask(call, asked) => self.approve(call, asked).await,
         }
@@ -461,7 +472,7 @@ impl CallPath {
         name: &str,
         arguments: JsonObject,
     ) -> Result<Call, Refusal> {
-        match self.judge(self.check(id, name, arguments)?).await? {
+        match self.decide(self.check(id, name, arguments)?).await? {
             PermissionDecision::Allowed(call) => Ok(call),
             PermissionDecision::Ask(call, asked) => self.approve(call, asked).await,
         }

@@ -17,6 +17,7 @@ use crate::{
         manifest::{AgentManifest, AgentMode},
     },
     context::Handover,
+    recipe::{Recipe, RecipeFile},
     session::{Facts, SessionId},
 };
 
@@ -114,6 +115,8 @@ pub(crate) struct DelegateTask {
     pub(crate) model: Option<String>,
     pub(crate) temperature: Option<f32>,
     pub(crate) max_turns: Option<u32>,
+    /// Recipe that the task is from.
+    pub(crate) recipe: Option<Box<RecipeTask>>,
     /// Place in a task graph, if the task has one.
     pub(crate) graph: Option<GraphPlace>,
 }
@@ -130,9 +133,17 @@ impl DelegateTask {
             model: None,
             temperature: None,
             max_turns: None,
+            recipe: None,
             graph: None,
         }
     }
+}
+
+/// Rendered recipe that a delegate runs.
+#[derive(Clone)]
+pub(crate) struct RecipeTask {
+    pub(crate) recipe: Recipe,
+    pub(crate) file: RecipeFile,
 }
 
 /// Place of a delegate in a task graph.

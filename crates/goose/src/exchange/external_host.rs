@@ -260,15 +260,24 @@ impl ExternalHost {
 
     /// Decides about an action by the arguments that the user is shown.
     async fn permit_shown(&self, call: &CallToJudge<'_>) -> Result<(), Refusal> {
-        let path = &self.call.path;
-        let asked = match path.permissions.judge(call) {
-            Verdict::Allow => return Ok(()),
+        let (path, id) = (&self.call.path, self.call.next_id());
+        let verdict = match path.permissions.judge(call) {
             Verdict::Deny { reason } => return Err(Refusal::denied(reason)),
-            Verdict::Ask { reasons, always, session, shown } => {
+            verdict => verdict,
+        };
+        let hooked = path.hooks_before(&id, call.name(), call.arguments).await?;
+        let mut asked = match (verdict, &hooked.ask) {
+            (Verdict::Ask { reasons, always, session, shown }, _) => {
                 ApprovalQuestion { reasons, always, session, shown }
             }
+            (_, None) => return Ok(()),
+            (_, Some(_)) => {
+                let (reasons, shown) = (Vec::new(), path.permissions.shown(call));
+                ApprovalQuestion { reasons, always: Vec::new(), session: Vec::new(), shown }
+            }
         };
-        match path.ask(&self.call.next_id(), call.name(), call.arguments, None, &asked).await? {
+        asked.reasons.extend(hooked.ask);
+        match path.ask(&id, call.name(), call.arguments, None, &asked).await? {
             Approved::Once | Approved::Repeatedly => {
                 path.permissions.still_holds(&asked.shown, call).map_err(Refusal::denied)
             }

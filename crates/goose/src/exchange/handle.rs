@@ -24,6 +24,7 @@ use crate::{
     },
     config::ExtensionConfig,
     context::Handover,
+    hooks::SessionSource,
     permission::{Mode, Permissions},
     session::{SessionId, Step},
 };
@@ -215,6 +216,19 @@ impl Exchange {
         Ok((before, work.state.context_usage.used()))
     }
 
+    /// Replaces the messages that the model sees. The steps stay in the store.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store fails.
+    pub async fn replace_messages(&self, messages: Vec<Message>) -> Result<(), Failure> {
+        let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
+        let mut work = self.command().await.map_err(failure)?;
+        work.replace_messages(&messages).await.map_err(failure)?;
+        self.responder.forget_tasks();
+        Ok(())
+    }
+
     /// Clears the conversation that the model sees. The steps stay in the store.
     ///
     /// # Errors
@@ -224,6 +238,10 @@ impl Exchange {
         let mut work = self.command().await.map_err(failure)?;
         work.replace_messages(&[]).await.map_err(failure)?;
         self.responder.forget_tasks();
+        if let Some(hooks) = &self.context.hooks {
+            hooks.end("clear").await;
+            hooks.starts_by(SessionSource::Clear);
+        }
         Ok(())
     }
 
@@ -244,6 +262,9 @@ impl Exchange {
         self.context.tasks.tracker.close();
         self.context.tasks.tracker.wait().await;
         self.store_late_steps().await;
+        if let Some(hooks) = &self.context.hooks {
+            hooks.end("other").await;
+        }
         self.context.agent().close().await;
         self.responder.close().await;
         self.context.outlets.events.close();

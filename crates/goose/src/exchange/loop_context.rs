@@ -30,6 +30,7 @@ use crate::{
         extension_manager::Events,
     },
     context::hints::Hints,
+    hooks::Hooks,
     permission::Permissions,
     session::{Conversation, Session, Step, StoredStep},
 };
@@ -43,6 +44,8 @@ pub(crate) struct LoopContext {
     pub(crate) agents: Arc<dyn AgentSource>,
     pub(crate) agent: ActiveAgent,
     pub(crate) permissions: Arc<Permissions>,
+    /// `None` if none are configured.
+    pub(crate) hooks: Option<Arc<Hooks>>,
     pub(crate) limits: Limits,
     pub(crate) retry: RetryPolicy,
     pub(crate) final_output: Option<FinalOutput>,

@@ -57,7 +57,7 @@ pub(crate) use agent_loop::{
 pub(crate) use compaction::Reason;
 pub(crate) use delegates::{
     Delegate, DelegateEnd, DelegateTask, Delegates, GraphPlace, MAX_AT_ONCE, MAX_TASK, PreparedDelegate,
-    agent_source, used_up,
+    RecipeTask, agent_source, used_up,
 };
 pub use event::{
     Answer, Approval, ConsentRequest, Cost, Decision, ElicitationRequest, Event, Failure, Outcome,

@@ -78,7 +78,7 @@ type PendingApproval = BoxFuture<'static, (String, String, Result<Call, Refusal>
 
 impl AgentLoop {
     /// Checks the calls of an answer. The order of the checks is fixed: repetition, toolset, arguments,
-    /// permissions.
+    /// permissions, hooks.
     pub(super) async fn check(
         &mut self,
         answer: &ModelAnswer,
@@ -114,6 +114,7 @@ impl AgentLoop {
         CallPath {
             agent: self.context.agent.clone(),
             permissions: Arc::clone(&self.context.permissions),
+            hooks: self.context.hooks.clone(),
             working_dir: folder.working_dir.clone(),
             context,
             notifier: Arc::clone(&outlets.notifier),
@@ -141,7 +142,7 @@ impl AgentLoop {
             arguments,
             path,
         ) {
-            Ok(PassedCall::Call(call)) => path.judge(*call).await,
+            Ok(PassedCall::Call(call)) => path.decide(*call).await,
             Ok(PassedCall::Answered(text)) => {
                 let output = ToolOutput::text(text);
                 return Ok(CheckedCall::Finished { id, name, output, end: ToolEnd::Ran });

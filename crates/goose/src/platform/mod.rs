@@ -26,11 +26,12 @@ use goose_code_execution::CodeExecution;
 use goose_extension::{Extension, Model};
 
 pub(crate) use self::agent_tool::AgentTool;
+pub use self::summon::{Skill, SkillPlaces};
 pub use self::todo::Todo;
 use self::{apps::Apps, chatrecall::ChatRecall, extension_manager::ExtensionSwitches, summon::Summon};
 pub(crate) use self::{
     standalone::standalone,
-    summon::{project_recipes, project_skill_files},
+    summon::{project_skill_files, skill_places},
 };
 use crate::{
     agents::{
@@ -39,6 +40,7 @@ use crate::{
     },
     config::{ExtensionConfig, Settings},
     exchange::Delegates,
+    recipe::ResolvedSubRecipe,
     session::{Session, SessionStore},
 };
 
@@ -82,6 +84,8 @@ pub(crate) struct PlatformContext<'a> {
     pub(crate) services: &'a Arc<dyn SessionServices>,
     /// Interface that starts delegates. `None` outside of a conversation.
     pub(crate) delegation: Option<&'a Arc<dyn Delegates>>,
+    /// Recipes that the session can delegate to.
+    pub(crate) sub_recipes: &'a Arc<[ResolvedSubRecipe]>,
 }
 
 /// Builds a platform extension for an agent. Returns `None` for an extension without tools.

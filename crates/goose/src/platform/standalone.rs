@@ -29,7 +29,7 @@ pub(crate) fn standalone(
     match name {
         "apps" => Some(Arc::new(Apps::new(apps::folder(settings.paths()), model))),
         "chatrecall" => Some(Arc::new(ChatRecall::new(store.clone(), None))),
-        "summon" => Some(Arc::new(Summon::standalone(settings.paths(), working_dir))),
+        "summon" => Some(Arc::new(Summon::standalone(settings, working_dir))),
         _ => None,
     }
 }

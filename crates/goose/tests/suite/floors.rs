@@ -8,9 +8,11 @@ use std::{
 use anyhow::ensure;
 
 /// The modules from the bottom up. A module stands on the floor of its longest prefix.
-const FLOORS: [&str; 9] = [
+const FLOORS: [&str; 11] = [
     "builtins",
+    "recipe",
     "services",
+    "hooks",
     "context",
     "agents",
     "exchange",

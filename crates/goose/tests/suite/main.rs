@@ -31,6 +31,7 @@ mod listing_cache;
 mod many_sessions;
 mod orchestrator;
 mod permission_swaps;
+mod recipe;
 mod rfc;
 mod served_agents;
 #[path = "../../../goose-session/tests/suite/support.rs"]

@@ -53,7 +53,7 @@ pub(crate) enum ConfigureCommand {
         /// Key
         key: String,
     },
-    /// Trust this project's configuration, agents, skills and recipes in their current form
+    /// Trust this project's configuration, agents, skills, recipes and hooks as they are
     #[command(after_help = "Examples:\n  goose configure trust\n  goose configure trust --yes")]
     Trust {
         /// Do not ask for confirmation

@@ -66,7 +66,7 @@ fn project_files() -> anyhow::Result<Vec<(ProjectFileKind, ProjectFile)>> {
     let files = project_files::find(&folder)?;
     ensure!(
         !files.is_empty(),
-        "This project has nothing to trust: no .goose/config.yaml, no agents, skills or recipes."
+        "This project has nothing to trust: no .goose/config.yaml, no agents, skills, recipes or hooks."
     );
     Ok(files)
 }
@@ -79,6 +79,7 @@ fn show(kind: ProjectFileKind, file: &ProjectFile) -> anyhow::Result<()> {
         ProjectFileKind::Agent => ("an agent", text_lines(file)),
         ProjectFileKind::Skill => ("a skill", text_lines(file)),
         ProjectFileKind::Recipe => ("a recipe", text_lines(file)),
+        ProjectFileKind::Hooks => ("hooks: commands that goose runs", text_lines(file)),
         _ => ("a file", text_lines(file)),
     };
     stderr::line(format_args!("{NAME}{}{NAME:#} ({what}):", escape::line(&path)));

@@ -5,6 +5,7 @@ use std::{env, io, path::Path};
 use anyhow::anyhow;
 use goose::{
     config::{ConfigFile, FileSecrets, Paths, Secrets as _, Settings, Trust, TrustStore},
+    hooks::HookFile,
     permission::Mode,
     project_files::{self, ProjectFileKind},
 };
@@ -23,6 +24,7 @@ pub(super) fn check(paths: &Paths, here: &Here) -> Vec<Check> {
     checks.push(settings(here));
     if let Ok(settings) = &here.settings {
         checks.extend(known_files::check(paths, settings));
+        checks.extend(hooks(settings));
     }
     checks.extend(project(here));
     checks.extend(project_knowledge(paths));
@@ -79,7 +81,19 @@ fn project(here: &Here) -> Option<Check> {
     }
 }
 
-/// Agents, skills and recipes of the project that are not used.
+/// Entries of hooks that cannot be used.
+fn hooks(settings: &Settings) -> Vec<Check> {
+    let folder = env::current_dir().unwrap_or_default();
+    let files = HookFile::find_all(settings, &folder);
+    let problem = |file: &HookFile| {
+        let problems = file.problems.join("; ");
+        let fix = "correct that entry; `goose hooks list` shows the hooks";
+        Check::warning("hooks", format!("{}: {problems}", file.path.display()), fix)
+    };
+    files.iter().filter(|file| !file.problems.is_empty()).map(problem).collect()
+}
+
+/// Agents, skills, recipes and hooks of the project that are not used.
 fn project_knowledge(paths: &Paths) -> Option<Check> {
     let (folder, store) = (env::current_dir().ok()?, TrustStore::new(paths));
     // A configuration that cannot be read has its own check.

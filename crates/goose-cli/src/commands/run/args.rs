@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use goose::session::schedule::JobId;
 
 use crate::args::{ConversationArgs, ExtensionArgs, ModelArgs};
 
@@ -12,6 +13,7 @@ Examples:
   goose run -i task.md --max-turns 50
   git diff | goose run 'Review this change:'
   goose run --resume -t 'And now the tests'
+  goose run --recipe release.yaml --params version=2.0
   goose run -t 'List the ports' --schema ports.json --output-format json
 
 The answer goes to standard output, everything else to standard error: calls,
@@ -27,6 +29,9 @@ comes as notifications with 'text_delta'. 'complete' has the fields of
 'metadata'.
 Exit codes: 0 success, 1 error, 3 limit of --max-turns reached, 130 cancelled
 with Ctrl-C.";
+
+/// Heading of the flags about recipes.
+const RECIPE: &str = "Recipe";
 
 /// Arguments of `goose run`.
 #[derive(Debug, Args)]
@@ -46,6 +51,9 @@ pub(crate) struct RunArgs {
     /// Print only the answer
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Print the time and the tokens that it took to standard error
+    #[arg(long)]
+    pub(crate) stats: bool,
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output_format: OutputFormat,
@@ -58,6 +66,9 @@ pub(crate) struct RunArgs {
     /// Do not save the session
     #[arg(long, conflicts_with_all = ["resume", "name", "session_id", "fork"])]
     pub(crate) no_session: bool,
+    /// Job that this is a run of
+    #[arg(long, value_name = "ID", hide = true)]
+    pub(crate) scheduled_by: Option<JobId>,
     #[command(flatten)]
     pub(crate) conversation: ConversationArgs,
     #[command(flatten)]
@@ -80,28 +91,22 @@ pub(crate) enum OutputFormat {
     StreamJson,
 }
 
-/// Recipe flags that scripts may pass. Recipes are not supported yet.
+/// The recipe to run.
 #[derive(Debug, Args)]
 pub(crate) struct RecipeArgs {
-    #[arg(long, hide = true)]
-    recipe: Option<String>,
-    #[arg(long, hide = true)]
-    params: Vec<String>,
-    #[arg(long = "sub-recipe", hide = true)]
-    sub_recipe: Vec<String>,
-    #[arg(long, hide = true)]
-    explain: bool,
-    #[arg(long = "render-recipe", hide = true)]
-    render_recipe: bool,
-}
-
-impl RecipeArgs {
-    /// Returns true if any of them was given.
-    pub(crate) fn are_given(&self) -> bool {
-        self.recipe.is_some()
-            || !self.params.is_empty()
-            || !self.sub_recipe.is_empty()
-            || self.explain
-            || self.render_recipe
-    }
+    /// Run a recipe, by name, path or link; a task is appended to its prompt
+    #[arg(long, value_name = "RECIPE", help_heading = RECIPE)]
+    pub(crate) recipe: Option<String>,
+    /// Value of a parameter; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "recipe", help_heading = RECIPE)]
+    pub(crate) params: Vec<String>,
+    /// Add a recipe for parts of the task; may be repeated
+    #[arg(long = "sub-recipe", value_name = "FILE", requires = "recipe", help_heading = RECIPE)]
+    pub(crate) sub_recipe: Vec<String>,
+    /// Show what the recipe does, and do not run it
+    #[arg(long, requires = "recipe", help_heading = RECIPE)]
+    pub(crate) explain: bool,
+    /// Print the recipe with its values, and do not run it
+    #[arg(long = "render-recipe", requires = "recipe", help_heading = RECIPE)]
+    pub(crate) render_recipe: bool,
 }

@@ -29,7 +29,9 @@ pub(super) fn read(args: &RunArgs) -> anyhow::Result<Option<String>> {
     let text = args.words.as_deref().or(args.text.as_deref()).map(str::trim).filter(|text| !text.is_empty());
     let file = match args.instructions.as_deref() {
         Some(path) => Some(file(path)?),
-        None if text.is_some() || args.conversation.resume => piped(Wait::Briefly)?,
+        None if text.is_some() || args.conversation.resume || args.recipe.recipe.is_some() => {
+            piped(Wait::Briefly)?
+        }
         None => piped(Wait::UntilItComes)?,
     };
     Ok(match (text, file) {

@@ -2,16 +2,23 @@
 
 pub(crate) mod args;
 mod instructions;
+pub(crate) mod recipe;
 
-use std::{io, process::ExitCode, sync::Arc};
+use std::{io, process::ExitCode, sync::Arc, time::Instant};
 
 use clap::{Args as _, Command, FromArgMatches as _, error::ErrorKind};
-use goose::{config::Paths, exchange::Outcome};
+use goose::{
+    agent_manager::{RecipeChecks, try_again},
+    config::Paths,
+    exchange::{Cost, Outcome},
+    recipe::Retry,
+};
 use goose_extension::Message;
 
 use self::{
     args::{OutputFormat, RunArgs},
     instructions::Wait,
+    recipe::{AskAtTerminal, Prepared, RecipeRun},
 };
 use super::{
     conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
@@ -35,14 +42,15 @@ const MAX_TURNS: u8 = 3;
 
 /// Runs the task.
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
-    if args.recipe.are_given() {
-        return Ok(usage("Recipes are not supported yet. Give the task with --text or --instructions."));
-    }
     if args.interactive && args.output_format != OutputFormat::Text {
         return Ok(usage("--interactive works only with --output-format text."));
     }
+    if args.recipe.explain || args.recipe.render_recipe {
+        return run_to_end(task(args, String::new()));
+    }
     let message = match instructions::read(&args)? {
         Some(message) => message,
+        None if args.recipe.recipe.is_some() => String::new(),
         None if args.conversation.resume || args.interactive => String::new(),
         None => {
             return Ok(usage(
@@ -70,10 +78,24 @@ fn usage(message: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
+async fn task(args: RunArgs, mut message: String) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let input = Arc::new(Input::new(args.interactive.then(|| conversation_setup::history(&paths))));
     let mut signals = Signals::listen()?;
+    let recipe = match &args.recipe.recipe {
+        Some(name) => match signals.unless_signalled(recipe::prepare(name, &args, &input)).await? {
+            Ok(prepared) => match prepared? {
+                Prepared::Run(recipe) => Some(*recipe),
+                Prepared::Shown(code) => return Ok(code),
+            },
+            Err(asked) => return Ok(asked.code()),
+        },
+        None => None,
+    };
+    if let Some(task) = recipe.as_ref().and_then(|run| run.recipe.task()) {
+        let parts = [task, message.as_str()].map(str::trim).into_iter().filter(|part| !part.is_empty());
+        message = parts.collect::<Vec<_>>().join("\n\n");
+    }
     let setup = SetupOptions {
         model: &args.model,
         conversation: &args.conversation,
@@ -81,8 +103,10 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
         system: args.system.as_deref(),
         schema: args.schema.as_deref(),
         keep: if args.no_session { Keep::Unsaved } else { Keep::Saved },
+        scheduled_by: args.scheduled_by.as_ref(),
         verbosity: verbosity(&args),
         request: Some(message.as_str()).filter(|message| !message.is_empty()),
+        recipe: recipe.as_ref(),
     };
     let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
         Ok(assembled) => assembled?,
@@ -93,11 +117,20 @@ async fn task(args: RunArgs, message: String) -> anyhow::Result<ExitCode> {
             interactive(&args, assembled, input, signals, message).await
         }
         OutputFormat::Text => {
-            let mut view = screen(&args).structured(args.schema.is_some());
-            Ok(once(assembled, &input, signals, message, &mut view).await?)
+            let has_schema = |run: &RecipeRun| run.recipe.response.is_some();
+            let began = Instant::now();
+            let mut view =
+                screen(&args).structured(args.schema.is_some() || recipe.as_ref().is_some_and(has_schema));
+            let task = Task { message, retry: recipe.and_then(|run| run.recipe.retry) };
+            let code = once(assembled, &input, signals, task, &mut view).await?;
+            if args.stats {
+                print_stats(view.cost(), began);
+            }
+            Ok(code)
         }
         OutputFormat::Json | OutputFormat::StreamJson => {
-            json(&args, assembled, &input, signals, message).await
+            let task = Task { message, retry: recipe.and_then(|run| run.recipe.retry) };
+            json(&args, assembled, &input, signals, task).await
         }
     }
 }
@@ -141,40 +174,122 @@ async fn json(
     assembled: Assembled,
     input: &Arc<Input>,
     signals: Signals,
-    message: String,
+    task: Task,
 ) -> anyhow::Result<ExitCode> {
     let form = if args.output_format == OutputFormat::Json { Form::Document } else { Form::Lines };
     let session = (!args.no_session).then(|| assembled.exchange.session_id().to_string());
     let mut view = JsonView::new(form, session);
-    if !message.is_empty() {
-        view.says(&Message::user(message.as_str()))?;
+    if !task.message.is_empty() {
+        view.says(&Message::user(task.message.as_str()))?;
     }
-    let code = once(assembled, input, signals, message, &mut view).await?;
+    let code = once(assembled, input, signals, task, &mut view).await?;
     view.end()?;
     Ok(code)
 }
 
-/// One reply, and the end.
+/// The message of a run, and the checks of its result.
+struct Task {
+    message: String,
+    retry: Option<Retry>,
+}
+
+/// One reply, or several until the checks of a recipe pass, and the end.
 async fn once(
     assembled: Assembled,
     input: &Arc<Input>,
     mut signals: Signals,
-    message: String,
+    task: Task,
     view: &mut dyn View,
 ) -> io::Result<ExitCode> {
     let exchange = &assembled.exchange;
-    let reply = if message.is_empty() { exchange.reply() } else { exchange.reply_to(message) };
+    let Task { message, retry } = task;
+    let mut tries = retry.as_ref().map_or(0, |retry| retry.max_retries);
+    let mut reply = if message.is_empty() { exchange.reply() } else { exchange.reply_to(message.as_str()) };
     let asked = stderr::can_ask().then_some(input);
-    let follower = Follower { exchange, view, signals: &mut signals, input: asked };
-    let ended = follower.follow(reply).await;
+    let mut is_unmet = false;
+    let ended = loop {
+        let follower = Follower { exchange, view: &mut *view, signals: &mut signals, input: asked };
+        let ended = follower.follow(reply).await;
+        let is_done = matches!(ended, Ok(Ending::Finished(Outcome::Done { .. })));
+        let Some(retry) = retry.as_ref().filter(|_| is_done) else { break ended };
+        let next = checked(&assembled, retry, &message, tries, input);
+        match signals.unless_signalled(next).await? {
+            Ok(Checked::Passed) => break ended,
+            Ok(Checked::Failed) => {
+                is_unmet = true;
+                break ended;
+            }
+            Ok(Checked::Again(next)) => reply = exchange.reply_to(next),
+            Err(asked) => break Ok(Ending::Leave(asked.code())),
+        }
+        tries -= 1;
+    };
     input.restore();
     let within = if matches!(ended, Ok(Ending::Leave(_))) { LEAVE_TIME } else { END_TIME };
     // Asked again, goose does not wait for anything.
     signals.unless_signalled(assembled.close(within)).await?.ok();
     Ok(match ended? {
         Ending::Leave(code) => code,
+        Ending::Finished(_) if is_unmet => ExitCode::FAILURE,
         Ending::Finished(outcome) => code(&outcome),
     })
+}
+
+/// Result of the checks of a recipe.
+enum Checked {
+    Passed,
+    Failed,
+    /// The message of another try.
+    Again(String),
+}
+
+/// Checks the result of a recipe, and prepares another try if one is left.
+async fn checked(
+    assembled: &Assembled,
+    retry: &Retry,
+    task: &str,
+    tries: u32,
+    input: &Arc<Input>,
+) -> Checked {
+    let checks = RecipeChecks {
+        manager: assembled.manager(),
+        exchange: &assembled.exchange,
+        retry,
+        working_dir: std::env::current_dir().unwrap_or_default(),
+        approval: &AskAtTerminal(input),
+    };
+    let failures = checks.failures().await;
+    if failures.is_empty() {
+        return Checked::Passed;
+    }
+    for failure in &failures {
+        stderr::error(&format!("A check of the recipe failed: {failure}"));
+    }
+    if tries == 0 {
+        return Checked::Failed;
+    }
+    if let Some(problem) = checks.clean_up().await {
+        stderr::error(&format!("The clean-up of the recipe failed: {problem}"));
+    }
+    if let Err(failure) = assembled.exchange.clear().await {
+        stderr::error(&failure.message);
+        return Checked::Failed;
+    }
+    stderr::line(format_args!("Trying again; {tries} left."));
+    Checked::Again(try_again(task, &failures))
+}
+
+/// Prints the time of a run, and the tokens and the price of the session.
+fn print_stats(cost: Option<&Cost>, began: Instant) {
+    let Cost { session, dollars, .. } = cost.copied().unwrap_or_default();
+    let seconds = began.elapsed().as_secs_f64();
+    let price = dollars.map(|dollars| format!(", ${dollars:.4}")).unwrap_or_default();
+    #[expect(clippy::cast_precision_loss, reason = "a rate is shown with one digit")]
+    let rate = session.output as f64 / seconds.max(0.001);
+    stderr::line(format_args!(
+        "{seconds:.1} s, {} input tokens ({} cached), {} output tokens ({rate:.1} per second){price}",
+        session.input, session.cached_input, session.output
+    ));
 }
 
 /// Returns the exit code for the outcome of a task.

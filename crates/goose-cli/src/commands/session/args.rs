@@ -31,6 +31,12 @@ pub(crate) struct SessionArgs {
 pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) conversation: ConversationArgs,
+    /// Additional system instructions
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = SESSION)]
+    pub(crate) system: Option<String>,
+    /// Edit the earlier messages in $VISUAL or $EDITOR before resuming
+    #[arg(long, requires = "resumes", help_heading = SESSION)]
+    pub(crate) edit: bool,
     /// Print the earlier messages when resuming
     #[arg(long, requires = "resumes", help_heading = SESSION)]
     pub(crate) history: bool,
@@ -59,28 +65,21 @@ pub(crate) enum SessionCommand {
         #[command(flatten)]
         form: JsonArgs,
     },
-    /// Remove a session
-    #[command(mut_arg("session", |session| session.help("Id or name of the session")))]
+    /// Remove sessions, after showing them
     #[command(
-        after_help = "Examples:\n  goose session remove 20261115_3\n  goose session remove 'old work' --yes"
+        after_help = "Examples:\n  goose session remove 20261115_3 20261115_4\n  goose session remove 'old work' --yes\n  goose session remove --regex '^test'"
     )]
-    Remove {
-        #[command(flatten)]
-        which: WhichSession,
-        /// Do not ask for confirmation
-        #[arg(short, long)]
-        yes: bool,
-    },
-    /// Export a session as JSON or Markdown
+    Remove(RemoveArgs),
+    /// Export a session as Markdown, JSON or YAML
     #[command(
         after_help = "Examples:\n  goose session export 20261115_3 -o session.json\n  goose session export --format markdown -o talk.md"
     )]
     Export {
         #[command(flatten)]
         which: WhichSession,
-        /// Output format
-        #[arg(long, value_enum, default_value_t)]
-        format: ExportFormat,
+        /// Output format; that of the output file by default, otherwise Markdown
+        #[arg(long, value_enum)]
+        format: Option<ExportFormat>,
         /// Output file; standard output by default
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -129,6 +128,12 @@ pub(crate) struct ListArgs {
     /// Only sessions of this folder
     #[arg(long)]
     pub(crate) here: bool,
+    /// Only sessions of a folder
+    #[arg(short, long, value_name = "FOLDER", alias = "working_dir", conflicts_with = "here")]
+    pub(crate) working_dir: Option<PathBuf>,
+    /// Oldest first
+    #[arg(long, conflicts_with = "search")]
+    pub(crate) ascending: bool,
     /// Include the sessions of delegated tasks
     #[arg(long, conflicts_with = "search")]
     pub(crate) all: bool,
@@ -167,9 +172,31 @@ impl WhichSession {
 /// Output format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// Complete, for `goose session import`.
-    #[default]
-    Json,
     /// For reading.
+    #[default]
     Markdown,
+    /// Complete, for `goose session import`.
+    Json,
+    /// Complete, as YAML.
+    Yaml,
+}
+
+/// Arguments of `goose session remove`.
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArgs {
+    /// Ids or names of sessions
+    #[arg(value_name = "SESSION")]
+    pub(crate) sessions: Vec<String>,
+    /// Name of a session
+    #[arg(short, long)]
+    pub(crate) name: Option<String>,
+    /// Id of a session
+    #[arg(long, value_name = "ID")]
+    pub(crate) session_id: Option<String>,
+    /// All sessions whose id or name this regular expression matches
+    #[arg(short, long, value_name = "REGEX")]
+    pub(crate) regex: Option<String>,
+    /// Do not ask for confirmation
+    #[arg(short, long)]
+    pub(crate) yes: bool,
 }

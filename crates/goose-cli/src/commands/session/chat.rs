@@ -16,6 +16,7 @@ use tokio::time::interval;
 
 use super::{
     args::ChatArgs,
+    edit::edit_messages,
     recap::{self, Extent},
     slash::Slash,
 };
@@ -70,16 +71,21 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
             model: &args.model,
             conversation: &args.conversation,
             which: &args.which,
-            system: None,
+            system: args.system.as_deref(),
             schema: None,
             keep: Keep::Saved,
+            scheduled_by: None,
             verbosity: Verbosity::Normal,
             request: None,
+            recipe: None,
         };
         let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
             Ok(assembled) => assembled?,
             Err(asked) => return Ok(asked.code()),
         };
+        if args.edit {
+            edit_messages(&assembled.exchange).await?;
+        }
         let detail = if args.conversation.debug { Detail::Full } else { Detail::Usual };
         let extent = if args.history { Extent::Whole } else { Extent::Short };
         let chat =
@@ -244,6 +250,9 @@ impl Chat {
     async fn line(&mut self, line: &str) -> anyhow::Result<After> {
         if line.trim().is_empty() {
             return Ok(After::Line);
+        }
+        if let Some(after) = self.user_command(line).await? {
+            return Ok(after);
         }
         match Slash::parse(line) {
             Some(command) => self.command(command).await,

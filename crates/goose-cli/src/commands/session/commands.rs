@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::{
     chat::{After, Chat},
+    recipes::show_skills,
     slash::{self, Slash},
 };
 use crate::{
@@ -69,6 +70,8 @@ impl Chat {
             }
             Slash::Plan(text) => return Ok(self.plan(text)),
             Slash::EndPlan => self.end_plan(),
+            Slash::Recipe(file) => return self.make_recipe(file.as_deref()).await,
+            Slash::Skills => show_skills()?,
         }
         Ok(After::Line)
     }
@@ -407,7 +410,7 @@ fn cancelled(asked: ExitSignal) -> After {
     asked.leaves().map_or(After::Line, After::Leave)
 }
 
-fn failed(why: &str) -> After {
+pub(super) fn failed(why: &str) -> After {
     stderr::error(why);
     After::Line
 }

@@ -24,20 +24,28 @@ pub(super) async fn list(store: &SessionStore, args: ListArgs) -> anyhow::Result
     let form = JsonArgs { json: args.form.json || args.format == Some(ListFormat::Json) };
     // One more than is shown tells whether there are more.
     let enough = args.limit.saturating_add(1);
+    let folder = match &args.working_dir {
+        Some(folder) => Some(std::path::absolute(folder)?),
+        None if args.here => Some(env::current_dir()?),
+        None => None,
+    };
     let mut sessions = match &args.search {
         // Opening the store would create it, which fails in a home that is read-only.
         _ if !store.path().exists() => Vec::new(),
         Some(text) => {
             let mut query = SearchQuery::new(text, enough).per_session(1);
-            if args.here {
-                query = query.in_folder(env::current_dir()?);
+            if let Some(folder) = folder {
+                query = query.in_folder(folder);
             }
             searched(store, &query).await?
         }
         None => {
             let mut options = ListOptions::newest(enough);
-            if args.here {
-                options = options.in_folder(env::current_dir()?);
+            if let Some(folder) = folder {
+                options = options.in_folder(folder);
+            }
+            if args.ascending {
+                options = options.ascending();
             }
             if args.all {
                 options = options.all_kinds();
@@ -114,6 +122,12 @@ fn print(out: &mut Output, sessions: &[SessionSummary]) -> io::Result<()> {
         out.line(format_args!("{:ids$}  {details}", ""))?;
     }
     Ok(())
+}
+
+/// Prints sessions as the list does.
+pub(crate) fn session_rows(sessions: &[SessionSummary], form: &JsonArgs) -> anyhow::Result<ExitCode> {
+    let document = || json!({ "sessions": sessions.iter().map(Row::new).collect::<Vec<_>>() });
+    output::print(form, document, |out| print(out, sessions))
 }
 
 /// Returns the number of messages in words.

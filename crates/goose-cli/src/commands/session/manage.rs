@@ -1,49 +1,25 @@
-//! Commands on saved sessions: remove, rename, fork, export, import, diagnostics.
+//! Commands on saved sessions: rename, fork, export, import.
 
 use std::{
     fs,
     io::{self, Read as _, Seek as _, Write as _},
-    path::{Path, PathBuf},
+    path::Path,
     process::ExitCode,
     sync::Arc,
 };
 
 use anyhow::{Context as _, bail, ensure};
-use goose::{
-    config::{ConfigFile, Paths},
-    session::{SessionStore, export, import},
-};
-use goose_fs::{AtomicFile, create_private_dir, open_private_file, open_regular};
+use goose::session::{SessionStore, export, import};
+use goose_fs::{open_private_file, open_regular};
 
 use super::{
     args::{ExportFormat, WhichSession},
     chosen, explained,
 };
-use crate::{escape, local, output::say, stderr, terminal::input::Input};
+use crate::{escape, output::say, stderr, terminal::input::Input};
 
 /// The first bytes of an SQLite database.
 const SQLITE: &[u8] = b"SQLite format 3\0";
-
-/// Removes a session after confirmation.
-pub(super) async fn remove(
-    paths: &Paths,
-    store: &SessionStore,
-    which: &WhichSession,
-    yes: bool,
-) -> anyhow::Result<ExitCode> {
-    if which.named().is_none() {
-        bail!("No session given. Use its id or its name; `goose session list` shows both.");
-    }
-    let session = chosen(store, which).await?;
-    let called = format!("{} ({}, {} messages)", session.id, escape::line(session.name()), session.messages);
-    if !yes && !agreed(&format!("Permanently remove {called}? (y/n) ")).await? {
-        return Ok(ExitCode::FAILURE);
-    }
-    // First, because the session's id is needed to find it.
-    local::forget_session(paths, &session.id.to_string())?;
-    store.remove(&session.id).await.map_err(explained)?;
-    say(&format!("Removed {called}."))
-}
 
 /// Asks for confirmation of a removal.
 pub(crate) async fn agreed(question: &str) -> anyhow::Result<bool> {
@@ -71,6 +47,17 @@ pub(super) async fn fork(store: &SessionStore, which: &WhichSession) -> anyhow::
     ))
 }
 
+impl ExportFormat {
+    /// Returns the format of a file by its name.
+    pub(super) fn of(output: Option<&Path>) -> Self {
+        match output.and_then(Path::extension).and_then(|extension| extension.to_str()) {
+            Some("json") => Self::Json,
+            Some("yaml" | "yml") => Self::Yaml,
+            _ => Self::default(),
+        }
+    }
+}
+
 /// Writes a session to a file, or to standard output.
 pub(super) async fn export(
     store: &SessionStore,
@@ -82,6 +69,10 @@ pub(super) async fn export(
     let text = match format {
         ExportFormat::Json => export::json(store, &session.id).await.map_err(explained)?,
         ExportFormat::Markdown => export::markdown(store, &session.id).await.map_err(explained)?,
+        ExportFormat::Yaml => {
+            let json = export::json(store, &session.id).await.map_err(explained)?;
+            serde_saphyr::to_string(&serde_json::from_str::<serde_json::Value>(&json)?)?
+        }
     };
     let Some(path) = output else {
         let mut out = io::stdout().lock();
@@ -98,7 +89,7 @@ pub(super) async fn export(
 fn escaped(text: &str, format: ExportFormat) -> String {
     match format {
         ExportFormat::Json => escape::json(text),
-        ExportFormat::Markdown => escape::prose(text).into_owned(),
+        ExportFormat::Markdown | ExportFormat::Yaml => escape::prose(text).into_owned(),
     }
 }
 
@@ -148,51 +139,4 @@ fn open_export(path: &Path) -> anyhow::Result<Option<fs::File>> {
     ensure!(file.metadata()?.len() <= limit, "it is larger than {limit} bytes");
     file.rewind()?;
     Ok(Some(file))
-}
-
-/// Writes a folder for a bug report. The report names settings without their values, so it has no secrets; the session is
-/// complete.
-pub(super) async fn write_diagnostics(
-    paths: &Paths,
-    store: &SessionStore,
-    which: &WhichSession,
-    output: Option<PathBuf>,
-) -> anyhow::Result<ExitCode> {
-    let session = chosen(store, which).await?;
-    let folder = output.unwrap_or_else(|| PathBuf::from(format!("goose-diagnostics-{}", session.id)));
-    create_private_dir(&folder).with_context(|| format!("{} cannot be created", folder.display()))?;
-    let session_json = export::json(store, &session.id).await.map_err(explained)?;
-    write_file(&folder, "session.json", &session_json)?;
-    write_file(&folder, "report.txt", &report(paths))?;
-    say(&format!(
-        "Wrote report.txt and session.json to {}. It contains the full conversation; review it before sharing.",
-        folder.display()
-    ))
-}
-
-fn write_file(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
-    let path = folder.join(name);
-    AtomicFile::new(&path)
-        .write(text.as_bytes())
-        .with_context(|| format!("{} cannot be written", path.display()))
-}
-
-fn report(paths: &Paths) -> String {
-    let mut lines = vec![
-        format!("goose {}", env!("CARGO_PKG_VERSION")),
-        format!("system: {} {}", std::env::consts::OS, std::env::consts::ARCH),
-        format!("config folder: {}", paths.config.display()),
-        format!("data folder: {}", paths.data.display()),
-    ];
-    match ConfigFile::load(&paths.config_file()) {
-        Ok(file) => {
-            lines.push("extensions:".to_owned());
-            lines.extend(file.extensions().iter().map(|entry| {
-                let state = if entry.enabled { "on" } else { "off" };
-                format!("  {} ({state})", entry.key)
-            }));
-        }
-        Err(error) => lines.push(format!("config.yaml: {error}")),
-    }
-    lines.join("\n") + "\n"
 }

@@ -1,14 +1,20 @@
 //! `goose session`: interactive sessions, and commands on saved ones.
 //!
 //! - `chat`: the interactive session; `slash`, `commands`: its commands; `recap`: the summary of a resumed session;
-//! - `list`, `manage`: saved sessions.
+//! - `edit`: the messages of a resumed session, in an editor;
+//! - `recipes`: `/recipe`, `/skills` and the user's own commands;
+//! - `list`, `manage`, `remove`, `diagnostics`: saved sessions.
 
 pub(crate) mod args;
 mod chat;
 mod commands;
+mod diagnostics;
+mod edit;
 mod list;
 mod manage;
 mod recap;
+mod recipes;
+mod remove;
 pub(crate) mod slash;
 
 use std::process::ExitCode;
@@ -19,9 +25,10 @@ use goose::{
     session::{SessionStore, SessionSummary},
 };
 
-use self::args::{SessionArgs, SessionCommand, WhichSession};
+use self::args::{ExportFormat, SessionArgs, SessionCommand, WhichSession};
 pub(crate) use self::{
     chat::Chat,
+    list::session_rows,
     manage::{agreed, importable},
 };
 use crate::{commands::explained, runtime::new_runtime};
@@ -35,15 +42,16 @@ pub(crate) fn run(args: SessionArgs) -> anyhow::Result<ExitCode> {
         match command {
             SessionCommand::List(args) => list::list(&store, args).await,
             SessionCommand::Search { text, limit, form } => list::search(&store, &text, limit, &form).await,
-            SessionCommand::Remove { which, yes } => manage::remove(&paths, &store, &which, yes).await,
+            SessionCommand::Remove(args) => remove::remove(&paths, &store, &args).await,
             SessionCommand::Rename { session, new_name } => manage::rename(&store, &session, &new_name).await,
             SessionCommand::Fork { which } => manage::fork(&store, &which).await,
             SessionCommand::Export { which, format, output } => {
+                let format = format.unwrap_or_else(|| ExportFormat::of(output.as_deref()));
                 manage::export(&store, &which, format, output.as_deref()).await
             }
             SessionCommand::Import { file } => manage::import(&store, &file).await,
             SessionCommand::Diagnostics { which, output } => {
-                manage::write_diagnostics(&paths, &store, &which, output).await
+                diagnostics::write(&paths, &store, &which, output).await
             }
         }
     })

@@ -45,8 +45,8 @@ pub(crate) const COMMANDS: &[Described] = &[
     command("/plan", "[TEXT]", "look around and write a plan, change nothing"),
     command("/endplan", "", "leave plan mode"),
     command("/t", "", "themes are not supported; goose uses the terminal's colours"),
-    command("/recipe", "", "not available yet"),
-    command("/skills", "", "not available yet"),
+    command("/recipe", "[FILE]", "write a recipe of this conversation, to recipe.yaml by default"),
+    command("/skills", "", "list the skills"),
 ];
 
 const fn command(name: &'static str, takes: &'static str, help: &'static str) -> Described {
@@ -81,6 +81,9 @@ pub(crate) enum Slash {
     App(String),
     Plan(Option<String>),
     EndPlan,
+    /// Writes a recipe of the conversation to a file.
+    Recipe(Option<String>),
+    Skills,
     /// Not supported, and why.
     Later(&'static str),
     /// Invalid, and why.
@@ -121,8 +124,8 @@ impl Slash {
             "plan" => Self::Plan(some),
             "endplan" => Self::EndPlan,
             "t" => Self::Later("goose uses the colours of your terminal; change them there."),
-            "recipe" => Self::Later("Recipes are not available yet."),
-            "skills" => Self::Later("Skills are not available yet."),
+            "recipe" => Self::Recipe(some),
+            "skills" => Self::Skills,
             _ => Self::Unclear(format!("Unknown command {word}. Type /help for a list.")),
         })
     }

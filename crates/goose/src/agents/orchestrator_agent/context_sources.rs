@@ -12,6 +12,8 @@ enum ContextSource {
     TopOfMind,
     /// Text of earlier sessions about the request.
     Recall,
+    /// Texts of hooks.
+    Hooks,
     /// Task list, or the names of the files for a small model.
     Surroundings,
     /// Prompts of extensions that changed since they were last sent.
@@ -20,11 +22,13 @@ enum ContextSource {
     InterruptedTasks,
 }
 
-use ContextSource::{ExtensionPrompts, InterruptedTasks, Recall as Recalled, Surroundings, TopOfMind as Tom};
+use ContextSource::{
+    ExtensionPrompts, Hooks, InterruptedTasks, Recall as Recalled, Surroundings, TopOfMind as Tom,
+};
 
 /// Sources that do not depend on the agent, in the order in which the model reads them. They are read before
 /// routing.
-const BEFORE_ROUTING: [ContextSource; 2] = [Tom, Recalled];
+const BEFORE_ROUTING: [ContextSource; 3] = [Tom, Recalled, Hooks];
 
 /// Sources that depend on the agent, in order. They come after the others and before the user's words.
 const OF_AGENT: [ContextSource; 3] = [Surroundings, ExtensionPrompts, InterruptedTasks];
@@ -66,6 +70,7 @@ impl RequestHandler<'_> {
                 found.text.map(synthetic)
             }
             Recalled => self.recalled(message).await,
+            Hooks => self.work.context.hooks.as_ref()?.take_pending().map(synthetic),
             Surroundings => self.work.context.surroundings(&self.work.state.conversation),
             ExtensionPrompts => self.work.changed_prompts().await,
             InterruptedTasks => self.interrupted_tasks().map(synthetic),

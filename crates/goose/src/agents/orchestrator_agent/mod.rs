@@ -13,6 +13,7 @@
 //!   request;
 //! - `one_reply_agent`: an agent for one message, or for a plan; `external_reply`: replies by external
 //!   agents;
+//! - `request_hooks`: the hooks before a message and after a reply;
 //! - `hand_back`: an agent that gives a request back; `result_check`: the verdict of the judge;
 //! - `task_graph`: a list of jobs, run as tasks; `delegate_events`: events of delegates in the session that
 //!   started them; `handover`: the message for a delegate, made to fit.
@@ -25,6 +26,7 @@ mod hand_back;
 mod handover;
 mod one_reply_agent;
 mod recall;
+mod request_hooks;
 mod result_check;
 mod route;
 mod task_graph;
@@ -177,7 +179,7 @@ impl Responder for OrchestratorAgent {
             handing: HandBack::default(),
             next_step: None,
         };
-        let outcome = handler.handle(request).await;
+        let outcome = handler.handle_with_hooks(request).await;
         handler.end_one_reply().await;
         outcome
     }

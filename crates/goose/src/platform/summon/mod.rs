@@ -4,25 +4,24 @@
 //! extension prefix, and modes that can run commands have it, except for delegates that may not delegate
 //! further. [`Delegates`] runs the delegates.
 
+mod skills;
 mod sources;
 
-use std::{
-    fmt::Write as _,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fmt::Write as _, path::Path, sync::Arc};
 
 use goose_extension::{JsonObject, RegistryExtension, ToolAction, ToolDef, prelude::*, visible_line};
 use goose_fs::truncate_chars;
 
-use self::sources::{Kind, Sources};
-pub(crate) use self::sources::{project_recipes, project_skill_files};
+pub use self::skills::{Skill, SkillPlaces};
+pub(crate) use self::sources::project_skill_files;
+use self::sources::{Kind, SourcePlaces, Sources};
 use super::PlatformContext;
 use crate::{
     agents::goose_agent,
-    config::{MAX_TIMEOUT, Paths, TrustStore},
+    config::{MAX_TIMEOUT, Settings, TrustStore},
     context::Handover,
-    exchange::{Delegate, DelegateTask, Delegates, agent_source},
+    exchange::{Delegate, DelegateTask, Delegates, RecipeTask, agent_source},
+    recipe::{RecipePlaces, ResolvedSubRecipe, Values},
 };
 
 /// Name of the extension.
@@ -42,9 +41,11 @@ const TASK_CHARS: usize = 200;
 
 /// The `summon` extension of an agent.
 pub(super) struct Summon {
-    paths: Paths,
-    working_dir: PathBuf,
+    places: SourcePlaces,
     delegation: Option<Arc<dyn Delegates>>,
+    sub_recipes: Arc<[ResolvedSubRecipe]>,
+    /// Held while a sub-recipe runs of which only one run is allowed at a time.
+    one_at_a_time: tokio::sync::Mutex<()>,
 }
 
 impl Summon {
@@ -52,7 +53,8 @@ impl Summon {
     pub(super) fn extension(context: &PlatformContext<'_>) -> RegistryExtension {
         let delegation = context.delegation.cloned();
         let may_delegate = delegation.as_ref().is_none_or(|delegation| delegation.may_delegate());
-        let summon = Self::new(context.settings.paths(), context.working_dir, delegation);
+        let sub_recipes = Arc::clone(context.sub_recipes);
+        let summon = Self::new(context.settings, context.working_dir, delegation, sub_recipes);
         match may_delegate {
             true => RegistryExtension::new(NAME, "Loads knowledge by name and gives tasks to other agents")
                 .with_tool(&summon, load())
@@ -68,13 +70,29 @@ impl Summon {
     }
 
     /// Builds the extension without a session: only `load`.
-    pub(super) fn standalone(paths: &Paths, working_dir: &Path) -> RegistryExtension {
-        knowledge(&Self::new(paths, working_dir, None))
+    pub(super) fn standalone(settings: &Settings, working_dir: &Path) -> RegistryExtension {
+        knowledge(&Self::new(settings, working_dir, None, Arc::default()))
     }
 
-    fn new(paths: &Paths, working_dir: &Path, delegation: Option<Arc<dyn Delegates>>) -> Arc<Self> {
-        Arc::new(Self { paths: paths.clone(), working_dir: working_dir.to_owned(), delegation })
+    fn new(
+        settings: &Settings,
+        working_dir: &Path,
+        delegation: Option<Arc<dyn Delegates>>,
+        sub_recipes: Arc<[ResolvedSubRecipe]>,
+    ) -> Arc<Self> {
+        let places = SourcePlaces {
+            paths: settings.paths().clone(),
+            working_dir: working_dir.to_owned(),
+            skills: skill_places(settings, working_dir),
+            recipes: RecipePlaces::new(settings, working_dir),
+        };
+        Arc::new(Self { places, delegation, sub_recipes, one_at_a_time: tokio::sync::Mutex::default() })
     }
+}
+
+/// Returns the places of skills.
+pub(crate) fn skill_places(settings: &Settings, working_dir: &Path) -> SkillPlaces {
+    SkillPlaces::new(settings.paths(), working_dir, settings.variable("HOME").map(Path::new))
 }
 
 fn knowledge(summon: &Arc<Summon>) -> RegistryExtension {
@@ -142,6 +160,15 @@ impl Summon {
             return Err(ToolError::execution("There is no conversation here that could delegate a task."));
         };
         let is_async = arguments.is_async;
+        let is_sequential =
+            self.sub_recipe(arguments.source.as_deref()).is_some_and(|it| it.entry.sequential_when_repeated);
+        if is_async && is_sequential {
+            return Err(ToolError::execution("This recipe runs one at a time. Call it without `async`."));
+        }
+        let _turn = match is_sequential {
+            true => Some(self.one_at_a_time.lock().await),
+            false => None,
+        };
         let mut task = self.task(&**delegation, arguments).await?;
         let messages = context.exchange_view().processor.messages.snapshot();
         task.prompt = task.prompt.with_session(&messages, None);
@@ -180,7 +207,8 @@ impl Summon {
                 "There is no background task `{source}`. Only tasks can be cancelled; load without a source lists them."
             ))),
             None => {
-                let (trust, working_dir) = (TrustStore::new(&self.paths), self.working_dir.clone());
+                let (trust, working_dir) =
+                    (TrustStore::new(&self.places.paths), self.places.working_dir.clone());
                 self.sources(move |sources| sources.load(&source, &trust, &working_dir)).await?
             }
         }
@@ -199,8 +227,8 @@ impl Summon {
         &self,
         look: impl FnOnce(&Sources) -> T + Send + 'static,
     ) -> ToolResult<T> {
-        let (paths, working_dir) = (self.paths.clone(), self.working_dir.clone());
-        let looked = tokio::task::spawn_blocking(move || look(&Sources::find(&paths, &working_dir))).await;
+        let places = self.places.clone();
+        let looked = tokio::task::spawn_blocking(move || look(&Sources::find(&places))).await;
         looked.map_err(|error| ToolError::execution(format!("The sources could not be read: {error}")))
     }
 
@@ -208,56 +236,129 @@ impl Summon {
     async fn task(
         &self,
         delegation: &dyn Delegates,
-        arguments: DelegateArguments,
+        mut arguments: DelegateArguments,
     ) -> ToolResult<DelegateTask> {
-        let instructions = arguments.instructions.filter(|text| !text.trim().is_empty());
-        let source = arguments.source.filter(|source| !source.trim().is_empty());
+        let instructions = arguments.instructions.take().filter(|text| !text.trim().is_empty());
+        let source = arguments.source.take().filter(|source| !source.trim().is_empty());
+        let parameters = arguments.parameters.take().unwrap_or_default();
         let catalog = delegation.catalog();
         let default = || catalog.find(&format!("{}/{}", goose_agent::NAME, goose_agent::SPECIALIST));
-        let (agent, knowledge) = match &source {
-            None => (default(), None),
-            Some(source) => match catalog.find(agent_source(source)) {
-                Ok(agent) => (Ok(agent), None),
-                Err(_) => (default(), Some(self.knowledge_of(source.clone()).await?)),
-            },
+        let named = source.as_ref().filter(|_| self.sub_recipe(source.as_deref()).is_none());
+        let named = named.and_then(|source| catalog.find(agent_source(source)).ok());
+        let (agent, knowledge) = match (&source, named) {
+            (_, Some(agent)) => (Ok(agent), Knowledge::Nothing),
+            (Some(source), None) => (default(), self.knowledge_of(source.clone(), &parameters).await?),
+            (None, None) => (default(), Knowledge::Nothing),
         };
         let agent = agent.map_err(|error| ToolError::execution(error.to_string()))?;
         if let Some(extensions) = &arguments.extensions {
             delegation.check_extensions(&agent, extensions)?;
         }
-        if instructions.is_none() && knowledge.is_none() {
+        let (text, recipe) = match knowledge {
+            Knowledge::Nothing => (None, None),
+            Knowledge::Text(text) => (Some(text), None),
+            Knowledge::Recipe(recipe) => (recipe.recipe.task().map(str::to_owned), Some(recipe)),
+        };
+        if instructions.is_none() && text.is_none() {
             return Err(ToolError::execution(
                 "Give `instructions` with the task. The delegate needs a task of its own.",
             ));
         }
         let title = instructions.clone().or(source).unwrap_or_default();
-        let mut parts = [knowledge, instructions].into_iter().flatten();
+        let mut parts = [text, instructions].into_iter().flatten();
         let prompt = Handover::new(parts.next().unwrap_or_default());
         let mut prompt = parts.fold(prompt, |prompt, part| prompt.with("\n", part, usize::MAX));
-        if let Some(parameters) = arguments.parameters.filter(|parameters| !parameters.is_empty()) {
+        if !parameters.is_empty() && recipe.is_none() {
             prompt = prompt.with("\nParameters: ", Value::Object(parameters).to_string(), usize::MAX);
         }
+        let settings = recipe.as_ref().and_then(|it| it.recipe.settings.clone()).unwrap_or_default();
+        let or_recipe = |said: Option<String>, own| said.filter(|name| !name.trim().is_empty()).or(own);
         Ok(DelegateTask {
             prompt,
             title,
             agent,
             only_extensions: arguments.extensions,
-            provider: arguments.provider.filter(|name| !name.trim().is_empty()),
-            model: arguments.model.filter(|name| !name.trim().is_empty()),
-            temperature: arguments.temperature,
-            max_turns: arguments.max_turns,
+            provider: or_recipe(arguments.provider, settings.goose_provider),
+            model: or_recipe(arguments.model, settings.goose_model),
+            temperature: arguments.temperature.or(settings.temperature.map(|it| it as f32)),
+            max_turns: arguments.max_turns.or(settings.max_turns),
+            recipe,
             graph: None,
         })
     }
 
-    /// Returns the text of a skill or recipe that a delegate works by.
-    async fn knowledge_of(&self, source: String) -> ToolResult<String> {
-        self.sources(move |sources| match sources.named(&source).filter(|found| found.kind != Kind::Agent) {
-            Some(found) => Ok(found.render()),
-            None => Err(sources.unknown(&source)),
-        })
-        .await?
+    /// Returns the sub-recipe of a name.
+    fn sub_recipe(&self, source: Option<&str>) -> Option<&ResolvedSubRecipe> {
+        let name = source?.trim();
+        self.sub_recipes.iter().find(|sub| sub.entry.name == name)
     }
+
+    /// Returns the skill or recipe that a delegate works by.
+    async fn knowledge_of(&self, source: String, parameters: &JsonObject) -> ToolResult<Knowledge> {
+        let mut values: Values =
+            parameters.iter().map(|(key, value)| (key.clone(), text_of(value))).collect();
+        if let Some(sub) = self.sub_recipe(Some(&source)).cloned() {
+            for (key, value) in sub.entry.values.iter().flatten() {
+                values.set(key, value);
+            }
+            return self.rendered(sub.file, values, IsShown::Yes).await;
+        }
+        let found = self.sources(move |sources| {
+            match sources.named(&source).filter(|found| found.kind != Kind::Agent) {
+                Some(found) => Ok((found.render(), found.recipe.clone())),
+                None => Err(sources.unknown(&source)),
+            }
+        });
+        match found.await?? {
+            (_, Some(file)) => self.rendered(file, values, IsShown::No).await,
+            (text, None) => Ok(Knowledge::Text(text)),
+        }
+    }
+
+    /// Renders a recipe on a blocking thread.
+    async fn rendered(
+        &self,
+        file: crate::recipe::RecipeFile,
+        values: Values,
+        is_shown: IsShown,
+    ) -> ToolResult<Knowledge> {
+        let rendered = tokio::task::spawn_blocking(move || {
+            let recipe = file.render_for_agent(&values)?;
+            Ok::<_, crate::recipe::RecipeError>(RecipeTask { recipe, file })
+        });
+        let rendered = rendered.await.map_err(|error| ToolError::execution(error.to_string()))?;
+        let rendered = rendered.map_err(|error| {
+            let error = error.to_string().replace("--params ", "`parameters` ");
+            ToolError::execution(format!("The recipe cannot be used: {error}"))
+        })?;
+        let commands = rendered.recipe.commands();
+        if is_shown == IsShown::No && !commands.is_empty() {
+            return Err(ToolError::execution(format!(
+                "The recipe runs programs that the user has not been shown: {}. The user can run it with `goose run --recipe`.",
+                visible_line(&commands.join("; "))
+            )));
+        }
+        Ok(Knowledge::Recipe(Box::new(rendered)))
+    }
+}
+
+/// Skill or recipe that a delegate works by.
+enum Knowledge {
+    Nothing,
+    Text(String),
+    Recipe(Box<RecipeTask>),
+}
+
+/// Tells if the commands of a recipe were shown to the user when the session began.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IsShown {
+    Yes,
+    No,
+}
+
+/// Returns the value of a parameter as text.
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// A background task whose result a call waits for. If the call is cancelled, the result is delivered by

@@ -2,8 +2,8 @@
 //!
 //! | kind | the project's, where trusted | the user's, in the config folder |
 //! | --- | --- | --- |
-//! | skill | `.goose/skills`, `.agents/skills`, `.claude/skills`: `NAME/SKILL.md` | `skills/NAME/SKILL.md` |
-//! | recipe | `.goose/recipes`: `NAME.yaml`, `.yml`, `.json` | `recipes/` |
+//! | skill | `.goose/skills`, `.agents/skills`, `.claude/skills`: `NAME/SKILL.md` | `skills/`; `.agents/skills` and `.claude/skills` in the home folder |
+//! | recipe | `.goose/recipes`, `.agents/recipes`: `NAME.yaml`, `.yml`, `.json` | `recipes/`, and those of [`RecipePlaces`] |
 //! | agent | `.goose/agents`, `.roomodes` | `agents/`, then the built-in ones |
 //!
 //! The first source of a name wins, in the order of this table: by rows, then by columns. `recipe:NAME` also
@@ -24,10 +24,13 @@ use crate::{
         manifest::AgentManifest,
     },
     config::{Paths, ProjectFile, Trust, TrustStore, read_capped},
+    recipe::{RecipeFile, RecipePlaces},
 };
 
+use super::skills::{Skill, SkillPlaces};
+
 /// Maximum size of a file.
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
+pub(super) const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Maximum length of a loaded text, and of the list.
 const MAX_TEXT: usize = 50_000;
@@ -41,13 +44,8 @@ const MAX_NAMED: usize = 50;
 /// Maximum number of characters of a description.
 const DESCRIPTION_CHARS: usize = 160;
 
-/// Number of lines at the start of a file that are searched for its description.
-const HEAD_LINES: usize = 60;
-
-const SKILL_FILE: &str = "SKILL.md";
+pub(super) const SKILL_FILE: &str = "SKILL.md";
 const PROJECT_SKILLS: [&str; 3] = [".goose/skills", ".agents/skills", ".claude/skills"];
-const PROJECT_RECIPES: &str = ".goose/recipes";
-const RECIPE_EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// Kind of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +76,17 @@ pub(super) struct Source {
     text: String,
     /// Folder of a skill.
     folder: Option<PathBuf>,
+    /// Recipe, to be rendered for a delegate.
+    pub(super) recipe: Option<RecipeFile>,
+}
+
+/// Places where sources are found.
+#[derive(Debug, Clone)]
+pub(super) struct SourcePlaces {
+    pub(super) paths: Paths,
+    pub(super) working_dir: PathBuf,
+    pub(super) skills: SkillPlaces,
+    pub(super) recipes: RecipePlaces,
 }
 
 /// All sources, and the untrusted files of the project.
@@ -89,20 +98,20 @@ pub(super) struct Sources {
 
 impl Sources {
     /// Finds the sources in all known places. Files that cannot be read are left out.
-    pub(super) fn find(paths: &Paths, working_dir: &Path) -> Self {
+    pub(super) fn find(places: &SourcePlaces) -> Self {
+        let SourcePlaces { paths, working_dir, skills, recipes } = places;
         let mut sources = Self::default();
-        let trust = TrustStore::new(paths);
-        for file in project_skills(working_dir) {
-            sources.add_of_project(&trust, &file, Kind::Skill);
+        for skill in skills.find() {
+            sources.add_skill(skill);
         }
-        for folder in folders_in(&paths.config.join("skills")) {
-            sources.add_of_user(&folder.join(SKILL_FILE), Kind::Skill);
+        for (path, file) in recipes.project().all() {
+            match file {
+                Ok(file) => sources.add_recipe(file, "project"),
+                Err(_) => sources.untrusted.push(path.to_owned()),
+            }
         }
-        for file in project_recipes(working_dir) {
-            sources.add_of_project(&trust, &file, Kind::Recipe);
-        }
-        for path in folders_in(&paths.config.join("recipes")).iter().filter(|path| is_recipe(path)) {
-            sources.add_of_user(path, Kind::Recipe);
+        for file in recipes.of_user() {
+            sources.add_recipe(file, "user");
         }
         let catalog = AgentCatalog::load(paths, working_dir);
         sources.untrusted.extend(catalog.untrusted.iter().map(|file| file.path().to_owned()));
@@ -119,33 +128,42 @@ impl Sources {
                 description: brief(&entry.manifest.description),
                 text: agent_text(&entry.manifest),
                 folder: None,
+                recipe: None,
             });
         }
         sources
     }
 
-    fn add_of_project(&mut self, trust: &TrustStore, file: &ProjectFile, kind: Kind) {
-        match trust.check(file) {
-            Ok(Trust::Trusted) => self.add_file(file.path(), file.text().to_owned(), kind, "project"),
-            _ => self.untrusted.push(file.path().to_owned()),
+    fn add_skill(&mut self, skill: Skill) {
+        if !skill.is_trusted {
+            self.untrusted.push(skill.path);
+            return;
         }
+        self.add(Source {
+            description: brief(&skill.description),
+            folder: skill.path.parent().map(Path::to_owned),
+            name: skill.name,
+            kind: Kind::Skill,
+            origin: skill.origin,
+            text: skill.text,
+            recipe: None,
+        });
     }
 
-    fn add_of_user(&mut self, path: &Path, kind: Kind) {
-        if let Ok(Some(text)) = read_capped(path, MAX_FILE_BYTES) {
-            self.add_file(path, text, kind, "user");
-        }
-    }
-
-    fn add_file(&mut self, path: &Path, text: String, kind: Kind, origin: &'static str) {
-        let folder = path.parent().filter(|_| kind == Kind::Skill).map(Path::to_owned);
-        let named = match &folder {
-            Some(folder) => folder.file_name(),
-            None => path.file_stem(),
+    fn add_recipe(&mut self, file: RecipeFile, origin: &'static str) {
+        let description = match file.definition() {
+            Ok(recipe) => recipe.description,
+            Err(error) => format!("(cannot be used: {error})"),
         };
-        let Some(name) = named.and_then(|name| name.to_str()).map(str::to_owned) else { return };
-        let description = description_in(&text);
-        self.add(Source { name, kind, origin, description, text, folder });
+        self.add(Source {
+            name: file.name().to_owned(),
+            kind: Kind::Recipe,
+            origin,
+            description: brief(&description),
+            text: file.text().to_owned(),
+            folder: None,
+            recipe: Some(file),
+        });
     }
 
     /// Adds a source, unless there is one of the same kind and name.
@@ -266,7 +284,7 @@ fn capped(text: &str) -> String {
 }
 
 /// Returns the skills of the project around a folder, trusted or not.
-fn project_skills(working_dir: &Path) -> Vec<ProjectFile> {
+pub(super) fn project_skills(working_dir: &Path) -> Vec<ProjectFile> {
     let found = PROJECT_SKILLS.iter().map(|skills| ProjectFile::find_nested(working_dir, skills, SKILL_FILE));
     found.flat_map(Result::unwrap_or_default).collect()
 }
@@ -282,16 +300,9 @@ pub(crate) fn project_skill_files(working_dir: &Path) -> Vec<ProjectFile> {
     project_skills(working_dir).into_iter().flat_map(with_beside).collect()
 }
 
-/// Returns the recipes of the project around a folder, trusted or not.
-pub(crate) fn project_recipes(working_dir: &Path) -> Vec<ProjectFile> {
-    let mut recipes = ProjectFile::find_in(working_dir, PROJECT_RECIPES).unwrap_or_default();
-    recipes.retain(|file| is_recipe(file.path()));
-    recipes
-}
-
 /// Returns the names of the other files in the folder of a skill.
 fn files_beside(folder: &Path) -> Vec<String> {
-    let names = folders_in(folder).into_iter().filter_map(|path| {
+    let names = folder_entries(folder).into_iter().filter_map(|path| {
         let name = path.file_name()?.to_str()?.to_owned();
         (path.is_file() && name != SKILL_FILE).then(|| visible(&name).into_owned())
     });
@@ -299,30 +310,14 @@ fn files_beside(folder: &Path) -> Vec<String> {
 }
 
 /// Returns the entries of a folder, sorted by name.
-fn folders_in(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn folder_entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.take(MAX_FILES).map(|entry| entry.path()).collect();
     paths.sort();
     paths
 }
 
-fn is_recipe(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    extension.is_some_and(|extension| RECIPE_EXTENSIONS.contains(&extension))
-}
-
-/// Returns the description in the head of a file, for the list.
-fn description_in(text: &str) -> String {
-    let value = text.lines().take(HEAD_LINES).find_map(|line| {
-        let line = line.trim_start().trim_start_matches('"');
-        let value =
-            line.strip_prefix("description")?.trim_start_matches('"').trim_start().strip_prefix(':')?;
-        Some(value.trim().trim_end_matches(',').trim_matches(['"', '\'']))
-    });
-    brief(value.unwrap_or_default())
-}
-
-fn brief(text: &str) -> String {
+pub(super) fn brief(text: &str) -> String {
     truncate_chars(text.lines().next().unwrap_or_default(), DESCRIPTION_CHARS).into_owned()
 }
 

@@ -162,6 +162,7 @@ impl RequestHandler<'_> {
             model: None,
             temperature: None,
             max_turns: None,
+            recipe: None,
             graph: Some(GraphPlace {
                 task: task.planned.id.clone(),
                 writer: TaskWriter::new(&graph.writes, &task.planned.id),

@@ -1,0 +1,96 @@
+//! Hooks before and after a call. They can block it, have the user asked about it, and add text to its result.
+
+use goose_extension::{ContentBlock, JsonObject, ToolOutput, ToolResult};
+
+use super::{ApprovalQuestion, Call, CallId, CallPath, PermissionDecision, Refusal};
+use crate::{
+    exchange::event::Event,
+    hooks::{HookEvent, Hooks, JoinedEffect, ToolFacts},
+};
+
+impl CallPath {
+    /// Returns the hooks, if the event has some.
+    fn hooks_of(&self, event: HookEvent) -> Option<&Hooks> {
+        self.hooks.as_deref().filter(|hooks| hooks.has(event))
+    }
+
+    /// Runs the hooks before a call that the permissions do not deny. They only make the decision stricter.
+    pub(super) async fn with_hooks_before(
+        &self,
+        decision: PermissionDecision,
+    ) -> Result<PermissionDecision, Refusal> {
+        if self.hooks_of(HookEvent::PreToolUse).is_none() {
+            return Ok(decision);
+        }
+        let (PermissionDecision::Allowed(call) | PermissionDecision::Ask(call, _)) = &decision;
+        let JoinedEffect { ask, context, .. } =
+            self.hooks_before(&call.id, call.name(), call.arguments.as_object()).await?;
+        let with_context = |call: Call| {
+            let note = call.note.into_iter().chain(context).reduce(|note, more| format!("{note}\n\n{more}"));
+            Call { note, ..call }
+        };
+        Ok(match (decision, ask) {
+            (PermissionDecision::Allowed(call), None) => PermissionDecision::Allowed(with_context(call)),
+            (PermissionDecision::Allowed(call), Some(reason)) => {
+                let shown = self.permissions.shown(&call.to_judge(&self.working_dir));
+                let (always, session) = (Vec::new(), Vec::new());
+                let asked = ApprovalQuestion { reasons: vec![reason], always, session, shown };
+                PermissionDecision::Ask(with_context(call), asked)
+            }
+            (PermissionDecision::Ask(call, mut asked), reason) => {
+                asked.reasons.extend(reason);
+                PermissionDecision::Ask(with_context(call), asked)
+            }
+        })
+    }
+
+    /// Runs the hooks before an action.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a hook blocks it.
+    pub(in crate::exchange) async fn hooks_before(
+        &self,
+        id: &CallId,
+        name: &str,
+        arguments: &JsonObject,
+    ) -> Result<JoinedEffect, Refusal> {
+        let Some(hooks) = self.hooks_of(HookEvent::PreToolUse) else { return Ok(JoinedEffect::default()) };
+        let facts = ToolFacts { id: &id.id, name, arguments };
+        let effect = self.cancellation.run_until_cancelled(hooks.before_tool(facts)).await;
+        let mut effect = effect.ok_or_else(|| Refusal::cancelled(name))?;
+        self.report(&mut effect);
+        match effect.block.take() {
+            Some(reason) => Err(Refusal::denied(reason)),
+            None => Ok(effect),
+        }
+    }
+
+    /// Runs the hooks after a call that succeeded.
+    pub(super) async fn with_hooks_after(
+        &self,
+        id: &CallId,
+        name: &str,
+        arguments: &JsonObject,
+        result: ToolResult<ToolOutput>,
+    ) -> ToolResult<ToolOutput> {
+        let mut output = result?;
+        let Some(hooks) = self.hooks_of(HookEvent::PostToolUse).filter(|_| !output.is_error) else {
+            return Ok(output);
+        };
+        let facts = ToolFacts { id: &id.id, name, arguments };
+        let effect = self.cancellation.run_until_cancelled(hooks.after_tool(facts, &output)).await;
+        if let Some(mut effect) = effect {
+            self.report(&mut effect);
+            let texts = effect.block.into_iter().chain(effect.context);
+            output.content.extend(texts.map(ContentBlock::text));
+        }
+        Ok(output)
+    }
+
+    fn report(&self, effect: &mut JoinedEffect) {
+        for notice in effect.notices.drain(..) {
+            self.events.emit(Event::Notice(notice));
+        }
+    }
+}

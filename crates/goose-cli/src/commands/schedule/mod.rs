@@ -1,8 +1,10 @@
 //! `goose schedule`: recipes that run at times.
 //!
-//! - `args`: arguments; `runner`: runs what is due; `list`: shows the jobs.
+//! - `args`: arguments; `runner`: runs what is due; `beside_server`: does so for `goose serve`; `list`: shows the jobs.
 
 pub(crate) mod args;
+#[cfg(feature = "server")]
+pub(crate) mod beside_server;
 mod list;
 mod runner;
 
@@ -73,9 +75,9 @@ pub(crate) fn run(command: ScheduleCommand, config: &ConfigArgs) -> anyhow::Resu
                 runner::run_now(&store, &id, config, &zone).await
             }
             ScheduleCommand::Run { once } => runner::run(&store, config, once, &zone).await,
-            ScheduleCommand::ServicesStatus | ScheduleCommand::ServicesStop => {
-                say("There is no service. Jobs run while `goose schedule run` does.")
-            }
+            ScheduleCommand::ServicesStatus | ScheduleCommand::ServicesStop => say(
+                "There is no service. Jobs run while `goose schedule run` or `goose serve --enable-scheduler` does.",
+            ),
             ScheduleCommand::CronHelp => Ok(ExitCode::SUCCESS),
         }
     })
@@ -83,7 +85,7 @@ pub(crate) fn run(command: ScheduleCommand, config: &ConfigArgs) -> anyhow::Resu
 
 /// Returns the time zone of the user. `TZ` may name a zone, for which the system's own file is read: the list of
 /// all zones, which is large, is not needed.
-fn user_zone() -> TimeZone {
+pub(crate) fn user_zone() -> TimeZone {
     let named = env::var("TZ").ok().and_then(|name| {
         let name = name.trim_start_matches(':');
         let is_name = !name.is_empty() && !name.starts_with('/') && !name.contains("..");

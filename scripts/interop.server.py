@@ -210,6 +210,10 @@ async def a2a(url):
             good &= report(f"a2a-sdk {version} streams", ended and words == "Quack quack.", events)
             task = await client.get_task(types.GetTaskRequest(id=done.task.id))
             good &= report(f"a2a-sdk {version} gets", task.id == done.task.id, task)
+            if version == "1.0":
+                listed = await client.list_tasks(types.ListTasksRequest(context_id=done.task.context_id, page_size=5))
+                ids = [task.id for task in listed.tasks]
+                good &= report("a2a-sdk 1.0 lists", (ids, listed.total_size) == ([done.task.id], 1), listed)
             [asked] = await sent(message("Please run a command"), False)
             waits = types.TaskState.Name(asked.task.status.state) == "TASK_STATE_INPUT_REQUIRED"
             good &= report(f"a2a-sdk {version} is asked", waits, asked)

@@ -17,6 +17,7 @@ use std::{
 use anyhow::{Context as _, anyhow, bail, ensure};
 use goose::{
     config::Paths,
+    recipe::RecipeFile,
     session::{
         SessionStore,
         schedule::{JobId, NewJob, read_old_jobs},
@@ -133,7 +134,9 @@ async fn add(store: &SessionStore, args: AddArgs, zone: &TimeZone) -> anyhow::Re
 fn recipe_file(source: &str, folder: &Path) -> anyhow::Result<PathBuf> {
     let path = folder.join(source);
     if path.is_file() {
-        return path.canonicalize().with_context(|| format!("{} cannot be used", path.display()));
+        let path = path.canonicalize().with_context(|| format!("{} cannot be used", path.display()))?;
+        RecipeFile::open(&path)?.definition()?;
+        return Ok(path);
     }
     let is_name = !source.is_empty() && source.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
     ensure!(

@@ -115,7 +115,8 @@ def schemathesis(peers, url):
             [peers / "python-a2a/bin/schemathesis", "run", f"{url}/openapi.json", "--checks", checks,
              "-H", "Authorization: Bearer interop", "--exclude-path-regex", excluded, "--max-examples", "20",
              "--request-timeout", "20", "--seed", "1"],
-            stdout=out, stderr=subprocess.STDOUT).returncode
+            # It leaves a folder where it runs.
+            cwd=log.parent, stdout=out, stderr=subprocess.STDOUT).returncode
     return report("Schemathesis on all routes", code == 0, f"exit code {code}; see {log}")
 
 

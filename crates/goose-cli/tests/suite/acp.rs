@@ -20,7 +20,7 @@ use crate::support::{Home, wait_until};
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// An editor with goose as its agent.
-struct Editor {
+pub(crate) struct Editor {
     goose: Child,
     input: ChildStdin,
     messages: Receiver<Value>,
@@ -36,7 +36,7 @@ struct Editor {
 }
 
 impl Editor {
-    fn start(home: &Home, model: &ModelServer, arguments: &[&str]) -> anyhow::Result<Self> {
+    pub(crate) fn start(home: &Home, model: &ModelServer, arguments: &[&str]) -> anyhow::Result<Self> {
         let mut command = home.goose(&["acp"]);
         command.args(arguments).stdin(Stdio::piped()).stderr(Stdio::inherit());
         let mut goose = with_model(&mut command, model).spawn()?;
@@ -89,7 +89,7 @@ impl Editor {
     }
 
     /// The result of a request. What goose asks meanwhile is answered.
-    fn ask(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
         let id = self.request(method, params)?;
         self.answer_to(id, |_| false)?.context("it is answered")
     }
@@ -179,7 +179,7 @@ impl Editor {
         self.ask("session/new", json!({"cwd": folder, "mcpServers": servers}))
     }
 
-    fn prompt(&mut self, session: &Value, text: &str) -> anyhow::Result<Value> {
+    pub(crate) fn prompt(&mut self, session: &Value, text: &str) -> anyhow::Result<Value> {
         let prompt = json!([{"type": "text", "text": text}]);
         let ended = self.ask("session/prompt", json!({"sessionId": session, "prompt": prompt}))?;
         Ok(ended["stopReason"].clone())
@@ -201,7 +201,7 @@ impl Editor {
     }
 
     /// Closes the connection, after which goose ends by itself.
-    fn leave(self) -> anyhow::Result<()> {
+    pub(crate) fn leave(self) -> anyhow::Result<()> {
         let Self { mut goose, input, .. } = self;
         drop(input);
         let ended = goose.wait()?;

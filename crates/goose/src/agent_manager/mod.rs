@@ -49,7 +49,7 @@ use self::{acp_mcp_adapter::Connectors, agent_maker::AgentMaker, models::Configu
 pub use self::{
     open_sessions::{OpenSessions, SharedSession},
     options::{OpenOptions, SessionState},
-    recipe_run::{CommandApproval, RecipeChecks, Unattended, try_again},
+    recipe_run::{CommandApproval, RecipeChecks, Unattended, added_extensions, try_again},
 };
 use crate::{
     agents::{

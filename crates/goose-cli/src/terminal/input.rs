@@ -40,9 +40,9 @@ const END_BRACKETED_PASTE: &str = "\x1b[?2004l";
 
 /// Outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum InputEvent {
+pub(crate) enum InputEvent<T = String> {
     /// A line, or several.
-    Text(String),
+    Text(T),
     /// Ctrl-C on an empty line.
     Interrupted,
     /// Ctrl-C that discarded a line.
@@ -51,6 +51,35 @@ pub(crate) enum InputEvent {
     Ended,
     /// The keyboard can no longer be read. The user was told.
     Lost,
+}
+
+impl<T> InputEvent<T> {
+    /// Converts the text.
+    pub(super) fn map<U>(self, convert: impl FnOnce(T) -> U) -> InputEvent<U> {
+        match self {
+            Self::Text(text) => InputEvent::Text(convert(text)),
+            Self::Interrupted => InputEvent::Interrupted,
+            Self::Dropped => InputEvent::Dropped,
+            Self::Ended => InputEvent::Ended,
+            Self::Lost => InputEvent::Lost,
+        }
+    }
+}
+
+/// A message as the user gave it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TypedMessage {
+    /// The whole text.
+    pub(crate) text: String,
+    /// The text without what was pasted; empty if there is no keyboard.
+    pub(crate) typed: String,
+}
+
+impl From<String> for TypedMessage {
+    /// A text that is no message.
+    fn from(text: String) -> Self {
+        Self { text, typed: String::new() }
+    }
 }
 
 /// The user's keyboard.
@@ -88,13 +117,13 @@ impl Input {
     }
 
     /// Asks for a message to the model: with history, completion and several lines.
-    pub(crate) async fn message(&self, prompt: &str) -> InputEvent {
+    pub(crate) async fn message(&self, prompt: &str) -> InputEvent<TypedMessage> {
         let _turn = self.turns.lock().await;
         stderr::end_status();
         self.request(InputKind::line(prompt, "", Purpose::Message)).await
     }
 
-    async fn request(&self, what: InputKind) -> InputEvent {
+    async fn request(&self, what: InputKind) -> InputEvent<TypedMessage> {
         let (answer, answered) = oneshot::channel();
         let requests = self.requests.get_or_init(|| self.begin());
         let sent = requests.try_send(Request { what, answer }).is_ok();
@@ -176,7 +205,7 @@ impl Turn {
     pub(crate) async fn answer(&self, prompt: &str) -> InputEvent {
         self.begin();
         let open = Open::new(&self.input, prompt);
-        let typed = self.input.request(InputKind::Answer).await;
+        let typed = self.input.request(InputKind::Answer).await.map(|answer| answer.text);
         open.answered(&typed);
         typed
     }
@@ -196,13 +225,13 @@ impl Turn {
     /// Lets the user edit a line.
     pub(crate) async fn change(&self, prompt: &str, line: &str) -> InputEvent {
         self.begin();
-        self.input.request(InputKind::line(prompt, line, Purpose::Answer)).await
+        self.input.request(InputKind::line(prompt, line, Purpose::Answer)).await.map(|answer| answer.text)
     }
 
     /// Lets the user edit a text in their editor; [`InputEvent::Ended`] if there is none or it failed.
     pub(crate) async fn edit(&self, text: &str) -> InputEvent {
         self.begin();
-        self.input.request(InputKind::Edit { text: text.to_owned() }).await
+        self.input.request(InputKind::Edit { text: text.to_owned() }).await.map(|edited| edited.text)
     }
 
     /// Discards input that was typed before the first question of a turn.

@@ -29,7 +29,7 @@ use tokio::sync::oneshot;
 
 use super::{
     completion::{Assistant, Purpose},
-    input::{InputEvent, set},
+    input::{InputEvent, TypedMessage, set},
     keys::Keys,
     paste::Pastes,
 };
@@ -61,7 +61,7 @@ type LineEditor = Editor<Assistant, DefaultHistory>;
 /// A request to the reader thread.
 pub(super) struct Request {
     pub(super) what: InputKind,
-    pub(super) answer: oneshot::Sender<InputEvent>,
+    pub(super) answer: oneshot::Sender<InputEvent<TypedMessage>>,
 }
 
 /// Kind of input.
@@ -82,7 +82,7 @@ impl InputKind {
 }
 
 /// The caller that waits for an answer.
-struct Asker<'a>(&'a oneshot::Sender<InputEvent>);
+struct Asker<'a>(&'a oneshot::Sender<InputEvent<TypedMessage>>);
 
 impl Asker<'_> {
     fn is_gone(&self) -> bool {
@@ -118,10 +118,10 @@ impl Reader {
             }
             let typed = match what {
                 InputKind::Line { prompt, initial, purpose } => self.line(&prompt, &initial, purpose),
-                InputKind::Answer => answered(&asker),
-                InputKind::Edit { text } => {
-                    self.edited(&text, &asker).map_or(InputEvent::Ended, InputEvent::Text)
-                }
+                InputKind::Answer => answered(&asker).map(TypedMessage::from),
+                InputKind::Edit { text } => self
+                    .edited(&text, &asker)
+                    .map_or(InputEvent::Ended, |text| InputEvent::Text(TypedMessage::from(text))),
             };
             // The caller may be gone.
             let _ = answer.send(typed);
@@ -129,9 +129,9 @@ impl Reader {
     }
 
     /// Reads a message. A line that ends with a backslash is continued.
-    fn line(&mut self, prompt: &str, initial: &str, purpose: Purpose) -> InputEvent {
+    fn line(&mut self, prompt: &str, initial: &str, purpose: Purpose) -> InputEvent<TypedMessage> {
         if purpose == Purpose::Answer {
-            return self.read_answer(prompt, initial);
+            return self.read_answer(prompt, initial).map(TypedMessage::from);
         }
         let mut begun = String::new();
         self.pastes.clear();
@@ -150,14 +150,15 @@ impl Reader {
                 },
                 InputEvent::Interrupted if !begun.is_empty() => return InputEvent::Dropped,
                 InputEvent::Ended if !begun.is_empty() => break,
-                other => return other,
+                other => return other.map(TypedMessage::from),
             }
         }
         let text = self.pastes.expanded(&begun);
         if text.len() <= MAX_REMEMBERED_BYTES {
             self.remember(&text);
         }
-        InputEvent::Text(text)
+        let typed = if stderr::can_ask() { self.pastes.typed(&begun) } else { String::new() };
+        InputEvent::Text(TypedMessage { text, typed })
     }
 
     fn read_message(&mut self, prompt: &str, purpose: Purpose) -> InputEvent {

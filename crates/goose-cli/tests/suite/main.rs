@@ -4,6 +4,7 @@
 
 mod acp;
 mod agents;
+mod attachments;
 mod autovisualiser;
 mod call;
 mod choosing;

@@ -10,10 +10,10 @@ use clap::{Args as _, Command, FromArgMatches as _, error::ErrorKind};
 use goose::{
     agent_manager::{RecipeChecks, try_again},
     config::Paths,
-    exchange::{Cost, Outcome},
+    exchange::{AttachmentRequest, Cost, Outcome},
     recipe::Retry,
 };
-use goose_extension::Message;
+use goose_extension::{Message, MessageContent, Role};
 
 use self::{
     args::{OutputFormat, RunArgs},
@@ -21,6 +21,7 @@ use self::{
     recipe::{AskAtTerminal, Prepared, RecipeRun},
 };
 use super::{
+    attachments::attached,
     conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
     session::Chat,
 };
@@ -112,6 +113,18 @@ async fn task(args: RunArgs, mut message: String) -> anyhow::Result<ExitCode> {
         Ok(assembled) => assembled?,
         Err(asked) => return Ok(asked.code()),
     };
+    let typed = args.words.as_deref().or(args.text.as_deref()).unwrap_or_default();
+    let request = AttachmentRequest { text: &message, typed, images: &args.image };
+    let attached = attached(&assembled.exchange, request, &input, verbosity(&args));
+    let message = match signals.unless_signalled(attached).await? {
+        Ok(Ok(message)) => message,
+        Ok(Err(error)) => {
+            input.restore();
+            assembled.close(END_TIME).await;
+            return Err(error.into());
+        }
+        Err(asked) => return Ok(asked.code()),
+    };
     match args.output_format {
         OutputFormat::Text if args.interactive => {
             interactive(&args, assembled, input, signals, message).await
@@ -157,11 +170,11 @@ async fn interactive(
     assembled: Assembled,
     input: Arc<Input>,
     signals: Signals,
-    message: String,
+    message: Message,
 ) -> anyhow::Result<ExitCode> {
     let mut chat = Chat::new(assembled, input, signals, screen(args));
-    if !message.is_empty()
-        && let Some(code) = chat.reply(message.into()).await?
+    if !message.content.is_empty()
+        && let Some(code) = chat.reply(message).await?
     {
         chat.close().await;
         return Ok(code);
@@ -179,8 +192,8 @@ async fn json(
     let form = if args.output_format == OutputFormat::Json { Form::Document } else { Form::Lines };
     let session = (!args.no_session).then(|| assembled.exchange.session_id().to_string());
     let mut view = JsonView::new(form, session);
-    if !task.message.is_empty() {
-        view.says(&Message::user(task.message.as_str()))?;
+    if !task.message.content.is_empty() {
+        view.says(&task.message)?;
     }
     let code = once(assembled, input, signals, task, &mut view).await?;
     view.end()?;
@@ -189,7 +202,7 @@ async fn json(
 
 /// The message of a run, and the checks of its result.
 struct Task {
-    message: String,
+    message: Message,
     retry: Option<Retry>,
 }
 
@@ -204,7 +217,10 @@ async fn once(
     let exchange = &assembled.exchange;
     let Task { message, retry } = task;
     let mut tries = retry.as_ref().map_or(0, |retry| retry.max_retries);
-    let mut reply = if message.is_empty() { exchange.reply() } else { exchange.reply_to(message.as_str()) };
+    let mut reply = match message.content.is_empty() {
+        true => exchange.reply(),
+        false => exchange.reply_to(message.clone()),
+    };
     let asked = stderr::can_ask().then_some(input);
     let mut is_unmet = false;
     let ended = loop {
@@ -240,14 +256,14 @@ enum Checked {
     Passed,
     Failed,
     /// The message of another try.
-    Again(String),
+    Again(Message),
 }
 
 /// Checks the result of a recipe, and prepares another try if one is left.
 async fn checked(
     assembled: &Assembled,
     retry: &Retry,
-    task: &str,
+    task: &Message,
     tries: u32,
     input: &Arc<Input>,
 ) -> Checked {
@@ -276,7 +292,9 @@ async fn checked(
         return Checked::Failed;
     }
     stderr::line(format_args!("Trying again; {tries} left."));
-    Checked::Again(try_again(task, &failures))
+    let words = MessageContent::text(try_again(&task.own_text(), &failures));
+    let attachments = task.content.iter().skip(1).cloned();
+    Checked::Again(Message::new(Role::User, [words].into_iter().chain(attachments)))
 }
 
 /// Prints the time of a run, and the tokens and the price of the session.

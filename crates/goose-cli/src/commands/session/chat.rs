@@ -9,19 +9,21 @@ use std::{
 
 use goose::{
     config::Paths,
-    exchange::{Exchange, Outcome, Reply, TaskState},
+    exchange::{AttachmentRequest, Exchange, Outcome, Reply, TaskState},
     session::ChosenBy,
 };
 use tokio::time::interval;
 
 use super::{
     args::ChatArgs,
+    commands::{cancelled, failed},
     edit::edit_messages,
     recap::{self, Extent},
     slash::Slash,
 };
 use crate::{
     choice::Verbosity,
+    commands::attachments::attached,
     commands::conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
     escape,
     output::{FAINT, NAME, WARNING},
@@ -30,7 +32,7 @@ use crate::{
     stderr,
     terminal::{
         follow::{Ending, Follower},
-        input::{Input, InputEvent},
+        input::{Input, InputEvent, TypedMessage},
         screen::{Detail, Screen},
         size,
         status::{Activity, FRAME_TIME, standing},
@@ -172,9 +174,9 @@ impl Chat {
                 Err(asked) => return Ok(asked.code()),
             };
             let after = match typed {
-                InputEvent::Text(line) => {
+                InputEvent::Text(message) => {
                     was_interrupted = false;
-                    self.line(&line).await?
+                    self.line(&message).await?
                 }
                 InputEvent::Dropped => {
                     was_interrupted = false;
@@ -205,7 +207,10 @@ impl Chat {
     }
 
     /// The next line, or a signal that ends goose. A Ctrl-C that was meant for the reply before only counts as one.
-    async fn typed(&mut self, was_interrupted: &mut bool) -> anyhow::Result<Result<InputEvent, ExitSignal>> {
+    async fn typed(
+        &mut self,
+        was_interrupted: &mut bool,
+    ) -> anyhow::Result<Result<InputEvent<TypedMessage>, ExitSignal>> {
         let input = Arc::clone(&self.input);
         let mut line = pin!(input.message(PROMPT));
         loop {
@@ -247,7 +252,8 @@ impl Chat {
         Ok(done)
     }
 
-    async fn line(&mut self, line: &str) -> anyhow::Result<After> {
+    async fn line(&mut self, message: &TypedMessage) -> anyhow::Result<After> {
+        let line = message.text.as_str();
         if line.trim().is_empty() {
             return Ok(After::Line);
         }
@@ -255,9 +261,24 @@ impl Chat {
             return Ok(after);
         }
         match Slash::parse(line) {
-            Some(command) => self.command(command).await,
-            None => Ok(After::Reply(line.trim_end().into())),
+            Some(command) => self.command(command, &message.typed).await,
+            None => self.message(line.trim_end(), &message.typed).await,
         }
+    }
+
+    /// Reads what a message attaches. If that fails, nothing is sent.
+    pub(super) async fn message(&mut self, text: &str, typed: &str) -> anyhow::Result<After> {
+        let request = AttachmentRequest { text, typed, images: &[] };
+        if !request.may_attach() {
+            return Ok(After::Reply(text.into()));
+        }
+        let (exchange, input) = (self.assembled.exchange.clone(), Arc::clone(&self.input));
+        let attached = attached(&exchange, request, &input, Verbosity::Normal);
+        Ok(match self.working("reading the attachments", attached).await? {
+            Ok(Ok(message)) => After::Reply(message),
+            Ok(Err(error)) => failed(&error.to_string()),
+            Err(asked) => cancelled(asked),
+        })
     }
 
     /// One reply. `Some` where goose is to end.

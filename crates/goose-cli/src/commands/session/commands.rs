@@ -42,7 +42,7 @@ const AUTO: &str = "auto";
 
 impl Chat {
     /// Runs a command.
-    pub(super) async fn command(&mut self, command: Slash) -> anyhow::Result<After> {
+    pub(super) async fn command(&mut self, command: Slash, typed: &str) -> anyhow::Result<After> {
         match command {
             Slash::Exit => return Ok(After::Leave(ExitCode::SUCCESS)),
             Slash::Help => stderr::line(slash::help(size::columns())),
@@ -68,7 +68,7 @@ impl Chat {
             Slash::App(text) => {
                 return Ok(After::Reply(format!("@goose-agent/app_maker {text}").as_str().into()));
             }
-            Slash::Plan(text) => return Ok(self.plan(text)),
+            Slash::Plan(text) => return self.plan(text, typed).await,
             Slash::EndPlan => self.end_plan(),
             Slash::Recipe(file) => return self.make_recipe(file.as_deref()).await,
             Slash::Skills => show_skills()?,
@@ -363,14 +363,17 @@ impl Chat {
         })
     }
 
-    fn plan(&mut self, text: Option<String>) -> After {
+    async fn plan(&mut self, text: Option<String>, typed: &str) -> anyhow::Result<After> {
         if !self.is_planning {
             self.is_planning = true;
             stderr::line(
                 "Plan mode: goose looks around and writes plans, and changes nothing. /endplan ends it.",
             );
         }
-        text.map_or(After::Line, |text| After::Reply(text.as_str().into()))
+        match text {
+            Some(text) => self.message(&text, typed).await,
+            None => Ok(After::Line),
+        }
     }
 
     fn end_plan(&mut self) {
@@ -406,7 +409,7 @@ fn enable_program(exchange: &Exchange, line: &str) -> anyhow::Result<(String, Op
 }
 
 /// Ctrl-C cancels only the command; other signals quit.
-fn cancelled(asked: ExitSignal) -> After {
+pub(super) fn cancelled(asked: ExitSignal) -> After {
     asked.leaves().map_or(After::Line, After::Leave)
 }
 

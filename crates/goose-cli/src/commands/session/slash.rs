@@ -201,7 +201,9 @@ pub(crate) fn help(columns: usize) -> String {
     let mut lines: Vec<String> = COMMANDS.iter().map(described).collect();
     lines.push("End a line with \\ to continue it, or press Ctrl-J for a new line.".to_owned());
     lines.push(
-        "Type @ and press Tab to complete a file name, or an agent at the beginning of a message.".to_owned(),
+        "@FILE, @FOLDER/ and paths of images are attached, @EXTENSION:URI is a resource; Tab completes. @NAME at the \
+         beginning of a message is an agent."
+            .to_owned(),
     );
     lines.push("Press Ctrl-C to cancel a reply, and again to quit.".to_owned());
     lines.join("\n")

@@ -50,7 +50,11 @@ fn sent(home: &Home, message: &str) -> anyhow::Result<String> {
     let server = model()?;
     let run = run(home, &server, &["-t", message])?;
     ensure!(run.code == Some(0), "{run:?}");
-    Ok(server.asked().last().and_then(goose_test_support::model_server::Asked::last_user_text).unwrap_or_default())
+    Ok(server
+        .asked()
+        .last()
+        .and_then(goose_test_support::model_server::Asked::last_user_text)
+        .unwrap_or_default())
 }
 
 #[test]

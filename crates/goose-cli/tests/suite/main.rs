@@ -51,6 +51,7 @@ mod secrets;
 #[cfg(feature = "server")]
 mod serve;
 mod sessions;
+mod shell_command;
 mod shown_lines;
 mod special_files;
 mod status;

@@ -41,6 +41,9 @@ use crate::{
 
 const PROMPT: &str = "› ";
 
+/// First character of a line that is a command for the shell.
+const COMMAND: char = '!';
+
 /// A conversation that is under way.
 pub(crate) struct Chat {
     pub(super) assembled: Assembled,
@@ -49,6 +52,8 @@ pub(crate) struct Chat {
     pub(super) screen: Screen,
     /// Set while requests are planned, not carried out.
     pub(super) is_planning: bool,
+    /// Commands of the user since the last message, with their output.
+    pub(super) commands: Vec<String>,
     /// Time limit for everything to end.
     end_time: Duration,
 }
@@ -100,7 +105,15 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
 impl Chat {
     /// A conversation with what it needs.
     pub(crate) fn new(assembled: Assembled, input: Arc<Input>, signals: Signals, screen: Screen) -> Self {
-        Self { assembled, input, signals, screen, is_planning: false, end_time: END_TIME }
+        Self {
+            assembled,
+            input,
+            signals,
+            screen,
+            is_planning: false,
+            commands: Vec::new(),
+            end_time: END_TIME,
+        }
     }
 
     /// Shows the model, the agent and the session, and what was said before.
@@ -194,6 +207,7 @@ impl Chat {
                 After::Line => {}
                 After::Leave(code) => return Ok(code),
                 After::Reply(message) => {
+                    let message = self.with_commands(message);
                     let ended = match self.is_planning {
                         true => self.plan_reply(message).await?,
                         false => self.reply(message).await?,
@@ -256,6 +270,9 @@ impl Chat {
         let line = message.text.as_str();
         if line.trim().is_empty() {
             return Ok(After::Line);
+        }
+        if message.typed.trim_start().starts_with(COMMAND) {
+            return self.run_command(line.trim().trim_start_matches(COMMAND).trim()).await;
         }
         if let Some(after) = self.user_command(line).await? {
             return Ok(after);

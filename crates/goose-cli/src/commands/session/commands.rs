@@ -77,6 +77,7 @@ impl Chat {
     }
 
     async fn clear(&mut self) {
+        self.commands.clear();
         match self.assembled.exchange.clear().await {
             Ok(()) => stderr::line("Cleared the model's context. The session keeps all messages."),
             Err(failure) => stderr::error(&failure.message),

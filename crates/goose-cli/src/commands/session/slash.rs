@@ -205,6 +205,7 @@ pub(crate) fn help(columns: usize) -> String {
          beginning of a message is an agent."
             .to_owned(),
     );
+    lines.push("!COMMAND runs a command; it joins the conversation with the next message.".to_owned());
     lines.push("Press Ctrl-C to cancel a reply, and again to quit.".to_owned());
     lines.join("\n")
 }

@@ -93,16 +93,24 @@ pub(crate) fn status(text: &str) {
 }
 
 /// Replaces the status by several lines, each truncated to a width.
-pub(crate) fn status_lines(lines: &[&str], width: usize) {
+pub(crate) fn status_lines<L: AsRef<str>>(lines: &[L], width: usize) {
     let mut shown = clear();
-    if shown.question {
+    if shown.question || lines.is_empty() {
         return;
     }
-    let cut = |line: &&str| escape::line(line).chars().take(width).collect::<String>();
+    let cut = |line: &L| escape::line(line.as_ref()).chars().take(width).collect::<String>();
     let text = lines.iter().map(cut).collect::<Vec<_>>().join("\n");
     let mut stderr = io::stderr();
     let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
     shown.status = lines.len();
+}
+
+/// Sends a control sequence, which changes nothing that is shown.
+pub(crate) fn send(sequence: &str) {
+    let shown = SHOWN.lock();
+    let mut stderr = io::stderr();
+    let _ = stderr.write_all(sequence.as_bytes()).and_then(|()| stderr.flush());
+    drop(shown);
 }
 
 /// Clears the status.

@@ -5,7 +5,7 @@
 //! dropped is cancelled, see [`Turn::answer`].
 //!
 //! Between the lines of a session, input is held back without echo, see [`Input::hold`]: it must not appear within an answer,
-//! and is kept for the next line. [`Input::restore`] restores the terminal's original mode, however goose ends.
+//! and is kept for the next lines. During a reply it is read for Esc, see [`Input::escape`]. [`Input::restore`] restores the terminal's original mode, however goose ends.
 
 use std::{
     io::{self, Write as _},
@@ -29,14 +29,16 @@ use url::Url;
 use super::{
     completion::Purpose,
     reader::{InputKind, Reader, Request},
+    type_ahead::TypeAhead,
 };
 use crate::{prompts::Dialogue, stderr};
 
 /// Capacity of the request queue: one question, and those withdrawn a moment ago.
 const QUEUE: usize = 16;
 
-/// Ends the mode in which terminals mark what is pasted.
-const END_BRACKETED_PASTE: &str = "\x1b[?2004l";
+/// Begins and ends the mode in which terminals mark what is pasted.
+pub(super) const BEGIN_BRACKETED_PASTE: &str = "\x1b[?2004h";
+pub(super) const END_BRACKETED_PASTE: &str = "\x1b[?2004l";
 
 /// Outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +93,8 @@ pub(crate) struct Input {
     /// True if input between questions is held back without echo.
     is_held: AtomicBool,
     turns: Arc<Mutex<()>>,
+    /// Text that was typed during replies.
+    ahead: Arc<parking_lot::Mutex<TypeAhead>>,
 }
 
 impl Input {
@@ -102,6 +106,7 @@ impl Input {
             terminal: OnceLock::new(),
             is_held: AtomicBool::new(false),
             turns: Arc::default(),
+            ahead: Arc::default(),
         }
     }
 
@@ -123,6 +128,29 @@ impl Input {
         self.request(InputKind::line(prompt, "", Purpose::Message)).await
     }
 
+    /// Waits for Esc. What is typed meanwhile is kept for the next lines. Questions may be asked at the same time.
+    pub(crate) async fn escape(&self) {
+        while self.is_held.load(Ordering::SeqCst) && stderr::can_ask() {
+            match self.request(InputKind::Escape).await {
+                InputEvent::Interrupted => return,
+                // A question has the keyboard.
+                InputEvent::Dropped => {}
+                _ => break,
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Returns the lines that show what was typed during the reply.
+    pub(crate) fn typed_ahead(&self) -> Vec<String> {
+        self.ahead.lock().shown()
+    }
+
+    /// Puts the messages that wait back into the next line.
+    pub(crate) fn take_back(&self) {
+        self.ahead.lock().take_back();
+    }
+
     async fn request(&self, what: InputKind) -> InputEvent<TypedMessage> {
         let (answer, answered) = oneshot::channel();
         let requests = self.requests.get_or_init(|| self.begin());
@@ -137,8 +165,8 @@ impl Input {
     fn begin(&self) -> SyncSender<Request> {
         let terminal = self.original().cloned();
         let (sender, requests) = sync_channel(QUEUE);
-        let history = self.history.clone();
-        thread::spawn(move || Reader::new(history, terminal).answer_all(&requests));
+        let (history, ahead) = (self.history.clone(), Arc::clone(&self.ahead));
+        thread::spawn(move || Reader::new(history, terminal, ahead).answer_all(&requests));
         sender
     }
 

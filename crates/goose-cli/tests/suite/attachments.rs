@@ -112,7 +112,7 @@ fn images_are_sent_as_images() -> anyhow::Result<()> {
         let run = run(&home, &server, arguments)?;
         let body = server.asked()[0].body.to_string();
         ensure!(body.contains("data:image/png;base64,iVBORw0KGgpub3Q"), "{run:?} {body}");
-        ensure!(run.stderr.contains("shot.png (image, 29 bytes)"), "{run:?}");
+        ensure!(run.stderr.contains("shot.png (image, 28 bytes)"), "{run:?}");
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ mod hooks;
 mod info;
 #[cfg(feature = "local")]
 mod inside;
+mod interrupting;
 mod kept;
 mod kills;
 mod list;

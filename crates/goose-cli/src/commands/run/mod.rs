@@ -172,6 +172,7 @@ async fn interactive(
     signals: Signals,
     message: Message,
 ) -> anyhow::Result<ExitCode> {
+    input.hold();
     let mut chat = Chat::new(assembled, input, signals, screen(args));
     if !message.content.is_empty()
         && let Some(code) = chat.reply(message).await?
@@ -224,7 +225,8 @@ async fn once(
     let asked = stderr::can_ask().then_some(input);
     let mut is_unmet = false;
     let ended = loop {
-        let follower = Follower { exchange, view: &mut *view, signals: &mut signals, input: asked };
+        let notify = assembled.notify;
+        let follower = Follower { exchange, view: &mut *view, signals: &mut signals, input: asked, notify };
         let ended = follower.follow(reply).await;
         let is_done = matches!(ended, Ok(Ending::Finished(Outcome::Done { .. })));
         let Some(retry) = retry.as_ref().filter(|_| is_done) else { break ended };

@@ -240,19 +240,21 @@ impl Chat {
         }
     }
 
-    /// Works at something the person asked for, and shows that. Ctrl-C ends it; another signal ends goose.
+    /// Works at something the person asked for, and shows that. Ctrl-C or Esc ends it; another signal ends goose.
     pub(super) async fn working<T>(
         &mut self,
         what: &str,
         work: impl Future<Output = T>,
     ) -> anyhow::Result<Result<T, ExitSignal>> {
         let activity = Activity::new(what, Instant::now());
+        let input = Arc::clone(&self.input);
         let mut ticks = interval(FRAME_TIME);
-        let mut work = pin!(work);
+        let (mut work, mut escape) = (pin!(work), pin!(input.escape()));
         let done = loop {
             tokio::select! {
                 done = &mut work => break Ok(done),
                 asked = self.signals.next() => break Err(asked?),
+                () = &mut escape => break Err(ExitSignal::Interrupt),
                 _ = ticks.tick(), if stderr::is_seen() && !self.input.is_asking() => {
                     let width = size::columns() - 1;
                     stderr::status_lines(&[&activity.line(Instant::now(), width)], width);
@@ -328,14 +330,20 @@ impl Chat {
     async fn follow(&mut self, reply: Reply) -> anyhow::Result<Result<Outcome, ExitCode>> {
         let input = stderr::can_ask().then_some(&self.input);
         let exchange = &self.assembled.exchange;
-        let follower = Follower { exchange, view: &mut self.screen, signals: &mut self.signals, input };
-        match follower.follow(reply).await? {
+        let notify = self.assembled.notify;
+        let follower =
+            Follower { exchange, view: &mut self.screen, signals: &mut self.signals, input, notify };
+        let began = Instant::now();
+        let ended = follower.follow(reply).await?;
+        notify.ended(began.elapsed());
+        match ended {
             Ending::Leave(code) => {
                 self.end_time = LEAVE_TIME;
                 Ok(Err(code))
             }
             Ending::Finished(outcome) => {
                 if outcome == Outcome::Cancelled {
+                    self.input.take_back();
                     stderr::line(format_args!("{FAINT}Cancelled.{FAINT:#}"));
                 }
                 Ok(Ok(outcome))

@@ -20,7 +20,8 @@ const OSC_777: [&str; 2] = ["foot", "rxvt-unicode"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Notify {
-    /// None.
+    /// None. YAML reads `off` as a boolean.
+    #[serde(alias = "false")]
     Off,
     /// The terminal's bell.
     #[default]

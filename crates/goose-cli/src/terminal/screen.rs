@@ -226,7 +226,18 @@ impl Screen {
 
     fn text(&mut self, text: &str) -> io::Result<()> {
         self.activity = None;
-        self.answer.push(text)
+        self.answer.push(text)?;
+        self.show_typed_below();
+        Ok(())
+    }
+
+    /// Shows what the user types below an incomplete line of the answer.
+    fn show_typed_below(&self) {
+        if let Some(column) = self.answer.column().filter(|_| self.is_seen && self.shows()) {
+            let width = size::columns() - 1;
+            let lines = self.typed.iter().map(|line| size::fitted(line, width));
+            stderr::status_below(&lines.collect::<Vec<_>>(), width, column);
+        }
     }
 
     fn tool_started(&mut self, id: &str, name: &str, arguments: &JsonObject) -> io::Result<()> {
@@ -481,8 +492,10 @@ impl View for Screen {
         let width = size::columns() - 1;
         let typed = self.typed.iter().map(|line| size::fitted(line, width));
         let Some(activity) = self.activity.as_ref().filter(|_| self.is_moving()) else {
-            if self.can_move() && !self.typed.is_empty() {
-                stderr::status_lines(&typed.collect::<Vec<_>>(), width);
+            match self.can_move() {
+                _ if self.typed.is_empty() => {}
+                true => stderr::status_lines(&typed.collect::<Vec<_>>(), width),
+                false => self.show_typed_below(),
             }
             return;
         };
@@ -499,7 +512,7 @@ impl View for Screen {
     }
 
     fn set_typed(&mut self, lines: Vec<String>) {
-        if lines.is_empty() && !self.typed.is_empty() && self.can_move() {
+        if lines.is_empty() && !self.typed.is_empty() {
             stderr::end_status();
         }
         self.typed = lines;

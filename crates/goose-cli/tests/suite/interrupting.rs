@@ -70,6 +70,33 @@ fn messages_wait_and_are_taken_back_at_all_sizes() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What is typed is shown below an answer that is being written, and is no part of it afterwards.
+#[test]
+fn messages_wait_below_an_answer_at_all_sizes() -> anyhow::Result<()> {
+    for size in talk::SIZES {
+        let home = Home::with_short_path()?;
+        let words = (1..80).map(|number| format!("word{number} "));
+        let begun = words.fold(Turn::text("The pond. "), Turn::and_text);
+        let server = ModelServer::scripted([begun.silent_after(80)])?;
+        let terminal = session_sized(&home, &server, size)?;
+        prompted(&terminal)?;
+        terminal.send("Talk\r")?;
+        terminal.wait_for("word79")?;
+        terminal.send("first\rsecond")?;
+        terminal
+            .wait_until("the queue is not", |screen| screen.ends_with("word79\nqueued: first\n› second"))?;
+        terminal.send("\x15\x1b[A\x15")?;
+        terminal.wait_until("the queue is still", |screen| screen.ends_with("word79"))?;
+        terminal.send("last")?;
+        terminal.wait_until("the line is not", |screen| screen.ends_with("word79\n› last"))?;
+        terminal.send("\x1b")?;
+        terminal.wait_for("Cancelled.")?;
+        terminal.wait_until("the line is not kept", |screen| screen.lines().last() == Some("› last"))?;
+        insta::assert_snapshot!(format!("queued_below_{}x{}", size.0, size.1), screen(&terminal, &home)?);
+    }
+    Ok(())
+}
+
 #[test]
 fn waiting_messages_are_not_sent_after_a_cancel() -> anyhow::Result<()> {
     let home = Home::new()?;
@@ -158,5 +185,9 @@ fn a_question_rings_the_bell_unless_it_is_off() -> anyhow::Result<()> {
         assert_eq!(bytes.contains('\x07'), sign.is_some(), "{notify:?}: {bytes:?}");
         ensure!(sign.is_none_or(|sign| bytes.contains(sign)), "{notify:?}: {bytes:?}");
     }
+    let home = Home::with_config("GOOSE_NOTIFY: off\n")?;
+    let server = ModelServer::scripted([shell("touch first"), Turn::text("Done.")])?;
+    let bytes = output(&home, &server, &[])?;
+    ensure!(!bytes.contains('\x07') && !bytes.contains("unknown"), "{bytes:?}");
     Ok(())
 }

@@ -72,22 +72,6 @@ fn search_without_a_match_is_not_reported_as_a_failure() -> anyhow::Result<()> {
 }
 
 #[test]
-fn escape_during_a_reply_does_not_swallow_a_letter() -> anyhow::Result<()> {
-    let home = Home::new()?;
-    let server = ModelServer::scripted([shell("sleep 600"), Turn::text("Two.")])?;
-    let terminal = at_terminal(&home, &server, "auto", &["session"])?;
-    prompted(&terminal)?;
-    terminal.send("Sleep\r")?;
-    terminal.wait_for("▸ shell")?;
-    terminal.send("\x1bnext message")?;
-    terminal.wait_until("the line is not kept", |screen| screen.lines().last() == Some("› next message"))?;
-    terminal.send("\r")?;
-    terminal.wait_for("Two.")?;
-    assert_eq!(server.asked()[1].last_user_text().as_deref(), Some("next message"));
-    Ok(())
-}
-
-#[test]
 fn reasoning_can_be_read_afterwards() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server =

@@ -185,7 +185,7 @@ fn resources_are_attached_by_their_extension() -> anyhow::Result<()> {
     let home = Home::with_config(
         "extensions:\n  notes: {enabled: true, type: stdio, name: notes, cmd: '{kitchen_sink}', args: []}\n",
     )?;
-    let message = "read @notes:note://2 and @other:note://1";
+    let message = "read (@notes:note://2), @notes:note://2 and @other:note://1.";
     let text = sent(&home, message)?;
     ensure!(text.starts_with(&format!("{message}\n<file path=\"notes:note://2\">\n")), "{text}");
     ensure!(text.matches("<file").count() == 1, "{text}");

@@ -164,7 +164,7 @@ impl Exchange {
         let mut attachments = Attachments::new(self, approve);
         attachments.images(request.images).await?;
         let mut words = words(request.typed);
-        if self.names_agent(request.typed) {
+        if request.typed.trim_start().starts_with(MARK) && self.names_agent(request.text) {
             words.remove(0);
         }
         for word in &words {
@@ -177,7 +177,7 @@ impl Exchange {
 
     /// Returns true if a message begins with the name of an agent.
     fn names_agent(&self, text: &str) -> bool {
-        text.trim_start().starts_with(MARK) && !matches!(self.agents().mentioned(text), Ok(None))
+        !matches!(self.agents().mentioned(text), Ok(None))
     }
 }
 
@@ -232,7 +232,7 @@ impl<'a, A: AsyncFn(&str, &[String]) -> bool> Attachments<'a, A> {
                 path: word.text.clone(),
                 reason: "there is no such file or folder".to_owned(),
             }),
-            None if word.is_marked => self.resource(&word.text).await,
+            None if word.is_marked => self.resource(word.without_punctuation()).await,
             None => Ok(()),
         }
     }
@@ -306,7 +306,8 @@ impl<'a, A: AsyncFn(&str, &[String]) -> bool> Attachments<'a, A> {
             return Ok(());
         };
         let extensions = self.exchange.extensions();
-        if !extensions.names().iter().any(|name| name == extension) {
+        let is_known = extensions.names().iter().any(|name| name == extension);
+        if !is_known || self.files.iter().any(|file| file.as_os_str() == word) {
             return Ok(());
         }
         let context = CallContext::new().with_working_dir(self.exchange.working_dir());

@@ -39,6 +39,11 @@ impl Word {
         )
     }
 
+    /// Returns the text without the punctuation at its end.
+    pub(super) fn without_punctuation(&self) -> &str {
+        self.text.trim_end_matches(PUNCTUATION)
+    }
+
     /// Returns true if a path is certainly meant, whether it exists or not. `@/components` is common in code.
     pub(super) fn is_clearly_path(&self) -> bool {
         self.is_marked && ["./", "../", "~/"].iter().any(|start| self.text.starts_with(start))

@@ -81,14 +81,14 @@ fn messages_wait_below_an_answer_at_all_sizes() -> anyhow::Result<()> {
         let terminal = session_sized(&home, &server, size)?;
         prompted(&terminal)?;
         terminal.send("Talk\r")?;
-        terminal.wait_for("word79")?;
+        terminal.wait_for("word78")?;
         terminal.send("first\rsecond")?;
         terminal
-            .wait_until("the queue is not", |screen| screen.ends_with("word79\nqueued: first\n› second"))?;
+            .wait_until("the queue is not", |screen| screen.ends_with("word78\nqueued: first\n› second"))?;
         terminal.send("\x15\x1b[A\x15")?;
-        terminal.wait_until("the queue is still", |screen| screen.ends_with("word79"))?;
+        terminal.wait_until("the queue is still", |screen| screen.ends_with("word78"))?;
         terminal.send("last")?;
-        terminal.wait_until("the line is not", |screen| screen.ends_with("word79\n› last"))?;
+        terminal.wait_until("the line is not", |screen| screen.ends_with("word78\n› last"))?;
         terminal.send("\x1b")?;
         terminal.wait_for("Cancelled.")?;
         terminal.wait_until("the line is not kept", |screen| screen.lines().last() == Some("› last"))?;

@@ -147,7 +147,7 @@ fn mentions(catalog: &AgentCatalog, begin: &str) -> Vec<Pair> {
 /// Returns the start of a file name, and its candidates. Blanks in it are escaped.
 fn file_candidates(typed: &str) -> (usize, Vec<Pair>) {
     let is_end = |&(at, letter): &(usize, char)| letter.is_whitespace() && !typed[..at].ends_with('\\');
-    let blank = typed.char_indices().filter(is_end).last();
+    let blank = typed.char_indices().rfind(is_end);
     let begin = blank.map_or(0, |(at, letter)| at + letter.len_utf8());
     match typed[begin..].strip_prefix(MARK) {
         Some(path) => (begin + MARK.len_utf8(), files(path)),

@@ -30,7 +30,10 @@ use crate::{
     output::WARNING,
     runtime::agent_manager,
     selection, stderr,
-    terminal::input::Input,
+    terminal::{
+        input::Input,
+        notify::{self, Notify},
+    },
 };
 
 /// The time that everything may take to end.
@@ -75,6 +78,8 @@ pub(crate) struct Assembled {
     pub(crate) permissions: Arc<Permissions>,
     /// The earlier conversation, if it is resumed.
     pub(crate) before: Option<EarlierSession>,
+    /// Notifies the user who looks elsewhere.
+    pub(crate) notify: Notify,
     agents: AgentManager,
 }
 
@@ -141,6 +146,7 @@ pub(crate) async fn assemble(
     // An external agent needs no model of goose's own.
     let is_external = agent.as_ref().is_some_and(|(manifest, _)| manifest.connection.is_some());
     let profile = profile(&settings, &setup, is_external).await?;
+    let notify = settings.get(notify::KEY)?.unwrap_or_default();
     let agents = agent_manager(settings).with_store(store);
     let options = OpenOptions::new(profile).with_working_dir(&folder);
     let (mut options, before) = match session {
@@ -163,7 +169,7 @@ pub(crate) async fn assemble(
     if let Some(problem) = permissions.problem() {
         stderr::line(format_args!("{}", escape::text(&problem)));
     }
-    Ok(Assembled { exchange, permissions, before, agents })
+    Ok(Assembled { exchange, permissions, before, notify, agents })
 }
 
 /// The agent that the command line names, else the one that the session was last used with. None is the default one.

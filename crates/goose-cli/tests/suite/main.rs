@@ -4,6 +4,7 @@
 
 mod acp;
 mod agents;
+mod attachments;
 mod autovisualiser;
 mod call;
 mod choosing;
@@ -26,6 +27,7 @@ mod hooks;
 mod info;
 #[cfg(feature = "local")]
 mod inside;
+mod interrupting;
 mod kept;
 mod kills;
 mod list;
@@ -52,6 +54,7 @@ mod secrets;
 #[cfg(feature = "server")]
 mod serve;
 mod sessions;
+mod shell_command;
 mod shown_lines;
 mod special_files;
 mod status;

@@ -17,6 +17,7 @@
 //!   change;
 //! - `event`, `event_hub`: events for user interfaces; `replay`: the same events from stored steps; `outbox`: holds events back until their steps are
 //!   stored; `questions`: questions and output of extensions; `facts`: facts about a reply;
+//! - `attachments`: the files, images and resources that the words of a message name;
 //! - helpers: `extension_prompts` (prompts that change in an open session), `stream_dedup`, `repetition`,
 //!   `sanitize_output`, `final_output`, `usage_ledger`.
 //!
@@ -24,6 +25,7 @@
 
 mod agent_loop;
 mod ask_model;
+mod attachments;
 mod call_path;
 mod compaction;
 mod delegates;
@@ -54,6 +56,7 @@ pub use crate::session::Facts;
 pub(crate) use agent_loop::{
     Abort, AgentLoop, CANCELLED_REPLY, DONE, LoopEnd, LoopFunction, StepResult, check_message, word,
 };
+pub use attachments::{AttachError, AttachmentRequest, MessageWithAttachments};
 pub(crate) use compaction::Reason;
 pub(crate) use delegates::{
     Delegate, DelegateEnd, DelegateTask, Delegates, GraphPlace, MAX_AT_ONCE, MAX_TASK, PreparedDelegate,

@@ -2,6 +2,7 @@
 //!
 //! - `chat`: the interactive session; `slash`, `commands`: its commands; `recap`: the summary of a resumed session;
 //! - `edit`: the messages of a resumed session, in an editor;
+//! - `shell_command`: `!command`;
 //! - `recipes`: `/recipe`, `/skills` and the user's own commands;
 //! - `list`, `manage`, `remove`, `diagnostics`: saved sessions.
 
@@ -15,6 +16,7 @@ mod manage;
 mod recap;
 mod recipes;
 mod remove;
+mod shell_command;
 pub(crate) mod slash;
 
 use std::process::ExitCode;

@@ -32,7 +32,7 @@ pub(crate) const COMMANDS: &[Described] = &[
     ),
     command("/mode", "[MODE]", "show or set the permission mode: auto, approve, smart_approve, chat"),
     command("/r", "", "show tool results in full, or fold them again"),
-    command("/reasoning", "", "show the model's reasoning of the last reply"),
+    command("/reasoning", "[N]", "show the model's reasoning of the last reply, or of the one N replies ago"),
     command(
         "/extension",
         "CMD | remove NAME",
@@ -69,7 +69,8 @@ pub(crate) enum Slash {
     /// Sets the mode, or shows it without a name.
     Mode(Option<String>),
     Full,
-    Reasoning,
+    /// Shows the reasoning of the last reply, or of the one so many replies before.
+    Reasoning(usize),
     Extension(String),
     RemoveExtension(String),
     Builtins(Vec<String>),
@@ -115,7 +116,7 @@ impl Slash {
             "agent" | "agents" => Self::Agent(some),
             "mode" => Self::Mode(some),
             "r" => Self::Full,
-            "reasoning" => Self::Reasoning,
+            "reasoning" => reasoning(rest),
             "extension" => extension(rest),
             "builtin" => some.map_or_else(|| usage("/builtin"), |names| Self::Builtins(listed(&names))),
             "prompts" => Self::Prompts(some.map(|name| name.trim_start_matches("--extension ").to_owned())),
@@ -133,6 +134,14 @@ impl Slash {
 
 fn listed(names: &str) -> Vec<String> {
     names.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn reasoning(rest: &str) -> Slash {
+    match rest.parse() {
+        Ok(back) => Slash::Reasoning(back),
+        Err(_) if rest.is_empty() => Slash::Reasoning(0),
+        Err(_) => usage("/reasoning"),
+    }
 }
 
 fn extension(rest: &str) -> Slash {
@@ -201,7 +210,13 @@ pub(crate) fn help(columns: usize) -> String {
     let mut lines: Vec<String> = COMMANDS.iter().map(described).collect();
     lines.push("End a line with \\ to continue it, or press Ctrl-J for a new line.".to_owned());
     lines.push(
-        "Type @ and press Tab to complete a file name, or an agent at the beginning of a message.".to_owned(),
+        "@FILE, @FOLDER/ and paths of images are attached, @EXTENSION:URI is a resource; Tab completes. @NAME at the \
+         beginning of a message is an agent."
+            .to_owned(),
+    );
+    lines.push("!COMMAND runs a command; it joins the conversation with the next message.".to_owned());
+    lines.push(
+        "During a reply, Esc cancels it. Messages that you type then wait; Up on an empty line takes one back.".to_owned(),
     );
     lines.push("Press Ctrl-C to cancel a reply, and again to quit.".to_owned());
     lines.join("\n")
@@ -242,7 +257,7 @@ mod tests {
     #[test]
     fn every_command_in_the_help_is_understood() {
         for command in COMMANDS {
-            let parsed = Slash::parse(&format!("{} x", command.name));
+            let parsed = Slash::parse(&format!("{} 1", command.name));
             assert!(!matches!(parsed, None | Some(Slash::Unclear(_))), "{}: {parsed:?}", command.name);
         }
     }

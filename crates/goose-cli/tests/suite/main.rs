@@ -57,3 +57,4 @@ mod support;
 mod talk;
 mod tasks;
 mod tools;
+mod undo;

@@ -22,7 +22,9 @@ use super::{
 };
 use crate::{
     choice::Verbosity,
-    commands::conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
+    commands::conversation_setup::{
+        self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble,
+    },
     escape,
     output::{FAINT, NAME, WARNING},
     runtime::run_to_end,
@@ -47,6 +49,8 @@ pub(crate) struct Chat {
     pub(super) screen: Screen,
     /// Set while requests are planned, not carried out.
     pub(super) is_planning: bool,
+    /// What the model is told with the next message: files that the user has taken back.
+    pub(super) note: Option<String>,
     /// Time limit for everything to end.
     end_time: Duration,
 }
@@ -78,6 +82,7 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
             verbosity: Verbosity::Normal,
             request: None,
             recipe: None,
+            checkpoints: Checkpoints::Kept,
         };
         let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
             Ok(assembled) => assembled?,
@@ -98,7 +103,7 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
 impl Chat {
     /// A conversation with what it needs.
     pub(crate) fn new(assembled: Assembled, input: Arc<Input>, signals: Signals, screen: Screen) -> Self {
-        Self { assembled, input, signals, screen, is_planning: false, end_time: END_TIME }
+        Self { assembled, input, signals, screen, is_planning: false, note: None, end_time: END_TIME }
     }
 
     /// Shows the model, the agent and the session, and what was said before.
@@ -265,6 +270,7 @@ impl Chat {
         &mut self,
         message: goose_extension::Message,
     ) -> anyhow::Result<Option<ExitCode>> {
+        let message = self.with_note(message);
         let reply = self.assembled.exchange.reply_to(message);
         let ended = self.follow(reply).await?;
         self.show_standing_after(&ended);

@@ -72,6 +72,9 @@ impl Chat {
             Slash::EndPlan => self.end_plan(),
             Slash::Recipe(file) => return self.make_recipe(file.as_deref()).await,
             Slash::Skills => show_skills()?,
+            Slash::Undo => return self.undo().await,
+            Slash::Rewind(number) => return self.rewind(number.as_deref()).await,
+            Slash::Diff(path) => return self.diff(path.as_deref()).await,
         }
         Ok(After::Line)
     }
@@ -406,7 +409,7 @@ fn enable_program(exchange: &Exchange, line: &str) -> anyhow::Result<(String, Op
 }
 
 /// Ctrl-C cancels only the command; other signals quit.
-fn cancelled(asked: ExitSignal) -> After {
+pub(super) fn cancelled(asked: ExitSignal) -> After {
     asked.leaves().map_or(After::Line, After::Leave)
 }
 

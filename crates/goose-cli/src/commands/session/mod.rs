@@ -3,6 +3,7 @@
 //! - `chat`: the interactive session; `slash`, `commands`: its commands; `recap`: the summary of a resumed session;
 //! - `edit`: the messages of a resumed session, in an editor;
 //! - `recipes`: `/recipe`, `/skills` and the user's own commands;
+//! - `undo`: `/undo`, `/rewind` and `/diff`;
 //! - `list`, `manage`, `remove`, `diagnostics`: saved sessions.
 
 pub(crate) mod args;
@@ -16,6 +17,7 @@ mod recap;
 mod recipes;
 mod remove;
 pub(crate) mod slash;
+mod undo;
 
 use std::process::ExitCode;
 

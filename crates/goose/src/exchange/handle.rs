@@ -26,7 +26,7 @@ use crate::{
     context::Handover,
     hooks::SessionSource,
     permission::{Mode, Permissions},
-    session::{SessionId, Step},
+    session::{SessionId, Step, StoreError},
 };
 
 /// Conversation with a model that has tools, created by `build_exchange` or `AgentManager::open`. Clones
@@ -245,6 +245,15 @@ impl Exchange {
         Ok(())
     }
 
+    /// Names the session. An empty name removes the name.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store fails.
+    pub async fn rename(&self, name: &str) -> Result<(), StoreError> {
+        self.context.session.rename(name).await
+    }
+
     /// Returns the token usage of the session, and its price if it is known.
     pub(crate) fn spent(&self) -> (Usage, Option<f64>) {
         self.context.usage.spent()
@@ -286,7 +295,7 @@ impl Exchange {
     }
 
     /// Starts a command between replies. An interrupted reply is closed first.
-    async fn command(&self) -> StepResult<AgentLoop> {
+    pub(super) async fn command(&self) -> StepResult<AgentLoop> {
         let state = Arc::clone(&self.context.conversation.state).lock_owned().await;
         let cancellation = self.context.begin();
         let events = self.context.outlets.events.begin_reply(cancellation.clone());
@@ -296,7 +305,7 @@ impl Exchange {
     }
 }
 
-fn failure(stop: Abort) -> Failure {
+pub(super) fn failure(stop: Abort) -> Failure {
     match stop {
         Abort::Failed(failure) => failure,
         Abort::Cancelled => Failure { message: "This was cancelled.".to_owned(), hint: None },

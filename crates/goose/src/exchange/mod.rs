@@ -26,6 +26,7 @@ mod agent_loop;
 mod ask_model;
 mod call_path;
 mod compaction;
+mod context_report;
 mod delegates;
 mod event;
 mod event_hub;
@@ -47,6 +48,7 @@ mod responder;
 mod sanitize_output;
 mod stream_dedup;
 mod task_writes;
+mod title;
 mod tools;
 mod usage_ledger;
 
@@ -55,6 +57,7 @@ pub(crate) use agent_loop::{
     Abort, AgentLoop, CANCELLED_REPLY, DONE, LoopEnd, LoopFunction, StepResult, check_message, word,
 };
 pub(crate) use compaction::Reason;
+pub use context_report::{ContextReport, ContextShare};
 pub(crate) use delegates::{
     Delegate, DelegateEnd, DelegateTask, Delegates, GraphPlace, MAX_AT_ONCE, MAX_TASK, PreparedDelegate,
     RecipeTask, agent_source, used_up,

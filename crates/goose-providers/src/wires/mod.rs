@@ -29,10 +29,12 @@ mod stream;
 mod wire;
 
 pub use anthropic::Anthropic;
-pub(crate) use anthropic::VertexClaude;
+pub(crate) use anthropic::{Messages, VertexClaude};
 pub use converse::Bedrock;
 pub use gemini::Gemini;
+pub(crate) use gemini::GenerateContent;
 pub(crate) use models::openai_version;
 pub use ollama::{Ollama, chat_request};
 pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
+pub(crate) use wire::Codec;

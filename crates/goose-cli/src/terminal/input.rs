@@ -27,7 +27,8 @@ use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use url::Url;
 
 use super::{
-    completion::Purpose,
+    completion::{Purpose, SessionValues},
+    menu::Menu,
     reader::{InputKind, Reader, Request},
 };
 use crate::{prompts::Dialogue, stderr};
@@ -62,6 +63,8 @@ pub(crate) struct Input {
     /// True if input between questions is held back without echo.
     is_held: AtomicBool,
     turns: Arc<Mutex<()>>,
+    /// Values of commands, for completion.
+    values: SessionValues,
 }
 
 impl Input {
@@ -73,7 +76,13 @@ impl Input {
             terminal: OnceLock::new(),
             is_held: AtomicBool::new(false),
             turns: Arc::default(),
+            values: SessionValues::default(),
         }
+    }
+
+    /// Returns the source of the values that are completed.
+    pub(crate) fn values(&self) -> &SessionValues {
+        &self.values
     }
 
     /// Waits for the keyboard. No other question is asked while the turn is held.
@@ -109,7 +118,8 @@ impl Input {
         let terminal = self.original().cloned();
         let (sender, requests) = sync_channel(QUEUE);
         let history = self.history.clone();
-        thread::spawn(move || Reader::new(history, terminal).answer_all(&requests));
+        let values = self.values.clone();
+        thread::spawn(move || Reader::new(history, terminal, values).answer_all(&requests));
         sender
     }
 
@@ -199,10 +209,19 @@ impl Turn {
         self.input.request(InputKind::line(prompt, line, Purpose::Answer)).await
     }
 
-    /// Lets the user edit a text in their editor; [`InputEvent::Ended`] if there is none or it failed.
-    pub(crate) async fn edit(&self, text: &str) -> InputEvent {
+    /// Lets the user edit a text in their editor, in a file with this ending; [`InputEvent::Ended`] if there is none or it
+    /// failed.
+    pub(crate) async fn edit(&self, text: &str, ending: &'static str) -> InputEvent {
         self.begin();
-        self.input.request(InputKind::Edit { text: text.to_owned() }).await
+        self.input.request(InputKind::Edit { text: text.to_owned(), ending }).await
+    }
+
+    /// Lets the user choose from a menu. Returns the number of the entry; `None` if the user cancelled.
+    pub(crate) async fn choose(&self, menu: Menu) -> Option<usize> {
+        self.begin();
+        let (chosen, entry) = oneshot::channel();
+        self.input.request(InputKind::Choose { menu, chosen }).await;
+        entry.await.ok()
     }
 
     /// Discards input that was typed before the first question of a turn.

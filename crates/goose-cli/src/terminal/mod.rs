@@ -3,7 +3,7 @@
 //! - `screen`: the events of a reply as text, made of `answer` (set by `markdown`), `tool_call`, `tasks`,
 //!   `log_entry`, `diff`, `reasoning`, `outcome`, `status`;
 //!   `json`: the same events for programs;
-//! - `input`: the keyboard and its turns; `reader`: reads lines, with `completion`, `keys` and `paste`; `approval`: consent to tool calls;
+//! - `input`: the keyboard and its turns; `reader`: reads lines, with `completion`, `keys` and `paste`; `menu`: lists to choose from; `approval`: consent to tool calls;
 //! - `follow`: follows one reply, with signals and questions; `size`: width of the terminal.
 
 pub(crate) mod answer;
@@ -16,6 +16,7 @@ pub(crate) mod json;
 mod keys;
 pub(crate) mod log_entry;
 pub(crate) mod markdown;
+pub(crate) mod menu;
 mod outcome;
 mod paste;
 mod reader;

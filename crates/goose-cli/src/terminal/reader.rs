@@ -28,9 +28,10 @@ use rustyline::{
 use tokio::sync::oneshot;
 
 use super::{
-    completion::{Assistant, Purpose},
+    completion::{Assistant, Purpose, SessionValues},
     input::{InputEvent, set},
     keys::Keys,
+    menu::Menu,
     paste::Pastes,
 };
 use crate::stderr;
@@ -70,8 +71,10 @@ pub(super) enum InputKind {
     Line { prompt: String, initial: String, purpose: Purpose },
     /// A plain line of the terminal; the question is on the screen.
     Answer,
-    /// A text in the user's editor.
-    Edit { text: String },
+    /// A text in the user's editor, in a file with this ending.
+    Edit { text: String, ending: &'static str },
+    /// An entry of a menu.
+    Choose { menu: Menu, chosen: oneshot::Sender<usize> },
 }
 
 impl InputKind {
@@ -82,10 +85,10 @@ impl InputKind {
 }
 
 /// The caller that waits for an answer.
-struct Asker<'a>(&'a oneshot::Sender<InputEvent>);
+pub(super) struct Asker<'a>(&'a oneshot::Sender<InputEvent>);
 
 impl Asker<'_> {
-    fn is_gone(&self) -> bool {
+    pub(super) fn is_gone(&self) -> bool {
         self.0.is_closed()
     }
 }
@@ -100,13 +103,14 @@ pub(super) struct Reader {
     history: Option<PathBuf>,
     /// The terminal as it was.
     terminal: Option<Termios>,
+    values: SessionValues,
 }
 
 impl Reader {
-    pub(super) fn new(history: Option<PathBuf>, terminal: Option<Termios>) -> Self {
+    pub(super) fn new(history: Option<PathBuf>, terminal: Option<Termios>, values: SessionValues) -> Self {
         // A pipe in its place would be waited for.
         let history = history.filter(|path| path.metadata().map_or(true, |found| found.is_file()));
-        Self { editor: None, dropped: Arc::default(), pastes: Arc::default(), history, terminal }
+        Self { editor: None, dropped: Arc::default(), pastes: Arc::default(), history, terminal, values }
     }
 
     /// Handles requests until all senders are dropped. Skips cancelled ones.
@@ -119,8 +123,13 @@ impl Reader {
             let typed = match what {
                 InputKind::Line { prompt, initial, purpose } => self.line(&prompt, &initial, purpose),
                 InputKind::Answer => answered(&asker),
-                InputKind::Edit { text } => {
-                    self.edited(&text, &asker).map_or(InputEvent::Ended, InputEvent::Text)
+                InputKind::Edit { text, ending } => {
+                    self.edited(&text, ending, &asker).map_or(InputEvent::Ended, InputEvent::Text)
+                }
+                InputKind::Choose { menu, chosen } => {
+                    // The caller may be gone.
+                    let _ = menu.choose(&asker).map(|entry| chosen.send(entry));
+                    InputEvent::Ended
                 }
             };
             // The caller may be gone.
@@ -186,14 +195,15 @@ impl Reader {
     }
 
     fn new_editor(&self, purpose: Purpose) -> Option<LineEditor> {
-        editor(purpose, Keys { dropped: Arc::clone(&self.dropped), pastes: Arc::clone(&self.pastes) }).ok()
+        let assistant = Assistant { purpose, values: self.values.clone() };
+        editor(assistant, Keys { dropped: Arc::clone(&self.dropped), pastes: Arc::clone(&self.pastes) }).ok()
     }
 
     /// The text as the person's editor gives it back; the editor has the terminal as it was.
-    fn edited(&self, text: &str, asker: &Asker<'_>) -> Option<String> {
+    fn edited(&self, text: &str, ending: &str, asker: &Asker<'_>) -> Option<String> {
         let now = tcgetattr(io::stdin()).ok();
         self.terminal.iter().for_each(set);
-        let edited = edited(text, asker);
+        let edited = edited(text, ending, asker);
         now.iter().for_each(set);
         edited
     }
@@ -249,7 +259,7 @@ fn answered(asker: &Asker<'_>) -> InputEvent {
 }
 
 /// Waits briefly for input, and returns true if there is some.
-fn is_typed(stdin: &io::Stdin) -> rustix::io::Result<bool> {
+pub(super) fn is_typed(stdin: &io::Stdin) -> rustix::io::Result<bool> {
     let moment = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
     match poll(&mut [PollFd::new(stdin, PollFlags::IN)], Some(&moment)) {
         Ok(ready) => Ok(ready > 0),
@@ -258,7 +268,7 @@ fn is_typed(stdin: &io::Stdin) -> rustix::io::Result<bool> {
     }
 }
 
-fn editor(purpose: Purpose, keys: Keys) -> rustyline::Result<LineEditor> {
+fn editor(assistant: Assistant, keys: Keys) -> rustyline::Result<LineEditor> {
     let behavior = if stderr::can_ask() { Behavior::PreferTerm } else { Behavior::Stdio };
     let config = Config::builder()
         .history_ignore_space(true)
@@ -269,17 +279,17 @@ fn editor(purpose: Purpose, keys: Keys) -> rustyline::Result<LineEditor> {
         .build();
     let mut editor = Editor::with_config(config)?;
     editor.set_auto_add_history(false);
-    editor.set_helper(Some(Assistant { purpose }));
+    editor.set_helper(Some(assistant));
     editor.bind_sequence(Event::Any, EventHandler::Conditional(Box::new(keys)));
     Ok(editor)
 }
 
 /// The text as the person's editor gives it back.
-fn edited(text: &str, asker: &Asker<'_>) -> Option<String> {
+fn edited(text: &str, ending: &str, asker: &Asker<'_>) -> Option<String> {
     let command =
         ["VISUAL", "EDITOR"].into_iter().find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()))?;
     let mut words = command.split_whitespace();
-    let file = tempfile::Builder::new().prefix("goose-").suffix(".json").tempfile().ok()?;
+    let file = tempfile::Builder::new().prefix("goose-").suffix(ending).tempfile().ok()?;
     file.as_file().write_all(text.as_bytes()).ok()?;
     let mut spec = ProcessSpec::new(words.next()?);
     spec.args(words).arg(file.path());

@@ -49,6 +49,7 @@ mod scripts;
 mod secrets;
 #[cfg(feature = "server")]
 mod serve;
+mod session_commands;
 mod sessions;
 mod shown_lines;
 mod special_files;

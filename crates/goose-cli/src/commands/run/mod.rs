@@ -22,7 +22,7 @@ use self::{
 };
 use super::{
     conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
-    session::Chat,
+    session::{Chat, ChatSetup},
 };
 use crate::{
     choice::Verbosity,
@@ -159,7 +159,14 @@ async fn interactive(
     signals: Signals,
     message: String,
 ) -> anyhow::Result<ExitCode> {
-    let mut chat = Chat::new(assembled, input, signals, screen(args));
+    let setup = ChatSetup {
+        conversation: args.conversation.clone(),
+        model: args.model.clone(),
+        which: args.which.clone(),
+        system: args.system.clone(),
+        keep: if args.no_session { Keep::Unsaved } else { Keep::Saved },
+    };
+    let mut chat = Chat::new(assembled, setup, input, signals, screen(args));
     if !message.is_empty()
         && let Some(code) = chat.reply(message.into()).await?
     {

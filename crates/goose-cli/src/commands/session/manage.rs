@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use goose::session::{SessionStore, export, import};
+use goose::session::{SessionId, SessionStore, export, import};
 use goose_fs::open_private_file;
 
 use super::{
@@ -57,16 +57,15 @@ impl ExportFormat {
 /// Writes a session to a file, or to standard output.
 pub(super) async fn export(
     store: &SessionStore,
-    which: &WhichSession,
+    session: &SessionId,
     format: ExportFormat,
     output: Option<&Path>,
 ) -> anyhow::Result<ExitCode> {
-    let session = chosen(store, which).await?;
     let text = match format {
-        ExportFormat::Json => export::json(store, &session.id).await.map_err(explained)?,
-        ExportFormat::Markdown => export::markdown(store, &session.id).await.map_err(explained)?,
+        ExportFormat::Json => export::json(store, session).await.map_err(explained)?,
+        ExportFormat::Markdown => export::markdown(store, session).await.map_err(explained)?,
         ExportFormat::Yaml => {
-            let json = export::json(store, &session.id).await.map_err(explained)?;
+            let json = export::json(store, session).await.map_err(explained)?;
             serde_saphyr::to_string(&serde_json::from_str::<serde_json::Value>(&json)?)?
         }
     };
@@ -78,7 +77,7 @@ pub(super) async fn export(
     };
     let written = open_private_file(path).and_then(|mut file| writeln!(file, "{text}"));
     written.with_context(|| format!("{} cannot be written", path.display()))?;
-    say(&format!("Exported {} to {}.", session.id, path.display()))
+    say(&format!("Exported {session} to {}.", path.display()))
 }
 
 /// Escapes control characters: content must not move the cursor.

@@ -47,6 +47,18 @@ pub(crate) const COMMANDS: &[Described] = &[
     command("/t", "", "themes are not supported; goose uses the terminal's colours"),
     command("/recipe", "[FILE]", "write a recipe of this conversation, to recipe.yaml by default"),
     command("/skills", "", "list the skills"),
+    command("/new", "[NAME]", "start a new session; this one stays saved"),
+    command("/resume", "[SESSION]", "resume another session, chosen from a list or by id or name"),
+    command("/rename", "[TITLE]", "rename the session"),
+    command("/export", "[FILE]", "write the session to a file: Markdown, or JSON or YAML by its name"),
+    command("/copy", "", "copy the last answer to the terminal's clipboard"),
+    command("/edit", "[TEXT]", "write a message in $VISUAL or $EDITOR"),
+    command("/init", "[TEXT]", "have the agent write AGENTS.md, the notes about the project"),
+    command("/status", "", "show the session, folder, model, agent, mode and extensions"),
+    command("/context", "", "show what fills the model's context"),
+    command("/permissions", "", "show the permission mode and the rules"),
+    command("/mcp", "", "list the extensions with their states and tools"),
+    command("/doctor", "", "check the installation"),
 ];
 
 const fn command(name: &'static str, takes: &'static str, help: &'static str) -> Described {
@@ -84,6 +96,22 @@ pub(crate) enum Slash {
     /// Writes a recipe of the conversation to a file.
     Recipe(Option<String>),
     Skills,
+    /// Starts a new session.
+    New(Option<String>),
+    /// Resumes a session, or lets the user choose one.
+    Resume(Option<String>),
+    Rename(Option<String>),
+    Export(Option<String>),
+    Copy,
+    /// Edits a message in the user's editor.
+    Edit(Option<String>),
+    /// Has the agent describe the project.
+    Init(Option<String>),
+    Status,
+    Context,
+    Permissions,
+    Mcp,
+    Doctor,
     /// Not supported, and why.
     Later(&'static str),
     /// Invalid, and why.
@@ -126,6 +154,18 @@ impl Slash {
             "t" => Self::Later("goose uses the colours of your terminal; change them there."),
             "recipe" => Self::Recipe(some),
             "skills" => Self::Skills,
+            "new" => Self::New(some),
+            "resume" => Self::Resume(some),
+            "rename" => Self::Rename(some),
+            "export" => Self::Export(some),
+            "copy" => Self::Copy,
+            "edit" => Self::Edit(some),
+            "init" => Self::Init(some),
+            "status" => Self::Status,
+            "context" => Self::Context,
+            "permissions" => Self::Permissions,
+            "mcp" => Self::Mcp,
+            "doctor" => Self::Doctor,
             _ => Self::Unclear(format!("Unknown command {word}. Type /help for a list.")),
         })
     }

@@ -16,7 +16,7 @@ use crate::{
     http::{Http, UsualKey},
     lookup::{Lookup, TrackedLookup},
     model_ref::ModelRef,
-    wires::{Codec, GenerateContent, Messages},
+    wires::{ANTHROPIC_HEADERS, ANTHROPIC_KEY, GEMINI_KEY},
 };
 
 /// Time limit for a list.
@@ -68,7 +68,7 @@ impl Registry {
                 format!("{}/models", base?)
             }
             Wire::Anthropic => {
-                (key, headers) = (Messages::USUAL_KEY, Messages::HEADERS);
+                (key, headers) = (ANTHROPIC_KEY, ANTHROPIC_HEADERS);
                 endpoint.url.query_pairs_mut().append_pair("limit", "1000");
                 format!("{}/models", path.strip_suffix("/messages")?)
             }
@@ -77,7 +77,7 @@ impl Registry {
                 format!("{}/api/tags", path.strip_suffix("/api/chat")?)
             }
             Wire::Gemini => {
-                (key, fields) = (GenerateContent::USUAL_KEY, ("models", "name"));
+                (key, fields) = (GEMINI_KEY, ("models", "name"));
                 endpoint.url.query_pairs_mut().append_pair("pageSize", "1000");
                 format!("{}/models", path.trim_end_matches('/'))
             }

@@ -29,12 +29,11 @@ mod stream;
 mod wire;
 
 pub use anthropic::Anthropic;
-pub(crate) use anthropic::{Messages, VertexClaude};
+pub(crate) use anthropic::{ANTHROPIC_HEADERS, ANTHROPIC_KEY, VertexClaude};
 pub use converse::Bedrock;
+pub(crate) use gemini::GEMINI_KEY;
 pub use gemini::Gemini;
-pub(crate) use gemini::GenerateContent;
 pub(crate) use models::openai_version;
 pub use ollama::{Ollama, chat_request};
 pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
-pub(crate) use wire::Codec;

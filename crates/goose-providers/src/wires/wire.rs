@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The differences between the wires.
-pub(crate) trait Codec: Send + Sync + 'static {
+pub(super) trait Codec: Send + Sync + 'static {
     /// Reads an answer.
     type Decoder: Decoder + 'static;
 

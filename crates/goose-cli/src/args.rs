@@ -83,7 +83,7 @@ pub(crate) struct ConversationArgs {
     /// Resume the session that this file of an earlier version is named after
     #[arg(long, value_name = "FILE", conflicts_with = "session_id", hide = true)]
     pub(crate) path: Option<PathBuf>,
-    /// Resume the named session, or one chosen from a list; the latest one of this folder without a terminal
+    /// Resume the named session, or the latest one of this folder; 'goose session' shows a list at a terminal
     #[arg(short, long, group = "resumes", help_heading = SESSION)]
     pub(crate) resume: bool,
     /// Resume a copy and leave the original unchanged

@@ -68,7 +68,7 @@ fn first_talk(messages: &[Arc<Message>]) -> Option<String> {
         texts.filter(|text| !text.trim().is_empty())
     };
     let mut questions = said(Role::User);
-    let (question, answer) = (questions.next()?, said(Role::Assistant).last()?);
+    let (question, answer) = (questions.next()?, said(Role::Assistant).next_back()?);
     let cut = |text: &str| text.chars().take(MAX_PART_CHARS).collect::<String>();
     let is_first = questions.next().is_none();
     is_first.then(|| format!("User: {}\n\nAgent: {}", cut(&question), cut(&answer)))

@@ -21,7 +21,7 @@ const MODEL: &str = "Model";
 pub(crate) const SESSION: &str = "Session";
 
 /// Extensions to use in addition to, or instead of, the configured ones.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ExtensionArgs {
     /// Add an MCP server program: '[NAME:] KEY=VALUE … program argument …'
     #[arg(long = "with-extension", value_name = "CMD", help_heading = EXTENSIONS)]
@@ -71,7 +71,7 @@ pub(crate) enum ListFormat {
 }
 
 /// The session to start or resume, and its limits.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(group(ArgGroup::new("resumes").multiple(true)))]
 pub(crate) struct ConversationArgs {
     /// Name of the session to start or resume; of the copy with --fork and --session-id
@@ -83,7 +83,7 @@ pub(crate) struct ConversationArgs {
     /// Resume the session that this file of an earlier version is named after
     #[arg(long, value_name = "FILE", conflicts_with = "session_id", hide = true)]
     pub(crate) path: Option<PathBuf>,
-    /// Resume the named session, or the latest one of this folder
+    /// Resume the named session, or the latest one of this folder; 'goose session' shows a list at a terminal
     #[arg(short, long, group = "resumes", help_heading = SESSION)]
     pub(crate) resume: bool,
     /// Resume a copy and leave the original unchanged
@@ -113,7 +113,7 @@ pub(crate) struct ConversationArgs {
 }
 
 /// The model, its configuration, and what it may do.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ModelArgs {
     /// Provider of the model, such as 'openai' or 'anthropic'
     #[arg(long, value_name = "NAME", help_heading = MODEL)]

@@ -76,6 +76,14 @@ pub(crate) fn prompt(text: impl Display) {
     drop(shown);
 }
 
+/// Sends text in Base64 to the clipboard of the terminal, with the sequence OSC 52.
+pub(crate) fn to_clipboard(base64: &str) {
+    let shown = clear();
+    let mut stderr = io::stderr();
+    let _ = write!(stderr, "\x1b]52;c;{base64}\x07").and_then(|()| stderr.flush());
+    drop(shown);
+}
+
 /// Writes a question. The line belongs to the user until [`end_question`].
 pub(crate) fn question(text: impl Display) {
     let mut shown = clear();

@@ -269,7 +269,7 @@ impl Permissions {
     }
 
     /// Returns the rules that the user has added for this session.
-    pub(super) fn session_rules(&self) -> Vec<Rule> {
+    pub fn session_rules(&self) -> Vec<Rule> {
         self.shared.session.read().rules.clone()
     }
 

@@ -103,6 +103,17 @@ impl Http {
         Err(failure::from_refusal(&self.endpoint, &refusal))
     }
 
+    /// Returns a request for a document, with the key and the endpoint's headers; `extra` are the wire's.
+    pub(crate) fn get(
+        &self,
+        usual_key: UsualKey,
+        extra: &[(&'static str, &'static str)],
+    ) -> ProviderResult<reqwest::RequestBuilder> {
+        let mut headers = self.headers(usual_key, extra)?;
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        Ok(self.prepare()?.get(self.endpoint.url.clone()).headers(headers))
+    }
+
     fn headers(
         &self,
         usual_key: UsualKey,

@@ -17,7 +17,7 @@
 //! | `store/` | the database: append, read, search, manage |
 //! | `summary.rs`, `id.rs` | a session without its steps, its id; options to create and list sessions |
 //! | `schedule/` | jobs, their cron expressions, `schedule.json` of goose 1.52 |
-//! | `export.rs`, `import/` | JSON and Markdown; JSON and sessions of goose 1.x |
+//! | `export.rs`, `import/` | JSON and Markdown; JSON and sessions of goose 1.x, Claude Code and Codex |
 //! | `clock.rs` | the current time |
 
 #![forbid(unsafe_code)]

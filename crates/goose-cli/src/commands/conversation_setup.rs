@@ -147,17 +147,42 @@ pub(crate) async fn assemble(
     let (session, settings) =
         tokio::join!(session(&store, &folder, &setup), settings(paths, &folder, &setup, input));
     let (session, settings) = (session?, settings?);
+    open(agent_manager(settings).with_store(store), session, &setup, (paths, &folder), input).await
+}
+
+/// Opens another session of the process, with the same settings and services.
+///
+/// # Errors
+///
+/// Returns an error that says what is missing or wrong, and what to do about it.
+pub(crate) async fn assemble_another(
+    agents: AgentManager,
+    setup: SetupOptions<'_>,
+    paths: &Paths,
+    folder: &Path,
+    input: &Arc<Input>,
+) -> anyhow::Result<Assembled> {
+    let session = session(agents.store(), folder, &setup).await?;
+    open(agents, session, &setup, (paths, folder), input).await
+}
+
+async fn open(
+    agents: AgentManager,
+    session: Kept,
+    setup: &SetupOptions<'_>,
+    (paths, folder): (&Paths, &Path),
+    input: &Arc<Input>,
+) -> anyhow::Result<Assembled> {
     let last = match &session {
         Kept::Resumed(resumed) => resumed.1.summary.agent.clone(),
         _ => None,
     };
-    let agent = agent(&setup, last.as_deref(), paths, &folder, input).await?;
+    let agent = agent(setup, last.as_deref(), paths, folder, input).await?;
     // An external agent needs no model of goose's own.
     let is_external = agent.as_ref().is_some_and(|(manifest, _)| manifest.connection.is_some());
-    let profile = profile(&settings, &setup, is_external).await?;
-    let notify = settings.get(notify::KEY)?.unwrap_or_default();
-    let agents = agent_manager(settings).with_store(store);
-    let mut options = OpenOptions::new(profile).with_working_dir(&folder);
+    let profile = profile(agents.settings(), setup, is_external).await?;
+    let notify = agents.settings().get(notify::KEY)?.unwrap_or_default();
+    let mut options = OpenOptions::new(profile).with_working_dir(folder);
     if setup.checkpoints == Checkpoints::Kept {
         options = options.with_backend(Arc::new(LocalBackend)).with_checkpoints();
     }
@@ -175,7 +200,7 @@ pub(crate) async fn assemble(
             None => options.with_last_agent(manifest, mode),
         };
     }
-    let exchange = agents.open(said(options, &setup)?).await.map_err(explained)?;
+    let exchange = agents.open(said(options, setup)?).await.map_err(explained)?;
     exchange.set_attended(stderr::can_ask());
     let permissions = Arc::clone(exchange.permissions());
     if let Some(problem) = permissions.problem() {

@@ -290,7 +290,7 @@ enum Edited {
 /// Lets the user change the arguments: in their editor, or on the line where there is none.
 async fn edit(turn: &Turn, arguments: &JsonObject) -> Edited {
     let pretty = escape::json(&serde_json::to_string_pretty(arguments).unwrap_or_default());
-    let mut typed = turn.edit(&pretty).await;
+    let mut typed = turn.edit(&pretty, ".json").await;
     if typed == InputEvent::Ended {
         let line = escape::json(&serde_json::to_string(arguments).unwrap_or_default());
         typed = turn.change("Arguments as JSON: ", &line).await;

@@ -1,9 +1,10 @@
 //! Completion of commands, agents and file names.
 
-use std::{env, fs, path::MAIN_SEPARATOR};
+use std::{env, fmt, fs, path::MAIN_SEPARATOR, sync::Arc};
 
 use goose::{agents::catalog::AgentCatalog, config::Paths, permission::Mode};
 use goose_providers::Registry;
+use parking_lot::Mutex;
 use rustyline::{
     Context, Helper,
     completion::{Completer, Pair},
@@ -23,6 +24,9 @@ const MAX_ENTRIES: usize = 10_000;
 /// Prefix of a file name in a message, and of an agent at its beginning.
 const MARK: char = '@';
 
+/// Command whose value is an extension of the session.
+pub(crate) const REMOVE: &str = "/extension remove ";
+
 /// Purpose of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Purpose {
@@ -35,10 +39,42 @@ pub(crate) enum Purpose {
     Answer,
 }
 
+/// Function that returns the values of a command, each with a text beside it.
+type ValuesOf = dyn Fn(&str) -> Vec<(String, String)> + Send + Sync;
+
+/// Source of the values that depend on the session. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct SessionValues(Arc<Mutex<Option<Arc<ValuesOf>>>>);
+
+impl SessionValues {
+    /// Replaces the source.
+    pub(crate) fn set(&self, values: impl Fn(&str) -> Vec<(String, String)> + Send + Sync + 'static) {
+        *self.0.lock() = Some(Arc::new(values));
+    }
+
+    /// Returns the values of a command that begin as typed.
+    fn candidates(&self, command: &str, begin: &str) -> Option<Vec<Pair>> {
+        let values = self.0.lock().clone()?(command);
+        let fitting = values.into_iter().filter(|(value, _)| value.starts_with(begin)).take(MAX_CANDIDATES);
+        let pairs = fitting.map(|(value, about)| match about.is_empty() {
+            true => pair(&value.clone(), value),
+            false => pair(&format!("{value}  {about}"), value),
+        });
+        Some(pairs.collect()).filter(|pairs: &Vec<Pair>| !pairs.is_empty())
+    }
+}
+
+impl fmt::Debug for SessionValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionValues").finish_non_exhaustive()
+    }
+}
+
 /// Callbacks of the line editor.
 #[derive(Debug, Default)]
 pub(crate) struct Assistant {
     pub(crate) purpose: Purpose,
+    pub(crate) values: SessionValues,
 }
 
 impl Helper for Assistant {}
@@ -55,7 +91,7 @@ impl Completer for Assistant {
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let typed = line.get(..at).unwrap_or(line);
         Ok(match self.purpose {
-            Purpose::Message => candidates(typed),
+            Purpose::Message => candidates(typed, &self.values),
             Purpose::Continuation => file_candidates(typed),
             Purpose::Answer => (at, Vec::new()),
         })
@@ -63,15 +99,20 @@ impl Completer for Assistant {
 }
 
 /// Returns the start of the completed part, and its candidates.
-fn candidates(typed: &str) -> (usize, Vec<Pair>) {
+fn candidates(typed: &str, session: &SessionValues) -> (usize, Vec<Pair>) {
     if typed.starts_with('/') && !typed.contains(char::is_whitespace) {
         let fitting = COMMANDS.iter().filter(|command| command.name.starts_with(typed));
         return (0, fitting.map(|command| pair(command.name, format!("{} ", command.name))).collect());
     }
     if let Some((command, value)) = typed.split_once(' ')
-        && let Some(values) = values(command, value)
+        && let Some(values) = values(command, value, session)
     {
         return (typed.len() - value.len(), values);
+    }
+    if let Some(name) = typed.strip_prefix(REMOVE)
+        && let Some(values) = session.candidates(REMOVE, name)
+    {
+        return (REMOVE.len(), values);
     }
     let (begin, found) = file_candidates(typed);
     match typed.strip_prefix(MARK).filter(|name| !name.contains(char::is_whitespace)).map(agents) {
@@ -92,16 +133,23 @@ fn labelled(found: Vec<Pair>, kind: &str) -> impl Iterator<Item = Pair> {
 }
 
 /// Returns the values of a command that begin as typed; none if the command has no known values.
-fn values(command: &str, begin: &str) -> Option<Vec<Pair>> {
+fn values(command: &str, begin: &str, session: &SessionValues) -> Option<Vec<Pair>> {
     if begin.contains(char::is_whitespace) {
         return None;
     }
     let names: Vec<String> = match command {
         "/agent" => return Some(agents(begin)),
         "/mode" => Mode::ALL.iter().map(ToString::to_string).collect(),
-        "/model" => models(),
+        "/model" => {
+            let listed = session.candidates(command, begin).unwrap_or_default();
+            let known = models().into_iter().filter(|name| name.starts_with(begin));
+            let known = known.filter(|name| !listed.iter().any(|pair| pair.replacement == *name));
+            let known: Vec<Pair> = known.map(|name| pair(&name.clone(), name)).collect();
+            return Some(listed.into_iter().chain(known).take(MAX_CANDIDATES).collect());
+        }
         "/builtin" => builtins::names().split(", ").map(str::to_owned).collect(),
-        _ => return None,
+        "/export" | "/recipe" => return Some(files(begin)),
+        _ => return session.candidates(command, begin),
     };
     let fitting = names.into_iter().filter(|name| name.starts_with(begin)).take(MAX_CANDIDATES);
     Some(fitting.map(|name| pair(&name.clone(), name)).collect())
@@ -190,7 +238,13 @@ mod tests {
     use super::*;
 
     fn completed(typed: &str) -> (usize, Vec<String>) {
-        let (begin, pairs) = candidates(typed);
+        let session = SessionValues::default();
+        session.set(|command| match command {
+            "/resume" => vec![("20261115_1".to_owned(), "ports".to_owned())],
+            REMOVE => vec![("notes".to_owned(), String::new())],
+            _ => Vec::new(),
+        });
+        let (begin, pairs) = candidates(typed, &session);
         (begin, pairs.into_iter().map(|pair| pair.replacement).collect())
     }
 
@@ -204,6 +258,10 @@ mod tests {
         assert_eq!(completed("/model openai:").0, 7);
         assert!(!completed("/model openai:").1.is_empty());
         assert_eq!(completed("/builtin mem"), (9, vec!["memory".to_owned()]));
+        assert_eq!(completed("/resume 2026"), (8, vec!["20261115_1".to_owned()]));
+        assert_eq!(completed("/extension remove n"), (18, vec!["notes".to_owned()]));
+        assert_eq!(completed("/export src/mai"), (8, vec!["src/main.rs".to_owned()]));
+        assert_eq!(completed("/init src"), (9, vec![]));
         assert_eq!(completed("plain words"), (11, vec![]));
         assert_eq!(completed("@nothing/here"), (1, vec![]));
         assert_eq!(completed("look\u{3000}@src/mai"), (8, vec!["src/main.rs".to_owned()]));

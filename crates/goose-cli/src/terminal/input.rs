@@ -27,7 +27,8 @@ use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use url::Url;
 
 use super::{
-    completion::Purpose,
+    completion::{Purpose, SessionValues},
+    menu::Menu,
     reader::{InputKind, Reader, Request},
     type_ahead::TypeAhead,
 };
@@ -95,6 +96,8 @@ pub(crate) struct Input {
     turns: Arc<Mutex<()>>,
     /// Text that was typed during replies.
     ahead: Arc<parking_lot::Mutex<TypeAhead>>,
+    /// Values of commands, for completion.
+    values: SessionValues,
 }
 
 impl Input {
@@ -107,7 +110,13 @@ impl Input {
             is_held: AtomicBool::new(false),
             turns: Arc::default(),
             ahead: Arc::default(),
+            values: SessionValues::default(),
         }
+    }
+
+    /// Returns the source of the values that are completed.
+    pub(crate) fn values(&self) -> &SessionValues {
+        &self.values
     }
 
     /// Waits for the keyboard. No other question is asked while the turn is held.
@@ -165,8 +174,8 @@ impl Input {
     fn begin(&self) -> SyncSender<Request> {
         let terminal = self.original().cloned();
         let (sender, requests) = sync_channel(QUEUE);
-        let (history, ahead) = (self.history.clone(), Arc::clone(&self.ahead));
-        thread::spawn(move || Reader::new(history, terminal, ahead).answer_all(&requests));
+        let (history, ahead, values) = (self.history.clone(), Arc::clone(&self.ahead), self.values.clone());
+        thread::spawn(move || Reader::new(history, terminal, ahead, values).answer_all(&requests));
         sender
     }
 
@@ -256,10 +265,19 @@ impl Turn {
         self.input.request(InputKind::line(prompt, line, Purpose::Answer)).await.map(|answer| answer.text)
     }
 
-    /// Lets the user edit a text in their editor; [`InputEvent::Ended`] if there is none or it failed.
-    pub(crate) async fn edit(&self, text: &str) -> InputEvent {
+    /// Lets the user edit a text in their editor, in a file with this ending; [`InputEvent::Ended`] if there is none or it
+    /// failed.
+    pub(crate) async fn edit(&self, text: &str, ending: &'static str) -> InputEvent {
         self.begin();
-        self.input.request(InputKind::Edit { text: text.to_owned() }).await.map(|edited| edited.text)
+        self.input.request(InputKind::Edit { text: text.to_owned(), ending }).await.map(|edited| edited.text)
+    }
+
+    /// Lets the user choose from a menu. Returns the number of the entry; `None` if the user cancelled.
+    pub(crate) async fn choose(&self, menu: Menu) -> Option<usize> {
+        self.begin();
+        let (chosen, entry) = oneshot::channel();
+        self.input.request(InputKind::Choose { menu, chosen }).await;
+        entry.await.ok()
     }
 
     /// Discards input that was typed before the first question of a turn.

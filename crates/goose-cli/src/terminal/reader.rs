@@ -30,9 +30,10 @@ use rustyline::{
 use tokio::sync::oneshot;
 
 use super::{
-    completion::{Assistant, Purpose},
+    completion::{Assistant, Purpose, SessionValues},
     input::{BEGIN_BRACKETED_PASTE, END_BRACKETED_PASTE, InputEvent, TypedMessage, set},
     keys::Keys,
+    menu::Menu,
     paste::Pastes,
     type_ahead::{ESCAPE_TIME, TypeAhead},
 };
@@ -73,8 +74,10 @@ pub(super) enum InputKind {
     Line { prompt: String, initial: String, purpose: Purpose },
     /// A plain line of the terminal; the question is on the screen.
     Answer,
-    /// A text in the user's editor.
-    Edit { text: String },
+    /// A text in the user's editor, in a file with this ending.
+    Edit { text: String, ending: &'static str },
+    /// An entry of a menu.
+    Choose { menu: Menu, chosen: oneshot::Sender<usize> },
     /// Esc, while everything else is kept for the next lines. Ends when something else is requested.
     Escape,
 }
@@ -87,10 +90,10 @@ impl InputKind {
 }
 
 /// The caller that waits for an answer.
-struct Asker<'a>(&'a oneshot::Sender<InputEvent<TypedMessage>>);
+pub(super) struct Asker<'a>(&'a oneshot::Sender<InputEvent<TypedMessage>>);
 
 impl Asker<'_> {
-    fn is_gone(&self) -> bool {
+    pub(super) fn is_gone(&self) -> bool {
         self.0.is_closed()
     }
 }
@@ -107,6 +110,7 @@ pub(super) struct Reader {
     history: Option<PathBuf>,
     /// The terminal as it was.
     terminal: Option<Termios>,
+    values: SessionValues,
 }
 
 impl Reader {
@@ -114,10 +118,11 @@ impl Reader {
         history: Option<PathBuf>,
         terminal: Option<Termios>,
         ahead: Arc<Mutex<TypeAhead>>,
+        values: SessionValues,
     ) -> Self {
         // A pipe in its place would be waited for.
         let history = history.filter(|path| path.metadata().map_or(true, |found| found.is_file()));
-        Self { editor: None, dropped: Arc::default(), pastes: Arc::default(), ahead, history, terminal }
+        Self { editor: None, dropped: Arc::default(), pastes: Arc::default(), ahead, history, terminal, values }
     }
 
     /// Handles requests until all senders are dropped. Skips cancelled ones.
@@ -131,9 +136,14 @@ impl Reader {
             let typed = match what {
                 InputKind::Line { prompt, initial, purpose } => self.line(&prompt, &initial, purpose),
                 InputKind::Answer => answered(&asker).map(TypedMessage::from),
-                InputKind::Edit { text } => self
-                    .edited(&text, &asker)
+                InputKind::Edit { text, ending } => self
+                    .edited(&text, ending, &asker)
                     .map_or(InputEvent::Ended, |text| InputEvent::Text(TypedMessage::from(text))),
+                InputKind::Choose { menu, chosen } => {
+                    // The caller may be gone.
+                    let _ = menu.choose(&asker).map(|entry| chosen.send(entry));
+                    InputEvent::Ended
+                }
                 InputKind::Escape => self.escape(&asker, || {
                     next = requests.try_recv().ok();
                     next.is_some()
@@ -253,14 +263,15 @@ impl Reader {
     }
 
     fn new_editor(&self, purpose: Purpose) -> Option<LineEditor> {
-        editor(purpose, Keys { dropped: Arc::clone(&self.dropped), pastes: Arc::clone(&self.pastes) }).ok()
+        let assistant = Assistant { purpose, values: self.values.clone() };
+        editor(assistant, Keys { dropped: Arc::clone(&self.dropped), pastes: Arc::clone(&self.pastes) }).ok()
     }
 
     /// The text as the person's editor gives it back; the editor has the terminal as it was.
-    fn edited(&self, text: &str, asker: &Asker<'_>) -> Option<String> {
+    fn edited(&self, text: &str, ending: &str, asker: &Asker<'_>) -> Option<String> {
         let now = tcgetattr(io::stdin()).ok();
         self.terminal.iter().for_each(set);
-        let edited = edited(text, asker);
+        let edited = edited(text, ending, asker);
         now.iter().for_each(set);
         edited
     }
@@ -316,7 +327,7 @@ fn answered(asker: &Asker<'_>) -> InputEvent {
 }
 
 /// Waits briefly for input, and returns true if there is some.
-fn is_typed(stdin: &io::Stdin) -> rustix::io::Result<bool> {
+pub(super) fn is_typed(stdin: &io::Stdin) -> rustix::io::Result<bool> {
     let moment = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
     match poll(&mut [PollFd::new(stdin, PollFlags::IN)], Some(&moment)) {
         Ok(ready) => Ok(ready > 0),
@@ -325,7 +336,7 @@ fn is_typed(stdin: &io::Stdin) -> rustix::io::Result<bool> {
     }
 }
 
-fn editor(purpose: Purpose, keys: Keys) -> rustyline::Result<LineEditor> {
+fn editor(assistant: Assistant, keys: Keys) -> rustyline::Result<LineEditor> {
     let behavior = if stderr::can_ask() { Behavior::PreferTerm } else { Behavior::Stdio };
     let config = Config::builder()
         .history_ignore_space(true)
@@ -336,17 +347,17 @@ fn editor(purpose: Purpose, keys: Keys) -> rustyline::Result<LineEditor> {
         .build();
     let mut editor = Editor::with_config(config)?;
     editor.set_auto_add_history(false);
-    editor.set_helper(Some(Assistant { purpose }));
+    editor.set_helper(Some(assistant));
     editor.bind_sequence(Event::Any, EventHandler::Conditional(Box::new(keys)));
     Ok(editor)
 }
 
 /// The text as the person's editor gives it back.
-fn edited(text: &str, asker: &Asker<'_>) -> Option<String> {
+fn edited(text: &str, ending: &str, asker: &Asker<'_>) -> Option<String> {
     let command =
         ["VISUAL", "EDITOR"].into_iter().find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()))?;
     let mut words = command.split_whitespace();
-    let file = tempfile::Builder::new().prefix("goose-").suffix(".json").tempfile().ok()?;
+    let file = tempfile::Builder::new().prefix("goose-").suffix(ending).tempfile().ok()?;
     file.as_file().write_all(text.as_bytes()).ok()?;
     let mut spec = ProcessSpec::new(words.next()?);
     spec.args(words).arg(file.path());

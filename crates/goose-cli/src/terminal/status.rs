@@ -59,20 +59,19 @@ pub(crate) fn seconds(time: Duration) -> String {
 pub(crate) fn standing(model: &str, cost: Option<&Cost>, more: &[String]) -> String {
     let mut parts = vec![model.to_owned()];
     if let Some(cost) = cost {
-        parts.push(context(cost));
+        parts.push(context_use(cost.context_used, cost.context_limit));
         parts.extend(cost.dollars.map(dollars));
     }
     parts.extend_from_slice(more);
     parts.join(" · ")
 }
 
-fn context(cost: &Cost) -> String {
-    let used = tokens(cost.context_used);
-    if cost.context_limit == 0 {
-        return format!("{used} tokens");
+/// Formats the use of the context: `12.3k of 128k tokens (9 %)`.
+pub(crate) fn context_use(used: u64, limit: u64) -> String {
+    match used.saturating_mul(100).checked_div(limit) {
+        Some(share) => format!("{} of {} tokens ({share} %)", tokens(used), tokens(limit)),
+        None => format!("{} tokens", tokens(used)),
     }
-    let share = cost.context_used.saturating_mul(100) / cost.context_limit;
-    format!("{used} of {} tokens ({share} %)", tokens(cost.context_limit))
 }
 
 /// `950`, `12.3k`, `1.05M`

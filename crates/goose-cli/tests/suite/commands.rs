@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// All that users of goose know, and goose's own.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 33] = [
     "/help",
     "/exit",
     "/clear",
@@ -35,6 +35,18 @@ const COMMANDS: [&str; 21] = [
     "/undo",
     "/rewind",
     "/diff",
+    "/new",
+    "/resume",
+    "/rename",
+    "/export",
+    "/copy",
+    "/edit",
+    "/init",
+    "/status",
+    "/context",
+    "/permissions",
+    "/mcp",
+    "/doctor",
 ];
 
 /// The last thing that the model was asked.

@@ -4,23 +4,26 @@ use std::{fs, path::Path};
 
 use anyhow::{Context as _, ensure};
 use goose_test_support::{
-    Terminal,
+    HttpAnswer, Loopback, Terminal,
     model_server::{ModelServer, Turn},
 };
 
 use crate::support::{Home, UNREACHABLE_SERVERS};
 
 fn configure(home: &Home, server: &ModelServer) -> anyhow::Result<Terminal> {
+    start(home, &[("OPENAI_HOST", server.url())])
+}
+
+fn start(home: &Home, more: &[(&'static str, String)]) -> anyhow::Result<Terminal> {
     let path = home.path().display().to_string();
     let environment = [
         ("GOOSE_PATH_ROOT", path.clone()),
         ("HOME", path),
         ("GOOSE_DISABLE_KEYRING", "1".to_owned()),
-        ("OPENAI_HOST", server.url()),
         ("PATH", std::env::var("PATH")?),
     ];
     let nobody = UNREACHABLE_SERVERS.map(|(name, value)| (name, value.to_owned()));
-    let environment = environment.into_iter().chain(nobody);
+    let environment = environment.into_iter().chain(nobody).chain(more.iter().cloned());
     Terminal::start(Path::new(env!("CARGO_BIN_EXE_goose")), ["configure"], environment, home.path())
 }
 
@@ -112,5 +115,35 @@ fn who_leaves_before_a_model_is_known_has_changed_nothing_and_the_terminal_works
     terminal.send("\x03")?;
     ensure!(!terminal.wait()?.success());
     ensure!(!home.path().join("config/secrets.yaml").exists(), "the key was kept");
+    Ok(())
+}
+
+/// The address and the key that were typed are used at once for the list of models.
+#[test]
+fn address_is_asked_for_and_models_are_listed() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = Loopback::answering(|asked| match (asked.path.as_str(), asked.header("authorization")) {
+        ("/v1/models", Some("Bearer hush")) => HttpAnswer::new(
+            200,
+            r#"{"data": [{"id": "pond-large"}, {"id": "pond-embed"}, {"id": "pond-small"}]}"#,
+        ),
+        _ => HttpAnswer::new(404, "{}"),
+    })?;
+    let terminal = start(&home, &[])?;
+    terminal.wait_for("Provider")?;
+    terminal.send("openai\r")?;
+    terminal.wait_for("OPENAI_HOST [https://api.openai.com]:")?;
+    terminal.send("nowhere\r")?;
+    terminal.wait_for("Type an address such as https://api.openai.com.")?;
+    terminal.send(&format!("{}\r", server.url()))?;
+    terminal.wait_for("OPENAI_API_KEY (hidden):")?;
+    terminal.send("hush\r")?;
+    terminal.wait_for("Models that OpenAI offers now:")?;
+    terminal.wait_for("pond-large, pond-small")?;
+    terminal.wait_for("Model [")?;
+    terminal.send("pond-small\r")?;
+    terminal.wait_for("test message? (y/N):")?;
+    let config = fs::read_to_string(home.config())?;
+    ensure!(config.contains("GOOSE_MODEL: pond-small") && config.contains(&server.url()), "{config}");
     Ok(())
 }

@@ -53,6 +53,7 @@ mod scripts;
 mod secrets;
 #[cfg(feature = "server")]
 mod serve;
+mod session_commands;
 mod sessions;
 mod shell_command;
 mod shown_lines;

@@ -228,13 +228,28 @@ pub(super) fn client() -> Option<Client> {
 }
 
 /// Most models of a list that are looked at.
-const MAX_MODELS: usize = 200;
+const MAX_MODELS: usize = 2_000;
 
 /// The longest name of a model.
 const MAX_NAME_BYTES: usize = 256;
 
 /// Words in the names of models that do not talk.
-const MUTE: [&str; 6] = ["embed", "rerank", "whisper", "bge-", "tts", "clip"];
+const MUTE: [&str; 14] = [
+    "embed",
+    "rerank",
+    "whisper",
+    "bge-",
+    "tts",
+    "clip",
+    "dall-e",
+    "gpt-image",
+    "transcribe",
+    "moderation",
+    "realtime",
+    "sora",
+    "davinci",
+    "babbage",
+];
 
 /// The models of Ollama's list that are on this machine, the last one that was changed first.
 fn tagged(body: &[u8]) -> Vec<String> {
@@ -255,11 +270,11 @@ fn listed(body: &[u8]) -> Vec<String> {
     talking(elements(&list["data"]).map(|entry| &entry["id"]))
 }
 
-fn elements(list: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn elements(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-fn talking<'v>(names: impl Iterator<Item = &'v Value>) -> Vec<String> {
+pub(super) fn talking<'v>(names: impl Iterator<Item = &'v Value>) -> Vec<String> {
     let is_name = |name: &&str| {
         !name.trim().is_empty() && name.len() <= MAX_NAME_BYTES && !name.contains(char::is_control)
     };

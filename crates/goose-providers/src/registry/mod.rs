@@ -7,11 +7,13 @@
 //! - `services.json`: the services that goose knows; `service`: those and the user's own in one form, also for lists;
 //! - `resolve`: from the user's settings to an endpoint and a wire, with `address` (URLs and proxies);
 //! - `choice`: the model if the user chooses none, with the servers on this machine;
+//! - `live_models`: the models that a service lists;
 //! - `served`: what a server on this machine says of its model;
 //! - `setup_error`: problems, with fixes and suggestions.
 
 mod address;
 mod choice;
+mod live_models;
 mod resolve;
 mod served;
 mod service;

@@ -37,6 +37,9 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 /// A Gemini. The endpoint's URL names the model and the operation.
 pub type Gemini = Wire<GenerateContent>;
 
+/// The header with the key.
+pub(crate) const GEMINI_KEY: UsualKey = UsualKey::Header("x-goog-api-key");
+
 /// The codec.
 pub struct GenerateContent;
 
@@ -45,7 +48,7 @@ impl Codec for GenerateContent {
 
     const MAX_TOOLS: Option<usize> = Some(128);
 
-    const USUAL_KEY: UsualKey = UsualKey::Header("x-goog-api-key");
+    const USUAL_KEY: UsualKey = GEMINI_KEY;
 
     const MAX_IMAGE_BYTES: usize = content::LARGE_IMAGE_BYTES;
 

@@ -12,6 +12,7 @@ mod bedrock;
 mod custom_providers;
 mod factory;
 mod gemini;
+mod live_models;
 mod loopback;
 mod ollama;
 mod registry;

@@ -1,10 +1,15 @@
-//! Imports: JSON exports, and the sessions of goose 1.x.
+//! Imports: JSON exports, and sessions of goose 1.x, Claude Code and Codex.
+//!
+//! `foreign`: a file of any format as a session; `legacy` and `old_database`: goose 1.x; `claude`; `codex`; `limits`.
 
+mod claude;
+mod codex;
+mod foreign;
 mod legacy;
 mod limits;
 mod old_database;
 
-pub use legacy::{DATABASE, Imported, NotImported, legacy};
+pub use foreign::{DATABASE, Imported, NotImported, from_path};
 pub use limits::MAX_SESSION_BYTES;
 
 use std::{

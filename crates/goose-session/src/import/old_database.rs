@@ -17,7 +17,8 @@ use sqlx::{
 };
 
 use super::{
-    legacy::{OldMessage, OldSession},
+    foreign::{ForeignMessage, ForeignSession, GOOSE},
+    legacy::parts,
     limits::{JsonLimits, LimitError, MAX_SESSION_BYTES, MAX_STEPS, MAX_STRING_BYTES},
 };
 use crate::{NewSession, Step, clock};
@@ -117,7 +118,7 @@ impl OldDatabase {
     }
 
     /// Returns all sessions of the user, without their messages.
-    pub(super) async fn sessions(&mut self) -> Result<Vec<OldSession>, DatabaseError> {
+    pub(super) async fn sessions(&mut self) -> Result<Vec<ForeignSession>, DatabaseError> {
         let rows = self.rows(SESSIONS, None).await?;
         let is_wanted =
             |row: &&SqliteRow| !OTHERS.contains(&text(row, "session_type").unwrap_or_default().as_str());
@@ -127,8 +128,8 @@ impl OldDatabase {
     /// Adds the messages of a session.
     pub(super) async fn with_messages(
         &mut self,
-        mut session: OldSession,
-    ) -> Result<OldSession, DatabaseError> {
+        mut session: ForeignSession,
+    ) -> Result<ForeignSession, DatabaseError> {
         let rows = self.rows(MESSAGES, Some(session.id.clone())).await?;
         let mut limits = JsonLimits::default();
         session.messages =
@@ -203,12 +204,13 @@ fn check_files(file: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn row_session(row: &SqliteRow) -> Result<OldSession, sqlx::Error> {
+fn row_session(row: &SqliteRow) -> Result<ForeignSession, sqlx::Error> {
     let is_named = number(row, "user_set_name").is_some_and(|set| set != 0);
     // A name from a model is better than the first words.
     let name = text(row, "name").or_else(|| text(row, "description"));
     let name = name.filter(|name| is_named || name != "CLI Session");
-    Ok(OldSession {
+    Ok(ForeignSession {
+        program: GOOSE,
         id: row.try_get("id")?,
         new: NewSession { name, ..NewSession::in_folder(text(row, "working_dir").unwrap_or_default()) },
         created_at: text(row, "created_at").and_then(|at| moment(&at)).unwrap_or_else(clock::now),
@@ -217,7 +219,7 @@ fn row_session(row: &SqliteRow) -> Result<OldSession, sqlx::Error> {
     })
 }
 
-fn row_message(row: &SqliteRow, limits: &mut JsonLimits) -> Result<OldMessage, DatabaseError> {
+fn row_message(row: &SqliteRow, limits: &mut JsonLimits) -> Result<ForeignMessage, DatabaseError> {
     let role: String = row.try_get("role")?;
     let seconds = number(row, "created_timestamp").unwrap_or(0);
     let mut json = |column: &str| -> Result<Value, LimitError> {
@@ -226,10 +228,10 @@ fn row_message(row: &SqliteRow, limits: &mut JsonLimits) -> Result<OldMessage, D
         limits.check(b"\n")?;
         Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
     };
-    Ok(OldMessage {
+    Ok(ForeignMessage {
         at: Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH),
         role: if role == "assistant" { Role::Assistant } else { Role::User },
-        content: json("content_json")?,
+        parts: parts(&json("content_json")?),
         metadata: json("metadata_json")?,
     })
 }

@@ -256,7 +256,7 @@ async fn recount(lease: &mut Lease, id: &SessionId) -> Result<u64, StoreError> {
 }
 
 /// Returns the name on one line; `None` if it is empty.
-fn clean_name(name: &str) -> Option<String> {
+pub(super) fn clean_name(name: &str) -> Option<String> {
     let words: Vec<&str> = name.split_whitespace().collect();
     let name: String = words.join(" ").chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect();
     (!name.is_empty()).then_some(name)

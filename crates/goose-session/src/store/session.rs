@@ -16,6 +16,7 @@ use super::{
     database::{Database, Lease},
     detach_on_drop::DetachOnDrop,
     dialect::Statement,
+    manage::clean_name,
     row::{CounterDelta, StepRow, stored_count},
 };
 use crate::{NewSession, SessionId, Step, StoredStep, clock};
@@ -31,6 +32,8 @@ const UPDATE_COUNTERS: &str = "UPDATE sessions SET last_seq = $2, \
      messages = messages + $3, input_tokens = input_tokens + $4, output_tokens = output_tokens + $5, \
      cached_tokens = cached_tokens + $6, cache_write_tokens = cache_write_tokens + $7, \
      dollars = dollars + $8, title = COALESCE(title, $9), agent = COALESCE($10, agent) WHERE id = $1";
+
+const SET_TITLE: &str = "UPDATE sessions SET title = $2 WHERE id = $1";
 
 const UPDATE_TIME: &str = "UPDATE sessions SET updated_at = $2 WHERE id = $1";
 
@@ -96,6 +99,34 @@ impl Session {
     /// Returns the id.
     pub fn id(&self) -> &SessionId {
         &self.id
+    }
+
+    /// Sets the name that the user gives; an empty one removes it. A session without steps gets it with the
+    /// first one.
+    ///
+    /// # Errors
+    ///
+    /// Fails with errors of the store.
+    pub async fn rename(&self, name: &str) -> Result<(), StoreError> {
+        let Log::Stored { store, position } = &self.log else { return Ok(()) };
+        let mut position = position.lock().await;
+        match &mut position.new {
+            Some(row) => row.new.name = clean_name(name),
+            None => store.rename(&self.id, name).await?,
+        }
+        Ok(())
+    }
+
+    /// Replaces the title, which is made of the first words of the user. A name that the user has given stays.
+    ///
+    /// # Errors
+    ///
+    /// Fails with errors of the store.
+    pub async fn set_title(&self, title: &str) -> Result<(), StoreError> {
+        let (Log::Stored { store, .. }, Some(title)) = (&self.log, clean_name(title)) else { return Ok(()) };
+        let mut lease = store.database().begin().await?;
+        lease.change(Statement::new(SET_TITLE).bind(&self.id).bind(title)).await?;
+        lease.commit().await
     }
 
     /// Returns true if its steps are stored.

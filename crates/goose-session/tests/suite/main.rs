@@ -5,6 +5,7 @@
 mod store;
 mod store_export;
 mod store_faults;
+mod store_foreign;
 mod store_import_limits;
 mod store_jobs;
 mod store_kinds;

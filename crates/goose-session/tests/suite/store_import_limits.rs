@@ -33,7 +33,7 @@ fn make_pipe(path: &Path) -> anyhow::Result<()> {
 async fn refused(path: &Path) -> anyhow::Result<String> {
     let test = TestStore::new()?;
     let begun = Instant::now();
-    let error = import::legacy(&test.store, path).await.err().context("imported")?;
+    let error = import::from_path(&test.store, path).await.err().context("imported")?;
     ensure!(begun.elapsed() < LIMIT, "{path:?} took {:?}", begun.elapsed());
     ensure!(matches!(error, StoreError::NotImportable { .. }), "{error}");
     Ok(error.to_string())
@@ -58,7 +58,7 @@ async fn views_and_computed_columns_are_not_read() -> anyhow::Result<()> {
     let file = folder.path().join("messages.db");
     let change = view("messages");
     raw(&file).await?.execute(sqlx::AssertSqlSafe(format!("{TABLES} {change}"))).await?;
-    let imported = import::legacy(&TestStore::new()?.store, &file).await?;
+    let imported = import::from_path(&TestStore::new()?.store, &file).await?;
     assert_eq!((imported.sessions.len(), imported.failed.len()), (0, 2), "{imported:?}");
     Ok(())
 }
@@ -81,7 +81,7 @@ async fn sessions_over_a_limit_are_left_out() -> anyhow::Result<()> {
     ] {
         let file = folder.path().join(name);
         raw(&file).await?.execute(sqlx::AssertSqlSafe(format!("{TABLES} {change}"))).await?;
-        let imported = import::legacy(&TestStore::new()?.store, &file).await?;
+        let imported = import::from_path(&TestStore::new()?.store, &file).await?;
         assert_eq!(imported.sessions.len(), 1, "{name}: {imported:?}");
         let failed = imported.failed.first().context("everything was imported")?;
         ensure!(failed.reason.contains(reason), "{name}: {}", failed.reason);
@@ -105,7 +105,7 @@ async fn pipes_and_devices_are_not_read() -> anyhow::Result<()> {
     make_pipe(&logs.path().join("pipe.jsonl"))?;
     std::os::unix::fs::symlink("/dev/zero", logs.path().join("zero.jsonl"))?;
     std::fs::File::create(logs.path().join("large.jsonl"))?.set_len(import::MAX_SESSION_BYTES + 1)?;
-    let imported = import::legacy(&TestStore::new()?.store, logs.path()).await?;
+    let imported = import::from_path(&TestStore::new()?.store, logs.path()).await?;
     assert_eq!(imported.failed.len(), 3, "{imported:?}");
     Ok(())
 }

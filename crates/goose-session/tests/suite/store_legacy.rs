@@ -23,7 +23,7 @@ async fn old_folder(folder: &Path) -> anyhow::Result<(PathBuf, SqliteConnection)
 }
 
 /// Returns one line for each step.
-fn outline(steps: &[StoredStep]) -> Vec<String> {
+pub(super) fn outline(steps: &[StoredStep]) -> Vec<String> {
     let outline = |message: &Message| {
         let parts = message.content.iter().map(|part| match part {
             MessageContent::ToolCall { id, name, arguments, .. } => format!("{id}={name}{arguments}"),
@@ -57,11 +57,11 @@ async fn sessions_of_goose_1_are_imported_once() -> anyhow::Result<()> {
     let (file, _running) = old_folder(old.path()).await?;
     let before = std::fs::read(&file)?;
 
-    let imported = import::legacy(&test.store, old.path()).await?;
+    let imported = import::from_path(&test.store, old.path()).await?;
 
     let ids: Vec<SessionId> = vec!["20261115_1".parse()?, "20261115_3".parse()?];
     assert_eq!((imported.sessions, imported.failed), (ids.clone(), vec![]));
-    let again = import::legacy(&test.store, &file).await?;
+    let again = import::from_path(&test.store, &file).await?;
     assert_eq!((again.sessions.len(), again.already_here), (0, 2));
     assert_eq!(std::fs::read(&file)?, before);
 
@@ -90,7 +90,7 @@ async fn sessions_of_goose_1_are_imported_once() -> anyhow::Result<()> {
 async fn compacted_session_stays_compacted() -> anyhow::Result<()> {
     let (test, old) = (TestStore::new()?, tempfile::tempdir()?);
     let (file, _running) = old_folder(old.path()).await?;
-    import::legacy(&test.store, &file).await?;
+    import::from_path(&test.store, &file).await?;
     let session = test.store.find("compacted").await?;
     let steps = outline(&test.store.steps(&session.id).await?.steps);
     assert_eq!(steps[0], "user: Run something that fails");
@@ -120,7 +120,7 @@ async fn ids_of_imported_and_new_sessions_do_not_collide() -> anyhow::Result<()>
          UPDATE messages SET session_id = replace(session_id, '20261115', '{day}')"
     );
     raw(&file).await?.execute(sqlx::AssertSqlSafe(rename)).await?;
-    let imported = import::legacy(&test.store, &file).await?.sessions;
+    let imported = import::from_path(&test.store, &file).await?.sessions;
     let new = test.session(&["new"]).await?;
     assert_eq!(imported.len(), 2);
     assert!(!imported.contains(mine.id()) && !imported.contains(new.id()), "{imported:?} {new:?}");
@@ -149,7 +149,7 @@ async fn jsonl_files_are_imported() -> anyhow::Result<()> {
     std::fs::write(old.path().join("20250303_120000.jsonl"), text.join("\n"))?;
     std::fs::write(old.path().join("empty.jsonl"), "")?;
 
-    let imported = import::legacy(&test.store, old.path()).await?;
+    let imported = import::from_path(&test.store, old.path()).await?;
 
     assert_eq!(imported.failed.len(), 1, "{imported:?}");
     let opened = test.store.open_session(&"20250303_120000".parse()?).await?;
@@ -171,7 +171,7 @@ async fn missing_or_invalid_file_is_reported() -> anyhow::Result<()> {
     let garbage = old.path().join("sessions.db");
     std::fs::write(&garbage, "garbage".repeat(1000))?;
     for path in [garbage, old.path().join("nowhere.db")] {
-        let error = import::legacy(&test.store, &path).await.err().context("imported")?;
+        let error = import::from_path(&test.store, &path).await.err().context("imported")?;
         assert!(matches!(error, StoreError::NotImportable { .. }), "{error}");
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
     }

@@ -26,7 +26,7 @@ use crate::{
     context::Handover,
     hooks::SessionSource,
     permission::{Mode, Permissions},
-    session::{SessionId, Step},
+    session::{SessionId, Step, StoreError},
 };
 
 /// Conversation with a model that has tools, created by `build_exchange` or `AgentManager::open`. Clones
@@ -243,6 +243,15 @@ impl Exchange {
             hooks.starts_by(SessionSource::Clear);
         }
         Ok(())
+    }
+
+    /// Names the session. An empty name removes the name.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store fails.
+    pub async fn rename(&self, name: &str) -> Result<(), StoreError> {
+        self.context.session.rename(name).await
     }
 
     /// Returns the token usage of the session, and its price if it is known.

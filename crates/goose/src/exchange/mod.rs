@@ -29,6 +29,7 @@ mod ask_model;
 mod attachments;
 mod call_path;
 mod compaction;
+mod context_report;
 mod delegates;
 mod event;
 mod event_hub;
@@ -51,6 +52,7 @@ mod rewind;
 mod sanitize_output;
 mod stream_dedup;
 mod task_writes;
+mod title;
 mod tools;
 mod usage_ledger;
 
@@ -60,6 +62,7 @@ pub(crate) use agent_loop::{
 };
 pub use attachments::{AttachError, AttachmentRequest, MessageWithAttachments};
 pub(crate) use compaction::Reason;
+pub use context_report::{ContextReport, ContextShare};
 pub(crate) use delegates::{
     Delegate, DelegateEnd, DelegateTask, Delegates, GraphPlace, MAX_AT_ONCE, MAX_TASK, PreparedDelegate,
     RecipeTask, agent_source, used_up,

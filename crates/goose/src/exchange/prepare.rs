@@ -162,9 +162,7 @@ impl AgentLoop {
         state.offer.prompts = prompts;
         state.offer.made_from = Some(tools);
         state.offer.is_ready = false;
-        let tools = tokens::of_tools(&state.offer.tools);
-        let tools = tools.min(core.processor().model().max_tool_tokens.unwrap_or(u64::MAX));
-        let fixed = tokens::of_text(&state.offer.system) + tools;
+        let fixed = tokens::of_text(&state.offer.system) + core.tool_tokens(&state.offer.tools);
         state.context_usage.set_fixed(fixed);
     }
 
@@ -248,6 +246,11 @@ impl LoopContext {
                 .map(|list| synthetic(format!("{TASK_LIST_HEADING}{list}"))),
             PromptStyle::Full => None,
         }
+    }
+
+    /// Returns the approximate number of tokens that tools take in a request.
+    pub(super) fn tool_tokens(&self, tools: &[Tool]) -> u64 {
+        tokens::of_tools(tools).min(self.processor().model().max_tool_tokens.unwrap_or(u64::MAX))
     }
 
     /// Returns the system prompt.

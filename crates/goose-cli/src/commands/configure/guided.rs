@@ -9,9 +9,11 @@ use goose::config::{
 };
 use goose_extension::Message;
 use goose_providers::{
-    Choice, Provider, ProviderError, ProviderInfo, Registry, Reply, Request, RequestOptions,
+    ApiKey, Choice, LookedUp, Lookup, Provider, ProviderError, ProviderInfo, Registry, Reply, Request,
+    RequestOptions,
 };
 use serde_json::json;
+use url::Url;
 
 use super::{
     asking::Terminal,
@@ -30,6 +32,12 @@ use crate::{
 
 /// Number of models that are listed; providers have many more.
 const SHOWN_MODELS: usize = 12;
+
+/// Number of models that are listed from the provider's own list.
+const LISTED_MODELS: usize = 60;
+
+/// Ending of the setting with the address of a service.
+const ADDRESS: &str = "_HOST";
 
 /// Width of a line of names.
 const WIDTH: usize = 76;
@@ -63,8 +71,13 @@ pub(super) fn run(
         with.tell(&format!("  {}", local::GOOD_FOR));
     }
     requirements(with, editor, settings, provider)?;
+    let address = address(with, settings, provider)?;
     let key = key(with, settings, provider)?;
-    model(with, editor, settings, provider, choice)?;
+    let typed = Typed { settings, address: address.as_ref(), key: key.as_ref() };
+    model(with, editor, &typed, provider, choice)?;
+    if let Some((name, address)) = address {
+        editor.set(name, &json!(address))?;
+    }
     if let Some((name, key)) = key {
         let place = keys::store(settings, name, &key, None)?;
         with.tell(&format!("  {name} is stored in {place}."));
@@ -130,6 +143,80 @@ fn requirements(
     Ok(())
 }
 
+/// Asks for the address of a service that may be elsewhere. Returns the setting and a new address, which is stored once the
+/// model is chosen. An address in the environment counts, so it is not asked for.
+fn address<'p>(
+    with: &Terminal,
+    settings: &Settings,
+    provider: &'p ProviderInfo,
+) -> anyhow::Result<Option<(&'p str, String)>> {
+    let Some(setting) = provider.settings.iter().find(|setting| setting.name.ends_with(ADDRESS)) else {
+        return Ok(None);
+    };
+    let Some(usual) = setting.default.as_deref().filter(|_| settings.variable(&setting.name).is_none())
+    else {
+        return Ok(None);
+    };
+    let present: Option<String> = settings.get(&setting.name)?;
+    let present = present.as_deref().unwrap_or(usual);
+    loop {
+        let answer = with.ask_or(&setting.name, Some(present))?;
+        let is_address = Url::parse(&answer).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+        if answer == present {
+            return Ok(None);
+        }
+        if is_address {
+            return Ok(Some((setting.name.as_str(), answer)));
+        }
+        with.tell(&format!("  Type an address such as {usual}."));
+    }
+}
+
+/// Settings with what was typed but is not stored yet.
+struct Typed<'a> {
+    settings: &'a Settings,
+    address: Option<&'a (&'a str, String)>,
+    key: Option<&'a (&'a str, Secret)>,
+}
+
+impl Lookup for Typed<'_> {
+    fn value(&self, name: &str) -> LookedUp<String> {
+        match self.address.filter(|(setting, _)| *setting == name) {
+            Some((_, address)) => Ok(Some(address.clone())),
+            None => self.settings.value(name),
+        }
+    }
+
+    fn secret(&self, name: &str) -> LookedUp<ApiKey> {
+        match self.key.filter(|(variable, _)| *variable == name) {
+            Some((_, key)) => Ok(Some(ApiKey::new(key.expose()))),
+            None => self.settings.secret(name),
+        }
+    }
+}
+
+/// Shows the models that the provider lists now, or those that are known.
+fn show_models(with: &Terminal, provider: &ProviderInfo, typed: &Typed<'_>) -> anyhow::Result<()> {
+    let registry = typed.settings.registry();
+    let listed = new_runtime()?.block_on(registry.list_models(&provider.name, typed));
+    let (heading, names, most) = match &listed {
+        Some(names) => (format!("Models that {} offers now:", provider.display_name), names, LISTED_MODELS),
+        None => ("Some of its models; other names work as well:".to_owned(), &provider.models, SHOWN_MODELS),
+    };
+    if names.is_empty() {
+        return Ok(());
+    }
+    with.tell(&heading);
+    let shown: Vec<&str> = names.iter().take(most).map(String::as_str).collect();
+    for line in filled(&shown) {
+        with.tell(&format!("  {}", escape::line(&line)));
+    }
+    if listed.is_some() && names.len() > most {
+        with.tell(&format!("  and {} more", names.len() - most));
+    }
+    Ok(())
+}
+
 /// Asks for the key. It is stored once the model is chosen, so that leaving the dialogue before keeps nothing.
 fn key<'p>(
     with: &Terminal,
@@ -175,24 +262,18 @@ fn key<'p>(
 fn model(
     with: &Terminal,
     editor: &ConfigEditor,
-    settings: &Settings,
+    typed: &Typed<'_>,
     provider: &ProviderInfo,
     choice: Option<&Choice>,
 ) -> anyhow::Result<()> {
-    let (before, present) = settings.configured_model()?;
+    let (before, present) = typed.settings.configured_model()?;
     let found = choice.filter(|it| it.model.provider() == Some(provider.name.as_str()));
     let present = present
         .filter(|_| before.as_ref() == Some(&provider.name))
         .or_else(|| found.map(|it| it.model.model().to_owned()))
         .or(provider.default_model.clone());
     with.tell("");
-    if !provider.models.is_empty() {
-        let names: Vec<&str> = provider.models.iter().take(SHOWN_MODELS).map(String::as_str).collect();
-        with.tell("Some of its models; other names work as well:");
-        for line in filled(&names) {
-            with.tell(&format!("  {}", escape::line(&line)));
-        }
-    }
+    show_models(with, provider, typed)?;
     let answer = loop {
         let answer = with.ask_or("Model", present.as_deref())?;
         if !answer.is_empty() {

@@ -94,6 +94,31 @@ impl Check {
     }
 }
 
+/// Outcomes of all checks.
+pub(crate) struct Report(Vec<Check>);
+
+impl Report {
+    /// Prints the outcomes for people.
+    pub(crate) fn print(&self) -> io::Result<()> {
+        let mut out = Output::new();
+        print(&mut out, &self.0)?;
+        out.finish()
+    }
+}
+
+/// Runs the checks that contact and start nothing.
+pub(crate) fn check(config: &ConfigArgs) -> anyhow::Result<Report> {
+    let paths = Paths::from_env()?;
+    let args = DoctorArgs {
+        online: false,
+        start: false,
+        config: ConfigArgs { config: config.config.clone() },
+        form: JsonArgs { json: false },
+    };
+    let here = settings::look(&paths, &args.config);
+    Ok(Report(all(&paths, &here, &args)?))
+}
+
 /// Runs all checks.
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;

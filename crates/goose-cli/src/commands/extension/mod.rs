@@ -9,7 +9,10 @@ mod tools;
 
 use std::process::ExitCode;
 
-use goose::config::{Paths, Settings, SettingsSource, Trust};
+use goose::{
+    agents::extension_manager::ExtensionManager,
+    config::{Paths, Settings, SettingsSource, Trust},
+};
 
 use self::args::ExtensionCommand;
 use crate::{
@@ -48,6 +51,11 @@ pub(crate) fn run(command: ExtensionCommand, config: &ConfigArgs) -> anyhow::Res
             call::run(&settings, config, call::Call { tool, arguments, verbose }, &form)
         }
     }
+}
+
+/// Shows the extensions of a session with their states. Starts none.
+pub(crate) fn show(manager: &ExtensionManager) -> anyhow::Result<()> {
+    Ok(status::show(manager)?)
 }
 
 /// Loads the settings that a session in this folder would have. Warns about an untrusted project file. Reads no file if

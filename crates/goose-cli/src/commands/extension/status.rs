@@ -51,6 +51,9 @@ struct Row {
     stderr: Option<String>,
     /// The extension's own status values.
     status: BTreeMap<String, Value>,
+    /// True if it was started and pinged for this row.
+    #[serde(skip)]
+    is_tried: bool,
 }
 
 /// Outcome of starting an extension.
@@ -75,6 +78,15 @@ pub(super) fn run(settings: &Settings, chosen: Vec<Candidate>, form: &JsonArgs) 
         print(form, document, |out| extensions.iter().try_for_each(|row| print_row(out, row, width)))?;
         Ok(if ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
+}
+
+/// Prints the state of all extensions of a manager, and starts none.
+pub(super) fn show(manager: &ExtensionManager) -> io::Result<()> {
+    let rows: Vec<Row> = manager.status().into_iter().map(|status| Row::new(status, None)).collect();
+    let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or_default();
+    let mut out = Output::new();
+    rows.iter().try_for_each(|row| print_row(&mut out, row, width))?;
+    out.finish()
 }
 
 /// Starts all extensions of a manager concurrently.
@@ -132,6 +144,7 @@ impl Row {
             dropped_tools: service.dropped_tools,
             stderr: service.stderr,
             status: tried.map(|tried| tried.status.clone()).unwrap_or_default(),
+            is_tried: tried.is_some(),
         }
     }
 
@@ -141,13 +154,20 @@ impl Row {
             kind: candidate.config.as_ref().map(ExtensionConfig::type_name),
             state: BROKEN,
             reason: Some(reason),
+            is_tried: true,
             ..Self::default()
         }
     }
 
-    /// Returns true if it runs and answered a ping.
+    /// Returns true if it runs, and answered a ping if it was pinged.
     fn is_ready(&self) -> bool {
-        self.state == Phase::Ready.as_str() && self.ping_ms.is_some()
+        self.state == Phase::Ready.as_str() && (self.ping_ms.is_some() || !self.is_tried)
+    }
+
+    /// Returns true if it was not started yet, and is not needed so far.
+    fn is_waiting(&self) -> bool {
+        let phases = [Phase::Idle, Phase::Starting];
+        !self.is_tried && phases.iter().any(|phase| phase.as_str() == self.state)
     }
 
     /// Summarizes the row on one line.
@@ -157,7 +177,7 @@ impl Row {
             Some(time) => facts.push(format!("ready in {}", duration(time))),
             None => facts.push(self.state.to_owned()),
         }
-        if self.is_ready() {
+        if self.is_ready() || (self.is_waiting() && self.tools > 0) {
             facts.push(counted(self.tools, "tool"));
         }
         facts.extend(self.kind.map(str::to_owned));
@@ -170,7 +190,11 @@ impl Row {
 }
 
 fn print_row(out: &mut Output, row: &Row, width: usize) -> io::Result<()> {
-    let mark = if row.is_ready() { out.paint(GOOD, "✓") } else { out.paint(BAD, "✗") };
+    let mark = match row.is_ready() {
+        true => out.paint(GOOD, "✓"),
+        false if row.is_waiting() => out.paint(FAINT, "-"),
+        false => out.paint(BAD, "✗"),
+    };
     let name = out.paint(NAME, format!("{:width$}", escape::line(&row.name)));
     out.line(format_args!("{mark} {name}  {}", row.facts()))?;
     if let Some(reason) = row.reason.as_deref().filter(|_| !row.is_ready()) {

@@ -69,18 +69,9 @@ impl Row {
 /// Shows the rules.
 pub(super) fn run(place: &Place, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     let permissions = &place.permissions;
-    let (mut rules, problem) = match permissions.rules() {
-        Ok(rules) => (rules.to_vec(), None),
-        Err(error) => {
-            (Vec::new(), Some(format!("{error}. Until this is fixed, every tool call needs approval.")))
-        }
-    };
-    // What wins comes first.
-    rules.sort_by_key(|rule| std::cmp::Reverse(rule.effect()));
-    let extensions: Vec<&str> = place.settings.extensions().iter().map(|entry| entry.key.as_str()).collect();
+    let (rules, problem) = rules(place);
     let protected: Vec<Protected> = permissions.protected_files().into_iter().map(Protected::new).collect();
-    let own: Vec<String> = builtins::tools().iter().map(|tool| tool.name().to_owned()).collect();
-    let unknown = permissions.rules_without_tool(&extensions, &own).unwrap_or_default();
+    let unknown = unknown(place);
     let document = || Document {
         mode: place.mode().as_str(),
         from: place.mode_from.as_deref(),
@@ -93,13 +84,54 @@ pub(super) fn run(place: &Place, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     output::print(form, document, |out| {
         print(out, place, &rules, &unknown)?;
         print_protected(out, &protected)?;
-        match &problem {
-            Some(problem) => {
-                out.line(format_args!("{} {}", out.paint(BAD, "problem:"), escape::text(problem)))
-            }
-            None => Ok(()),
-        }
+        print_problem(out, problem.as_deref())
     })
+}
+
+/// Shows the rules of a session, with those that end with it and without the protected files.
+pub(super) fn show(place: &Place) -> io::Result<()> {
+    let mut out = Output::new();
+    let (rules, problem) = rules(place);
+    print(&mut out, place, &rules, &unknown(place))?;
+    let of_session = place.permissions.session_rules();
+    if !of_session.is_empty() {
+        out.line("")?;
+        out.line(out.paint(NAME, "Rules of this session"))?;
+        of_session.iter().try_for_each(|rule| print_rule(&mut out, rule))?;
+    }
+    print_problem(&mut out, problem.as_deref())?;
+    out.line("")?;
+    let more = "To change the mode: /mode MODE. Protected files: `goose permissions list`";
+    out.line(out.paint(FAINT, more))?;
+    out.finish()
+}
+
+/// Returns the rules of the file, those that win first, or the problem with it.
+fn rules(place: &Place) -> (Vec<Rule>, Option<String>) {
+    match place.permissions.rules() {
+        Ok(rules) => {
+            let mut rules = rules.to_vec();
+            rules.sort_by_key(|rule| std::cmp::Reverse(rule.effect()));
+            (rules, None)
+        }
+        Err(error) => {
+            (Vec::new(), Some(format!("{error}. Until this is fixed, every tool call needs approval.")))
+        }
+    }
+}
+
+/// Returns the rules that name no known tool.
+fn unknown(place: &Place) -> Vec<Rule> {
+    let extensions: Vec<&str> = place.settings.extensions().iter().map(|entry| entry.key.as_str()).collect();
+    let own: Vec<String> = builtins::tools().iter().map(|tool| tool.name().to_owned()).collect();
+    place.permissions.rules_without_tool(&extensions, &own).unwrap_or_default()
+}
+
+fn print_problem(out: &mut Output, problem: Option<&str>) -> io::Result<()> {
+    match problem {
+        Some(problem) => out.line(format_args!("{} {}", out.paint(BAD, "problem:"), escape::text(problem))),
+        None => Ok(()),
+    }
 }
 
 fn print(out: &mut Output, place: &Place, rules: &[Rule], unknown: &[Rule]) -> io::Result<()> {

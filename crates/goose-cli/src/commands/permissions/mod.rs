@@ -44,6 +44,19 @@ pub(crate) fn run(command: PermissionsCommand, config: &ConfigArgs) -> anyhow::R
     }
 }
 
+/// Shows the mode and the rules of a session.
+pub(crate) fn show(settings: &Settings, permissions: &Arc<Permissions>, folder: &Path) -> anyhow::Result<()> {
+    let configured = settings.profile(None)?.mode;
+    let is_configured = configured.is_none_or(|mode| mode.parse().ok() == Some(permissions.mode()));
+    let mode_from = match settings.origin(MODE).filter(|_| is_configured) {
+        Some(origin) => Some(origin.to_string()),
+        None => Some("of this session".to_owned()),
+    };
+    let (settings, permissions) = (settings.clone(), Arc::clone(permissions));
+    list::show(&Place { folder: folder.to_owned(), settings, permissions, mode_from })?;
+    Ok(())
+}
+
 /// The permissions of a folder, as a session there would have them.
 struct Place {
     folder: PathBuf,

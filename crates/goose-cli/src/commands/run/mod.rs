@@ -22,7 +22,7 @@ use self::{
 use super::{
     attachments::attached,
     conversation_setup::{self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
-    session::Chat,
+    session::{Chat, ChatSetup},
 };
 use crate::{
     choice::Verbosity,
@@ -166,8 +166,15 @@ async fn interactive(
     signals: Signals,
     task: Task,
 ) -> anyhow::Result<ExitCode> {
+    let setup = ChatSetup {
+        conversation: args.conversation.clone(),
+        model: args.model.clone(),
+        which: args.which.clone(),
+        system: args.system.clone(),
+        keep: if args.no_session { Keep::Unsaved } else { Keep::Saved },
+    };
     input.hold();
-    let mut chat = Chat::new(assembled, input, signals, screen(args));
+    let mut chat = Chat::new(assembled, setup, input, signals, screen(args));
     if !task.message.content.is_empty()
         && let Some(code) = chat.reply_to_task(task).await?
     {

@@ -9,7 +9,7 @@ use crate::args::{ConversationArgs, ExtensionArgs, JsonArgs, ListFormat, ModelAr
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   goose session                        start a new session
-  goose session --resume               resume the latest session of this folder
+  goose session --resume               choose a session to resume
   goose session --resume --fork        resume a copy of it
   goose session list --search 'ports'
   goose session export 20261115_3 --format markdown -o talk.md
@@ -84,12 +84,12 @@ pub(crate) enum SessionCommand {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Import an exported session, or the sessions.db of another goose
+    /// Import an exported session, or sessions of goose 1.x, Claude Code or Codex
     #[command(
-        after_help = "Examples:\n  goose session import session.json\n  goose session import ~/.local/share/goose/sessions/sessions.db"
+        after_help = "Examples:\n  goose session import session.json\n  goose session import ~/.local/share/goose/sessions/sessions.db\n  goose session import ~/.claude/projects/-home-ada-engine/7f71463f.jsonl\n  goose session import ~/.codex/sessions/2026/11/18"
     )]
     Import {
-        /// File to import
+        /// File to import, or folder with files; the content tells the format
         file: PathBuf,
     },
     /// Rename a session

@@ -1,6 +1,7 @@
 //! The conversation at the terminal: a line, a reply, a line.
 
 use std::{
+    env,
     pin::pin,
     process::ExitCode,
     sync::Arc,
@@ -10,7 +11,7 @@ use std::{
 use goose::{
     config::Paths,
     exchange::{AttachmentRequest, Exchange, Outcome, Reply, TaskState},
-    session::ChosenBy,
+    session::{ChosenBy, SessionStore},
 };
 use tokio::time::interval;
 
@@ -18,10 +19,12 @@ use super::{
     args::ChatArgs,
     commands::{cancelled, failed},
     edit::edit_messages,
+    picker,
     recap::{self, Extent},
     slash::Slash,
 };
 use crate::{
+    args::{ConversationArgs, ExtensionArgs, ModelArgs},
     choice::Verbosity,
     commands::attachments::attached,
     commands::conversation_setup::{
@@ -46,9 +49,39 @@ const PROMPT: &str = "› ";
 /// First character of a line that is a command for the shell.
 const COMMAND: char = '!';
 
+/// Arguments that all sessions of the process are opened with.
+#[derive(Clone)]
+pub(crate) struct ChatSetup {
+    pub(crate) conversation: ConversationArgs,
+    pub(crate) model: ModelArgs,
+    pub(crate) which: ExtensionArgs,
+    pub(crate) system: Option<String>,
+    pub(crate) keep: Keep,
+}
+
+impl ChatSetup {
+    /// Returns the options of the next session.
+    pub(super) fn options(&self) -> SetupOptions<'_> {
+        SetupOptions {
+            model: &self.model,
+            conversation: &self.conversation,
+            which: &self.which,
+            system: self.system.as_deref(),
+            schema: None,
+            keep: self.keep,
+            scheduled_by: None,
+            verbosity: Verbosity::Normal,
+            request: None,
+            recipe: None,
+            checkpoints: Checkpoints::Kept,
+        }
+    }
+}
+
 /// A conversation that is under way.
 pub(crate) struct Chat {
     pub(super) assembled: Assembled,
+    pub(super) setup: ChatSetup,
     pub(super) input: Arc<Input>,
     pub(super) signals: Signals,
     pub(super) screen: Screen,
@@ -78,40 +111,48 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
         let paths = Paths::from_env()?;
         let input = Arc::new(Input::new(Some(conversation_setup::history(&paths))));
         let mut signals = Signals::listen()?;
-        let setup = SetupOptions {
-            model: &args.model,
-            conversation: &args.conversation,
-            which: &args.which,
-            system: args.system.as_deref(),
-            schema: None,
-            keep: Keep::Saved,
-            scheduled_by: None,
-            verbosity: Verbosity::Normal,
-            request: None,
-            recipe: None,
-            checkpoints: Checkpoints::Kept,
-        };
-        let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
+        let ChatArgs { mut conversation, model, which, system, edit, history } = args;
+        if picker::is_wanted(&conversation) {
+            let store = SessionStore::at(SessionStore::file(&paths));
+            let folder = env::current_dir()?;
+            let picked = picker::pick(&store, &folder, &input, None);
+            match signals.unless_signalled(picked).await? {
+                Ok(picked) => match picked? {
+                    Some(session) => conversation.session_id = Some(session.to_string()),
+                    None => return Ok(ExitCode::SUCCESS),
+                },
+                Err(asked) => return Ok(asked.code()),
+            }
+        }
+        let setup = ChatSetup { conversation, model, which, system, keep: Keep::Saved };
+        let assembled = match signals.unless_signalled(assemble(setup.options(), &paths, &input)).await? {
             Ok(assembled) => assembled?,
             Err(asked) => return Ok(asked.code()),
         };
-        if args.edit {
+        if edit {
             edit_messages(&assembled.exchange).await?;
         }
-        let detail = if args.conversation.debug { Detail::Full } else { Detail::Usual };
-        let extent = if args.history { Extent::Whole } else { Extent::Short };
-        let chat =
-            Chat::new(assembled, input, signals, Screen::new(detail).explaining(args.conversation.verbose));
-        chat.greet(extent, args.conversation.name.as_deref())?;
+        let detail = if setup.conversation.debug { Detail::Full } else { Detail::Usual };
+        let extent = if history { Extent::Whole } else { Extent::Short };
+        let screen = Screen::new(detail).explaining(setup.conversation.verbose);
+        let chat = Chat::new(assembled, setup, input, signals, screen);
+        chat.greet(extent)?;
         chat.talk().await
     })
 }
 
 impl Chat {
     /// A conversation with what it needs.
-    pub(crate) fn new(assembled: Assembled, input: Arc<Input>, signals: Signals, screen: Screen) -> Self {
+    pub(crate) fn new(
+        assembled: Assembled,
+        setup: ChatSetup,
+        input: Arc<Input>,
+        signals: Signals,
+        screen: Screen,
+    ) -> Self {
         Self {
             assembled,
+            setup,
             input,
             signals,
             screen,
@@ -123,11 +164,12 @@ impl Chat {
     }
 
     /// Shows the model, the agent and the session, and what was said before.
-    fn greet(&self, extent: Extent, name: Option<&str>) -> anyhow::Result<()> {
+    pub(super) fn greet(&self, extent: Extent) -> anyhow::Result<()> {
         if !stderr::is_seen() {
             return Ok(());
         }
         let Assembled { exchange, permissions, before, .. } = &self.assembled;
+        let name = self.setup.conversation.name.as_deref();
         let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
         let mut parts = vec![model_name(exchange)];
         parts.extend(agent_name(exchange));
@@ -160,6 +202,7 @@ impl Chat {
     ///
     /// Fails if the terminal is gone.
     pub(crate) async fn talk(mut self) -> anyhow::Result<ExitCode> {
+        self.offer_values();
         self.input.hold();
         let ended = self.lines().await;
         let farewell = self.farewell();
@@ -314,6 +357,9 @@ impl Chat {
         let message = self.with_note(message);
         let reply = self.assembled.exchange.reply_to(message);
         let ended = self.follow(reply).await?;
+        if let Ok(Outcome::Done { .. }) = ended {
+            self.assembled.exchange.write_title();
+        }
         self.show_standing_after(&ended);
         Ok(ended.err())
     }
@@ -383,7 +429,7 @@ impl Chat {
 }
 
 /// The model that answers. An external agent has its own.
-fn model_name(exchange: &Exchange) -> String {
+pub(super) fn model_name(exchange: &Exchange) -> String {
     let agent = exchange.agent();
     match agent.manifest.connection {
         Some(_) => agent.manifest.name.clone(),

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::{
     chat::{After, Chat},
+    edit::init,
     recipes::show_skills,
     slash::{self, Slash},
 };
@@ -75,6 +76,18 @@ impl Chat {
             Slash::Undo => return self.undo().await,
             Slash::Rewind(number) => return self.rewind(number.as_deref()).await,
             Slash::Diff(path) => return self.diff(path.as_deref()).await,
+            Slash::New(name) => return self.start_new(name).await,
+            Slash::Resume(name) => return self.resume(name.as_deref()).await,
+            Slash::Rename(name) => return self.rename(name).await,
+            Slash::Export(file) => return self.export(file.as_deref()).await,
+            Slash::Copy => return Ok(self.copy()),
+            Slash::Edit(text) => return self.edit(text.as_deref().unwrap_or_default()).await,
+            Slash::Init(text) => return Ok(init(text.as_deref())),
+            Slash::Status => self.show_status().await,
+            Slash::Context => return self.show_context().await,
+            Slash::Permissions => self.show_permissions()?,
+            Slash::Mcp => self.show_extensions()?,
+            Slash::Doctor => return self.check_installation().await,
         }
         Ok(After::Line)
     }

@@ -1,4 +1,4 @@
-//! `goose session --edit`: the messages of a resumed session, changed in the user's editor.
+//! Messages that are written in the user's editor, with `/edit` and `goose session --edit`, or by goose, with `/init`.
 
 use std::{env, fs, io::Write as _, sync::Arc};
 
@@ -7,13 +7,59 @@ use goose::exchange::Exchange;
 use goose_extension::Message;
 use goose_process::ProcessSpec;
 
-use crate::stderr;
+use super::{
+    chat::{After, Chat},
+    commands::failed,
+};
+use crate::{escape, output::FAINT, stderr, terminal::input::InputEvent};
 
 /// Editor if the environment names none.
 const DEFAULT_EDITOR: &str = "vi";
 
 /// Maximum size of the edited text.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Request of `/init`.
+const INIT: &str = "\
+Look at this project and write the file AGENTS.md in its root, which tells coding agents what they need to know to work here.
+
+- Read the README, the build files, the layout of the folders and the settings of tests and linters first.
+- Give the commands to build, to test (all tests, and a single one) and to check the style. Run those that are cheap, so that \
+they are right.
+- Describe the structure: the parts, where to find what, and how they depend on each other.
+- Name the conventions that the code follows and that a newcomer would miss.
+- Write at most 80 lines. Leave out what is obvious or true of every project, and do not invent anything.
+- If AGENTS.md, CLAUDE.md or .goosehints exists, keep what is right in it, and change only what is wrong or missing.";
+
+/// Returns the request that has the agent describe the project.
+pub(super) fn init(wish: Option<&str>) -> After {
+    let wish = wish.map(|wish| format!("\n\n{wish}")).unwrap_or_default();
+    After::Reply(format!("{INIT}{wish}").as_str().into())
+}
+
+impl Chat {
+    /// Lets the user write a message in the editor, and sends it.
+    pub(super) async fn edit(&self, text: &str) -> anyhow::Result<After> {
+        if !stderr::can_ask() {
+            return Ok(failed("A message cannot be edited without a terminal."));
+        }
+        let edited = self.input.turn().await.edit(text, ".md").await;
+        let InputEvent::Text(edited) = edited else {
+            return Ok(failed(
+                "Nothing was sent: the editor failed, or neither VISUAL nor EDITOR names one.",
+            ));
+        };
+        let edited = edited.trim();
+        if edited.is_empty() {
+            stderr::line("Nothing was sent: the message is empty.");
+            return Ok(After::Line);
+        }
+        for line in escape::text(edited).lines() {
+            stderr::line(format_args!("{FAINT}> {line}{FAINT:#}"));
+        }
+        Ok(After::Reply(edited.into()))
+    }
+}
 
 /// Lets the user edit the messages that the model sees. The steps before stay in the store.
 pub(super) async fn edit_messages(exchange: &Exchange) -> anyhow::Result<()> {

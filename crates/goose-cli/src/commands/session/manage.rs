@@ -1,25 +1,21 @@
 //! Commands on saved sessions: rename, fork, export, import.
 
 use std::{
-    fs,
-    io::{self, Read as _, Seek as _, Write as _},
+    io::{self, Write as _},
     path::Path,
     process::ExitCode,
     sync::Arc,
 };
 
-use anyhow::{Context as _, bail, ensure};
-use goose::session::{SessionStore, export, import};
-use goose_fs::{open_private_file, open_regular};
+use anyhow::{Context as _, bail};
+use goose::session::{SessionId, SessionStore, export, import};
+use goose_fs::open_private_file;
 
 use super::{
     args::{ExportFormat, WhichSession},
     chosen, explained,
 };
 use crate::{escape, output::say, stderr, terminal::input::Input};
-
-/// The first bytes of an SQLite database.
-const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// Asks for confirmation of a removal.
 pub(crate) async fn agreed(question: &str) -> anyhow::Result<bool> {
@@ -61,16 +57,15 @@ impl ExportFormat {
 /// Writes a session to a file, or to standard output.
 pub(super) async fn export(
     store: &SessionStore,
-    which: &WhichSession,
+    session: &SessionId,
     format: ExportFormat,
     output: Option<&Path>,
 ) -> anyhow::Result<ExitCode> {
-    let session = chosen(store, which).await?;
     let text = match format {
-        ExportFormat::Json => export::json(store, &session.id).await.map_err(explained)?,
-        ExportFormat::Markdown => export::markdown(store, &session.id).await.map_err(explained)?,
+        ExportFormat::Json => export::json(store, session).await.map_err(explained)?,
+        ExportFormat::Markdown => export::markdown(store, session).await.map_err(explained)?,
         ExportFormat::Yaml => {
-            let json = export::json(store, &session.id).await.map_err(explained)?;
+            let json = export::json(store, session).await.map_err(explained)?;
             serde_saphyr::to_string(&serde_json::from_str::<serde_json::Value>(&json)?)?
         }
     };
@@ -82,7 +77,7 @@ pub(super) async fn export(
     };
     let written = open_private_file(path).and_then(|mut file| writeln!(file, "{text}"));
     written.with_context(|| format!("{} cannot be written", path.display()))?;
-    say(&format!("Exported {} to {}.", session.id, path.display()))
+    say(&format!("Exported {session} to {}.", path.display()))
 }
 
 /// Escapes control characters: content must not move the cursor.
@@ -93,24 +88,32 @@ fn escaped(text: &str, format: ExportFormat) -> String {
     }
 }
 
-/// Imports sessions from a file: an export, or the sessions of goose 1.x.
-pub(super) async fn import(store: &SessionStore, file: &Path) -> anyhow::Result<ExitCode> {
-    if let Some(export) = open_export(file).with_context(|| format!("{} cannot be read", file.display()))? {
-        let id = import::json(store, export).await.map_err(explained)?;
-        return say(&format!(
-            "Imported the session as {id}. Resume it with: goose session --resume --session-id {id}"
-        ));
-    }
-    let imported = import::legacy(store, file).await.map_err(explained)?;
+/// Imports sessions from a file or folder: an export, or sessions of goose 1.x, Claude Code and Codex.
+pub(super) async fn import(store: &SessionStore, path: &Path) -> anyhow::Result<ExitCode> {
+    path.metadata().with_context(|| format!("{} cannot be read", path.display()))?;
+    let imported = import::from_path(store, path).await.map_err(explained)?;
     for not in &imported.failed {
         stderr::line(format_args!("{}: {}", escape::line(&not.what), escape::line(&not.reason)));
     }
-    say(&format!(
-        "Imported {} sessions ({} already present, {} unreadable).",
-        imported.sessions.len(),
-        imported.already_here,
-        imported.failed.len()
-    ))
+    match imported.skipped_lines {
+        0 => {}
+        1 => stderr::line("1 line cannot be read and was skipped."),
+        lines => stderr::line(format_args!("{lines} lines cannot be read and were skipped.")),
+    }
+    match imported.sessions.as_slice() {
+        [] if imported.already_here == 0 => {
+            bail!("{} has no session that could be imported.", path.display())
+        }
+        [id] if imported.already_here == 0 && imported.failed.is_empty() => say(&format!(
+            "Imported the session as {id}. Resume it with: goose session --resume --session-id {id}"
+        )),
+        sessions => say(&format!(
+            "Imported {} sessions ({} already present, {} unreadable).",
+            sessions.len(),
+            imported.already_here,
+            imported.failed.len()
+        )),
+    }
 }
 
 /// Names the sessions of goose 1.x beside a store that is still empty, and the command that imports them.
@@ -122,21 +125,4 @@ pub(crate) fn importable(store: &SessionStore) -> Option<String> {
             "There are sessions of an earlier version of goose. To import them: `goose session import {database}`"
         )
     })
-}
-
-/// Opens an export; `None` for a database or a log of goose 1.x.
-fn open_export(path: &Path) -> anyhow::Result<Option<fs::File>> {
-    if path.is_dir() || path.extension().is_some_and(|extension| extension == "jsonl") {
-        return Ok(None);
-    }
-    let mut file = open_regular(path)?;
-    let mut start = Vec::new();
-    (&file).take(SQLITE.len() as u64).read_to_end(&mut start)?;
-    if start == SQLITE {
-        return Ok(None);
-    }
-    let limit = import::MAX_SESSION_BYTES;
-    ensure!(file.metadata()?.len() <= limit, "it is larger than {limit} bytes");
-    file.rewind()?;
-    Ok(Some(file))
 }

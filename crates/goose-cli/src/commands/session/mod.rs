@@ -5,6 +5,8 @@
 //! - `shell_command`: `!command`;
 //! - `recipes`: `/recipe`, `/skills` and the user's own commands;
 //! - `undo`: `/undo`, `/rewind` and `/diff`;
+//! - `reopen`: `/new` and `/resume`; `picker`: the choice of a session; `reports`: `/status`, `/context` and others that show the
+//!   state; `share`: `/rename`, `/export` and `/copy`; `values`: values for completion;
 //! - `list`, `manage`, `remove`, `diagnostics`: saved sessions.
 
 pub(crate) mod args;
@@ -14,12 +16,17 @@ mod diagnostics;
 mod edit;
 mod list;
 mod manage;
+mod picker;
 mod recap;
 mod recipes;
 mod remove;
+mod reopen;
+mod reports;
+mod share;
 mod shell_command;
 pub(crate) mod slash;
 mod undo;
+mod values;
 
 use std::process::ExitCode;
 
@@ -31,7 +38,7 @@ use goose::{
 
 use self::args::{ExportFormat, SessionArgs, SessionCommand, WhichSession};
 pub(crate) use self::{
-    chat::Chat,
+    chat::{Chat, ChatSetup},
     list::session_rows,
     manage::{agreed, importable},
 };
@@ -51,7 +58,8 @@ pub(crate) fn run(args: SessionArgs) -> anyhow::Result<ExitCode> {
             SessionCommand::Fork { which } => manage::fork(&store, &which).await,
             SessionCommand::Export { which, format, output } => {
                 let format = format.unwrap_or_else(|| ExportFormat::of(output.as_deref()));
-                manage::export(&store, &which, format, output.as_deref()).await
+                let session = chosen(&store, &which).await?;
+                manage::export(&store, &session.id, format, output.as_deref()).await
             }
             SessionCommand::Import { file } => manage::import(&store, &file).await,
             SessionCommand::Diagnostics { which, output } => {

@@ -78,7 +78,8 @@ impl Chat {
         Ok(failed("The model wrote no valid recipe. Nothing was saved; try again, or use another model."))
     }
 
-    fn last_answer(&self) -> String {
+    /// Returns the text of the last answer that the model sees.
+    pub(super) fn last_answer(&self) -> String {
         let messages = self.assembled.exchange.messages();
         let last = messages.iter().rev().find(|message| message.role == Role::Assistant);
         last.map(|message| message.own_text()).unwrap_or_default()

@@ -50,6 +50,18 @@ pub(crate) const COMMANDS: &[Described] = &[
     command("/undo", "", "take back what goose wrote to files for the last message that changed some"),
     command("/rewind", "[N]", "go back to before a message: the conversation, the files, or both"),
     command("/diff", "[FILE]", "show what goose changed in files since the session began"),
+    command("/new", "[NAME]", "start a new session; this one stays saved"),
+    command("/resume", "[SESSION]", "resume another session, chosen from a list or by id or name"),
+    command("/rename", "[TITLE]", "rename the session"),
+    command("/export", "[FILE]", "write the session to a file: Markdown, or JSON or YAML by its name"),
+    command("/copy", "", "copy the last answer to the terminal's clipboard"),
+    command("/edit", "[TEXT]", "write a message in $VISUAL or $EDITOR"),
+    command("/init", "[TEXT]", "have the agent write AGENTS.md, the notes about the project"),
+    command("/status", "", "show the session, folder, model, agent, mode and extensions"),
+    command("/context", "", "show what fills the model's context"),
+    command("/permissions", "", "show the permission mode and the rules"),
+    command("/mcp", "", "list the extensions with their states and tools"),
+    command("/doctor", "", "check the installation"),
 ];
 
 const fn command(name: &'static str, takes: &'static str, help: &'static str) -> Described {
@@ -93,6 +105,22 @@ pub(crate) enum Slash {
     Rewind(Option<String>),
     /// Shows the changes of all files, or of one.
     Diff(Option<String>),
+    /// Starts a new session.
+    New(Option<String>),
+    /// Resumes a session, or lets the user choose one.
+    Resume(Option<String>),
+    Rename(Option<String>),
+    Export(Option<String>),
+    Copy,
+    /// Edits a message in the user's editor.
+    Edit(Option<String>),
+    /// Has the agent describe the project.
+    Init(Option<String>),
+    Status,
+    Context,
+    Permissions,
+    Mcp,
+    Doctor,
     /// Not supported, and why.
     Later(&'static str),
     /// Invalid, and why.
@@ -138,6 +166,18 @@ impl Slash {
             "undo" => Self::Undo,
             "rewind" => Self::Rewind(some),
             "diff" => Self::Diff(some),
+            "new" => Self::New(some),
+            "resume" => Self::Resume(some),
+            "rename" => Self::Rename(some),
+            "export" => Self::Export(some),
+            "copy" => Self::Copy,
+            "edit" => Self::Edit(some),
+            "init" => Self::Init(some),
+            "status" => Self::Status,
+            "context" => Self::Context,
+            "permissions" => Self::Permissions,
+            "mcp" => Self::Mcp,
+            "doctor" => Self::Doctor,
             _ => Self::Unclear(format!("Unknown command {word}. Type /help for a list.")),
         })
     }

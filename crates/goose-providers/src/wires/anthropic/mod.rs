@@ -30,14 +30,20 @@ const WIRE: &str = "anthropic";
 /// A model behind Anthropic's messages, or behind a service that offers the same.
 pub type Anthropic = Wire<Messages>;
 
+/// The header with the key.
+pub(crate) const ANTHROPIC_KEY: UsualKey = UsualKey::Header("x-api-key");
+
+/// Headers of every request.
+pub(crate) const ANTHROPIC_HEADERS: &[(&str, &str)] = &[("anthropic-version", "2023-06-01")];
+
 /// The codec.
 pub struct Messages;
 
 impl Codec for Messages {
     type Decoder = decode::AnthropicDecoder;
 
-    const USUAL_KEY: UsualKey = UsualKey::Header("x-api-key");
-    const HEADERS: &'static [(&'static str, &'static str)] = &[("anthropic-version", "2023-06-01")];
+    const USUAL_KEY: UsualKey = ANTHROPIC_KEY;
+    const HEADERS: &'static [(&'static str, &'static str)] = ANTHROPIC_HEADERS;
 
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
         body(ask, None)

@@ -6,7 +6,8 @@ use std::{fmt::Write as _, sync::Arc};
 use futures::StreamExt as _;
 use goose_extension::{Message, MessageContent};
 use goose_providers::{
-    Collector, Effort, ProviderError, ProviderResult, Reply, Request, RequestOptions, StopReason,
+    Collector, Effort, ProviderError, ProviderResult, Reply, ReplyStream, Request, RequestOptions,
+    StopReason, Usage,
 };
 
 use super::{
@@ -105,14 +106,17 @@ async fn summary(units: &Units, first: usize, by: &Summarizer<'_>) -> ProviderRe
     }
 }
 
-/// Asks once. Usage is recorded even if the answer is incomplete.
 async fn ask(record: String, effort: Option<Effort>, by: &Summarizer<'_>) -> ProviderResult<Reply> {
     let model = by.model;
     let max_tokens = model.model().max_output.map_or(MAX_TOKENS, |most| most.min(MAX_TOKENS));
     let messages = [Arc::new(Message::user(record))];
     let options = RequestOptions { max_tokens: Some(max_tokens), effort, ..RequestOptions::default() };
     let request = Request { system: TASK, messages: &messages, tools: &[], options: &options };
-    let mut stream = model.stream(request).await?;
+    collect(model.stream(request).await?, by.book).await
+}
+
+/// Reads a reply to its end. Usage is recorded even if the reply is incomplete.
+pub(crate) async fn collect(mut stream: ReplyStream, book: &(dyn Fn(Usage) + Sync)) -> ProviderResult<Reply> {
     let mut collector = Collector::default();
     let read = loop {
         match stream.next().await {
@@ -121,7 +125,7 @@ async fn ask(record: String, effort: Option<Effort>, by: &Summarizer<'_>) -> Pro
             None => break Ok(()),
         }
     };
-    (by.book)(collector.usage());
+    book(collector.usage());
     read?;
     collector.finish()
 }

@@ -1,0 +1,131 @@
+//! `/new` and `/resume`: another session in the same process, with the same settings and services.
+
+use std::sync::Arc;
+
+use goose::{config::Paths, session::SessionId};
+use tokio::time::timeout;
+
+use super::{
+    chat::{After, Chat, ChatSetup},
+    commands::{cancelled, failed},
+    explained, picker,
+    recap::Extent,
+};
+use crate::{
+    args::ConversationArgs,
+    commands::conversation_setup::{END_TIME, Keep, assemble_another},
+    output::FAINT,
+    stderr,
+    terminal::screen::Screen,
+};
+
+impl Chat {
+    /// Starts a new session in the permission mode of this one.
+    pub(super) async fn start_new(&mut self, name: Option<String>) -> anyhow::Result<After> {
+        let mode = self.assembled.permissions.mode();
+        let earlier = self.assembled.exchange.session_id().clone();
+        let is_begun = !self.assembled.exchange.messages().is_empty();
+        let setup = ChatSetup {
+            conversation: ConversationArgs {
+                name,
+                session_id: None,
+                path: None,
+                resume: false,
+                fork: false,
+                ..self.setup.conversation.clone()
+            },
+            ..self.setup.clone()
+        };
+        if let Err(after) = self.open_another(setup).await? {
+            return Ok(after);
+        }
+        self.assembled.exchange.set_mode(mode);
+        self.greet(Extent::Short)?;
+        if is_begun && self.setup.keep == Keep::Saved {
+            stderr::line(format_args!("{FAINT}To go back: /resume {earlier}{FAINT:#}"));
+        }
+        Ok(After::Line)
+    }
+
+    /// Resumes another session: the named one, or one that the user chooses.
+    pub(super) async fn resume(&mut self, name: Option<&str>) -> anyhow::Result<After> {
+        let current = self.assembled.exchange.session_id().clone();
+        let store = self.assembled.store().clone();
+        let session: SessionId = match name {
+            Some(name) => match store.find(name).await {
+                Ok(found) => found.id,
+                Err(error) => return Ok(failed(&format!("{:#}", explained(error)))),
+            },
+            None if !stderr::can_ask() => return Ok(failed("Usage: /resume ID, without a terminal.")),
+            None => {
+                let (input, folder) =
+                    (Arc::clone(&self.input), self.assembled.exchange.working_dir().to_owned());
+                let picked = picker::pick(&store, &folder, &input, Some(&current));
+                match self.working("choosing a session", picked).await? {
+                    Ok(Ok(Some(session))) => session,
+                    Ok(Ok(None)) => return Ok(After::Line),
+                    Ok(Err(error)) => return Ok(failed(&format!("{error:#}"))),
+                    Err(asked) => return Ok(cancelled(asked)),
+                }
+            }
+        };
+        if session == current {
+            stderr::line("This is the current session.");
+            return Ok(After::Line);
+        }
+        let setup = ChatSetup {
+            conversation: ConversationArgs {
+                name: None,
+                session_id: Some(session.to_string()),
+                path: None,
+                resume: false,
+                fork: false,
+                // The session goes on with its own agent.
+                agent: None,
+                ..self.setup.conversation.clone()
+            },
+            keep: Keep::Saved,
+            ..self.setup.clone()
+        };
+        match self.open_another(setup).await? {
+            Ok(()) => self.greet(Extent::Short).map(|()| After::Line),
+            Err(after) => Ok(after),
+        }
+    }
+
+    /// Opens another session with the model of this one, and closes this one. If that fails, this one goes on, and the error is
+    /// the next step.
+    async fn open_another(&mut self, setup: ChatSetup) -> anyhow::Result<Result<(), After>> {
+        let (paths, input) = (Paths::from_env()?, Arc::clone(&self.input));
+        let agents = self.assembled.manager().clone();
+        let folder = self.assembled.exchange.working_dir().to_owned();
+        let model = self.assembled.exchange.model();
+        let opened = async {
+            let opened = assemble_another(agents, setup.options(), &paths, &folder, &input).await?;
+            if opened.exchange.model() != model {
+                opened.exchange.set_model(&model.to_string()).await.map_err(explained)?;
+            }
+            anyhow::Ok(opened)
+        };
+        let opened = match self.working("opening the session", opened).await? {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(error)) => return Ok(Err(failed(&format!("{error:#}")))),
+            Err(asked) => return Ok(Err(cancelled(asked))),
+        };
+        let earlier = std::mem::replace(&mut self.assembled, opened);
+        // After the next one was opened, so that services that both use keep running.
+        let closed = timeout(END_TIME, async move { earlier.exchange.close().await });
+        if let Err(asked) = self.working("closing the session", closed).await?
+            && let Some(code) = asked.leaves()
+        {
+            return Ok(Err(After::Leave(code)));
+        }
+        self.screen = Screen::new(self.screen.detail()).explaining(setup.conversation.verbose);
+        self.is_planning = false;
+        self.commands.clear();
+        self.note = None;
+        self.setup = setup;
+        self.offer_values();
+        Ok(Ok(()))
+    }
+}

@@ -16,6 +16,9 @@ const STATUS_WIDTH: usize = 78;
 /// Moves to the start of the line and clears it.
 const ERASE_LINE: &str = "\r\x1b[2K";
 
+/// Clears everything after the cursor.
+const ERASE_BELOW: &str = "\x1b[J";
+
 /// Moves to the start of the line above and clears it.
 const ERASE_LINE_ABOVE: &str = "\x1b[1A\x1b[2K";
 
@@ -27,11 +30,13 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const QUESTION: Style = Style::new().bold();
 
 /// Transient content of the screen.
-static SHOWN: Mutex<Shown> = Mutex::new(Shown { status: 0, question: false });
+static SHOWN: Mutex<Shown> = Mutex::new(Shown { status: 0, is_below: false, question: false });
 
 struct Shown {
     /// Number of status lines.
     status: usize,
+    /// True while there is a status below the cursor.
+    is_below: bool,
     /// True while a question is open on the last line, which no status may replace.
     question: bool,
 }
@@ -93,16 +98,42 @@ pub(crate) fn status(text: &str) {
 }
 
 /// Replaces the status by several lines, each truncated to a width.
-pub(crate) fn status_lines(lines: &[&str], width: usize) {
+pub(crate) fn status_lines<L: AsRef<str>>(lines: &[L], width: usize) {
     let mut shown = clear();
-    if shown.question {
+    if shown.question || lines.is_empty() {
         return;
     }
-    let cut = |line: &&str| escape::line(line).chars().take(width).collect::<String>();
-    let text = lines.iter().map(cut).collect::<Vec<_>>().join("\n");
+    let text = cut(lines, width);
     let mut stderr = io::stderr();
     let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
     shown.status = lines.len();
+}
+
+/// Shows a status below an incomplete line, whose end is at a column. The cursor stays there.
+pub(crate) fn status_below<L: AsRef<str>>(lines: &[L], width: usize, column: usize) {
+    let mut shown = clear();
+    if shown.question || lines.is_empty() {
+        return;
+    }
+    // The lines may scroll the screen, so the way back is counted from below.
+    let (text, back) = (cut(lines, width), lines.len());
+    let mut stderr = io::stderr();
+    let _ = write!(stderr, "\n{text}\x1b[{back}A\x1b[{}G", column + 1).and_then(|()| stderr.flush());
+    shown.is_below = true;
+}
+
+/// Joins the lines of a status, each truncated to a width.
+fn cut<L: AsRef<str>>(lines: &[L], width: usize) -> String {
+    let cut = |line: &L| escape::line(line.as_ref()).chars().take(width).collect::<String>();
+    lines.iter().map(cut).collect::<Vec<_>>().join("\n")
+}
+
+/// Sends a control sequence, which changes nothing that is shown.
+pub(crate) fn send(sequence: &str) {
+    let shown = SHOWN.lock();
+    let mut stderr = io::stderr();
+    let _ = stderr.write_all(sequence.as_bytes()).and_then(|()| stderr.flush());
+    drop(shown);
 }
 
 /// Clears the status.
@@ -115,6 +146,9 @@ fn clear() -> MutexGuard<'static, Shown> {
     let lines = std::mem::take(&mut shown.status);
     if lines > 0 {
         let _ = write!(io::stderr(), "{ERASE_LINE}{}", ERASE_LINE_ABOVE.repeat(lines - 1));
+    }
+    if std::mem::take(&mut shown.is_below) {
+        let _ = write!(io::stderr(), "{ERASE_BELOW}");
     }
     shown
 }

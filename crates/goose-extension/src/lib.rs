@@ -79,7 +79,10 @@ pub use extension::{Extension, Features, Freshness};
 pub use goose_macros::{extension, tool};
 pub use host_policy::{FetchedHost, HostAccess, HostPattern, HostPolicy};
 pub use looks_secret::{is_secret_variable, looks_secret};
-pub use message::{MAX_MEDIA_BYTES, MediaFault, accepted_image_type, check_media, media_type_for_message};
+pub use message::{
+    MAX_MEDIA_BYTES, MediaFault, accepted_image_type, check_media, check_media_of, image_type, marked_file,
+    media_type_for_message,
+};
 pub use message::{Message, MessageContent, Opaque, Reasoning, Role, StoredOutput};
 pub use notifier::{Notifier, NotifierExt, RichRenderable, SilentNotifier};
 pub use output::{

@@ -171,7 +171,7 @@ const MAX_TYPE_CHARS: usize = 64;
 /// The reason why a medium cannot be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaFault {
-    /// It has more than [`MAX_MEDIA_BYTES`].
+    /// It is larger than the service takes.
     TooLarge,
     /// Its data is not base64.
     NotBase64,
@@ -183,7 +183,16 @@ pub enum MediaFault {
 ///
 /// The reason why it cannot be sent.
 pub fn check_media(data: &str) -> Result<(), MediaFault> {
-    if data.len() > MAX_MEDIA_BYTES {
+    check_media_of(data, MAX_MEDIA_BYTES)
+}
+
+/// Checks the base64 data of an image or a sound for a service that takes at most `limit` bytes of it.
+///
+/// # Errors
+///
+/// The reason why it cannot be sent.
+pub fn check_media_of(data: &str, limit: usize) -> Result<(), MediaFault> {
+    if data.len() > limit {
         return Err(MediaFault::TooLarge);
     }
     is_base64(data).then_some(()).ok_or(MediaFault::NotBase64)
@@ -198,6 +207,26 @@ pub fn accepted_image_type(media_type: &str) -> Option<&'static str> {
         "image/webp" => Some("image/webp"),
         _ => None,
     }
+}
+
+/// Images that models can see, by how their files begin.
+const IMAGE_STARTS: [(&[u8], &str); 4] = [
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xFF\xD8\xFF", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"RIFF", "image/webp"),
+];
+
+/// Returns the type of an image that model services accept, from the content of its file.
+pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
+    let (_, kind) = IMAGE_STARTS.iter().find(|(start, _)| bytes.starts_with(start))?;
+    let is_webp = || bytes.get(8..12) == Some(b"WEBP".as_slice());
+    (*kind != "image/webp" || is_webp()).then_some(kind)
+}
+
+/// Returns the text of a file in a message, between marks that name its path.
+pub fn marked_file(path: &str, text: &str) -> String {
+    format!("<file path=\"{path}\">\n{text}\n</file>")
 }
 
 /// Returns a media type as a message may quote it: it comes from outside.

@@ -186,18 +186,28 @@ impl Permissions {
             .with_groups([ToolGroup::Command])
             .with_action(ToolAction::command("command"));
         let arguments = JsonObject::from_iter([("command".to_owned(), Value::from(command))]);
-        let call = CallToJudge {
-            tool: &shell,
-            bare_name: "shell",
-            origin: Origin::Own,
-            arguments: &arguments,
-            working_dir,
-            concern: None,
-        };
-        match self.in_mode(Mode::Auto).judge(&call) {
+        match self.own_call(&shell, &arguments, working_dir).verdict {
             Verdict::Deny { reason } => Some(reason),
             Verdict::Allow | Verdict::Ask { .. } => None,
         }
+    }
+
+    /// Decides about a file that the user attaches to a message, as about a call of the tool that reads files.
+    /// The user has named the file, so the mode has no effect.
+    pub fn attached_file(&self, path: &str, working_dir: &Path) -> Judgement {
+        let read = Tool::new("developer__read", "", JsonObject::new())
+            .with_groups([ToolGroup::Read])
+            .with_action(ToolAction::reads("path"));
+        let arguments = JsonObject::from_iter([("path".to_owned(), Value::from(path))]);
+        self.own_call(&read, &arguments, working_dir)
+    }
+
+    /// Decides about a call that the user has configured or named, in whatever mode.
+    fn own_call(&self, tool: &Tool, arguments: &JsonObject, working_dir: &Path) -> Judgement {
+        let bare_name = tool.name().rsplit("__").next().unwrap_or_default();
+        let origin = Origin::Own;
+        let call = CallToJudge { tool, bare_name, origin, arguments, working_dir, concern: None };
+        self.in_mode(Mode::Auto).judgement(&call)
     }
 
     /// Returns the snapshot of a call that the user approves or has edited.
@@ -342,7 +352,8 @@ impl Permissions {
         protected.get_or_init(|| Protected::new(paths.as_ref(), home.as_deref()))
     }
 
-    pub(super) fn home(&self) -> Option<&Path> {
+    /// Returns the home folder, which `~` refers to.
+    pub fn home(&self) -> Option<&Path> {
         self.shared.home.as_deref()
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use goose_extension::{Message, Tool};
+use goose_extension::{MAX_MEDIA_BYTES, Message, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -31,6 +31,11 @@ pub trait Provider: Send + Sync {
     /// Most tools that the service takes, if it has a limit. It refuses a request with more of them.
     fn max_tools(&self) -> Option<usize> {
         None
+    }
+
+    /// Largest image that the service takes, as base64. A larger one is replaced by a note.
+    fn max_image_bytes(&self) -> usize {
+        MAX_MEDIA_BYTES
     }
 
     /// Asks the model. Nothing is retried here; that is the loop's business. The

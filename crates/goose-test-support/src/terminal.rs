@@ -36,6 +36,7 @@ pub struct Terminal {
     child: Child,
     pty: Arc<Pty>,
     screen: Arc<Mutex<Parser>>,
+    output: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,
 }
 
@@ -84,12 +85,12 @@ impl Terminal {
         let (rows, columns) = (NonZeroU16::new(rows), NonZeroU16::new(columns));
         let (rows, columns) = (rows.context("rows")?, columns.context("columns")?);
         let screen = Arc::new(Mutex::new(Parser::new(rows, columns, SCROLLBACK)));
-        let pty = Arc::new(pty);
+        let (pty, output) = (Arc::new(pty), Arc::default());
         let reader = thread::spawn({
-            let (pty, screen) = (Arc::clone(&pty), Arc::clone(&screen));
-            move || follow(&pty, &screen)
+            let (pty, screen, output) = (Arc::clone(&pty), Arc::clone(&screen), Arc::clone(&output));
+            move || follow(&pty, &screen, &output)
         });
-        Ok(Self { child, pty, screen, reader })
+        Ok(Self { child, pty, screen, output, reader })
     }
 
     /// The program's process id.
@@ -118,6 +119,11 @@ impl Terminal {
     pub fn styled_screen(&self) -> String {
         let screen = self.screen.lock();
         screen.screen().contents_formatted()
+    }
+
+    /// All bytes that the program has written, with the control sequences that show nothing.
+    pub fn output(&self) -> String {
+        String::from_utf8_lossy(&self.output.lock()).into_owned()
     }
 
     /// Waits until the screen shows something.
@@ -187,14 +193,15 @@ impl Drop for Terminal {
 }
 
 /// Shows on the screen what the program writes, until it closes the terminal.
-fn follow(pty: &Pty, screen: &Mutex<Parser>) {
+fn follow(pty: &Pty, screen: &Mutex<Parser>, output: &Mutex<Vec<u8>>) {
     let mut bytes = [0; 4096];
     // Reading from a pseudo-terminal without a holder is an error.
-    let mut output = pty;
-    while let Ok(read) = output.read(&mut bytes) {
+    let mut source = pty;
+    while let Ok(read) = source.read(&mut bytes) {
         if read == 0 {
             break;
         }
         screen.lock().process(&bytes[..read]);
+        output.lock().extend_from_slice(&bytes[..read]);
     }
 }

@@ -11,6 +11,8 @@
 
 // The names and classes of platform extensions.
 pub mod builtins;
+// Copies of the files that a session changes.
+pub mod checkpoints;
 // Recipes: files with a task, its parameters and its tools.
 pub mod recipe;
 // One supervised pool of services for each process.
@@ -35,7 +37,15 @@ pub use goose_config as config;
 pub use goose_permission as permission;
 pub use goose_session as session;
 
-/// Compiles the examples of the README.
+/// Compiles the examples of the README and of the documentation.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/rust.md")]
+    struct Rust;
+
+    #[doc = include_str!("../../../docs/writing-extensions.md")]
+    struct WritingExtensions;
+}

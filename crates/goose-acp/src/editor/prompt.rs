@@ -1,7 +1,8 @@
 //! The content of a prompt as a message: text, images, embedded files, and links to files.
 
 use goose_extension::{
-    ContentBlock, Message, MessageContent, Role, accepted_image_type, check_media, media_type_for_message,
+    ContentBlock, Message, MessageContent, Role, accepted_image_type, check_media, marked_file,
+    media_type_for_message,
 };
 use serde_json::Value;
 
@@ -59,7 +60,7 @@ fn resource(resource: &Value) -> Result<MessageContent, String> {
     let uri = field("uri").unwrap_or_default();
     let place = uri.strip_prefix("file://").unwrap_or(uri);
     if let Some(text) = field("text") {
-        return Ok(MessageContent::text(format!("<file path=\"{place}\">\n{text}\n</file>")));
+        return Ok(MessageContent::text(marked_file(place, text)));
     }
     let media_type = field("mimeType").unwrap_or_default();
     match field("blob") {

@@ -18,6 +18,7 @@ use goose::{
     permission::Permissions,
     session::{LoadedSession, NewSession, PendingSession, Session, SessionStore, schedule::JobId},
 };
+use goose_mcp::LocalBackend;
 use serde_json::Value;
 
 use super::{explained, project, run::recipe::RecipeRun, session::importable};
@@ -30,7 +31,10 @@ use crate::{
     output::WARNING,
     runtime::agent_manager,
     selection, stderr,
-    terminal::input::Input,
+    terminal::{
+        input::Input,
+        notify::{self, Notify},
+    },
 };
 
 /// The time that everything may take to end.
@@ -60,6 +64,14 @@ pub(crate) struct SetupOptions<'a> {
     pub(crate) request: Option<&'a str>,
     /// The recipe that is run.
     pub(crate) recipe: Option<&'a RecipeRun>,
+    pub(crate) checkpoints: Checkpoints,
+}
+
+/// Says whether changes of files can be taken back, which only a conversation at the terminal has commands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Checkpoints {
+    Kept,
+    NotKept,
 }
 
 /// Says whether the conversation is kept.
@@ -75,6 +87,8 @@ pub(crate) struct Assembled {
     pub(crate) permissions: Arc<Permissions>,
     /// The earlier conversation, if it is resumed.
     pub(crate) before: Option<EarlierSession>,
+    /// Notifies the user who looks elsewhere.
+    pub(crate) notify: Notify,
     agents: AgentManager,
 }
 
@@ -141,8 +155,12 @@ pub(crate) async fn assemble(
     // An external agent needs no model of goose's own.
     let is_external = agent.as_ref().is_some_and(|(manifest, _)| manifest.connection.is_some());
     let profile = profile(&settings, &setup, is_external).await?;
+    let notify = settings.get(notify::KEY)?.unwrap_or_default();
     let agents = agent_manager(settings).with_store(store);
-    let options = OpenOptions::new(profile).with_working_dir(&folder);
+    let mut options = OpenOptions::new(profile).with_working_dir(&folder);
+    if setup.checkpoints == Checkpoints::Kept {
+        options = options.with_backend(Arc::new(LocalBackend)).with_checkpoints();
+    }
     let (mut options, before) = match session {
         Kept::New(session) => (options.with_pending_session(session), None),
         Kept::Resumed(resumed) => {
@@ -163,7 +181,7 @@ pub(crate) async fn assemble(
     if let Some(problem) = permissions.problem() {
         stderr::line(format_args!("{}", escape::text(&problem)));
     }
-    Ok(Assembled { exchange, permissions, before, agents })
+    Ok(Assembled { exchange, permissions, before, notify, agents })
 }
 
 /// The agent that the command line names, else the one that the session was last used with. None is the default one.

@@ -3,6 +3,7 @@
 pub(crate) mod acp;
 pub(crate) mod agents;
 pub(crate) mod apps;
+pub(crate) mod attachments;
 pub(crate) mod completion;
 pub(crate) mod configure;
 pub(crate) mod conversation_setup;

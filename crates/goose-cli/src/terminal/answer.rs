@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use anstream::{AutoStream, ColorChoice};
+use anstream::{AutoStream, ColorChoice, adapter::strip_str};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{markdown::Markdown, size};
 use crate::{escape, stderr};
@@ -13,6 +14,8 @@ pub(crate) struct Answer {
     form: Form,
     /// True if the last line has no line end yet.
     is_within_line: bool,
+    /// Width of the last line.
+    column: usize,
 }
 
 #[derive(Debug)]
@@ -34,7 +37,7 @@ impl Answer {
             (true, ColorChoice::Never) => Form::Escaped,
             (true, _) => Form::Set(Box::new(Markdown::new(size::text_width()))),
         };
-        Self { form, is_within_line: false }
+        Self { form, is_within_line: false, column: 0 }
     }
 
     /// Returns true if standard output is a terminal. Otherwise the content of the screen is unknown.
@@ -45,6 +48,12 @@ impl Answer {
     /// Returns true if output to standard error would now interrupt a line of the answer.
     pub(crate) fn is_in_the_way(&self) -> bool {
         self.is_within_line && !matches!(self.form, Form::AsItIs)
+    }
+
+    /// Returns the column after an incomplete line; `None` if there is none, or its width is not known.
+    pub(crate) fn column(&self) -> Option<usize> {
+        let is_known = self.is_within_line && matches!(self.form, Form::Set(_));
+        is_known.then_some(self.column).filter(|column| *column < size::columns())
     }
 
     /// Writes more of the answer.
@@ -83,6 +92,8 @@ impl Answer {
             stderr::end_status();
         }
         self.is_within_line = !text.ends_with('\n');
+        let (begun, last) = text.rsplit_once('\n').map_or((self.column, text), |(_, last)| (0, last));
+        self.column = begun + strip_str(last).to_string().width();
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()

@@ -73,11 +73,22 @@ fn candidates(typed: &str) -> (usize, Vec<Pair>) {
     {
         return (typed.len() - value.len(), values);
     }
-    let names = typed.strip_prefix(MARK).filter(|name| !name.contains(char::is_whitespace)).map(agents);
-    match names {
-        Some(names) if !names.is_empty() => (MARK.len_utf8(), names),
-        _ => file_candidates(typed),
+    let (begin, found) = file_candidates(typed);
+    match typed.strip_prefix(MARK).filter(|name| !name.contains(char::is_whitespace)).map(agents) {
+        Some(names) if !names.is_empty() => {
+            let all = labelled(names, "agent").chain(labelled(found, "file"));
+            (begin, all.collect())
+        }
+        _ => (begin, found),
     }
+}
+
+/// Says what the candidates are, where several kinds are possible.
+fn labelled(found: Vec<Pair>, kind: &str) -> impl Iterator<Item = Pair> {
+    found.into_iter().map(move |Pair { display, replacement }| Pair {
+        display: if display.ends_with(MAIN_SEPARATOR) { display } else { format!("{display} ({kind})") },
+        replacement,
+    })
 }
 
 /// Returns the values of a command that begin as typed; none if the command has no known values.
@@ -133,11 +144,12 @@ fn mentions(catalog: &AgentCatalog, begin: &str) -> Vec<Pair> {
     names.into_iter().map(|name| pair(&name.clone(), name)).collect()
 }
 
-/// Returns the start of a file name, and its candidates.
+/// Returns the start of a file name, and its candidates. Blanks in it are escaped.
 fn file_candidates(typed: &str) -> (usize, Vec<Pair>) {
-    let word = typed.rsplit(char::is_whitespace).next().unwrap_or(typed);
-    let begin = typed.len() - word.len();
-    match word.strip_prefix(MARK) {
+    let is_end = |&(at, letter): &(usize, char)| letter.is_whitespace() && !typed[..at].ends_with('\\');
+    let blank = typed.char_indices().rfind(is_end);
+    let begin = blank.map_or(0, |(at, letter)| at + letter.len_utf8());
+    match typed[begin..].strip_prefix(MARK) {
         Some(path) => (begin + MARK.len_utf8(), files(path)),
         None => (typed.len(), Vec::new()),
     }
@@ -145,11 +157,14 @@ fn file_candidates(typed: &str) -> (usize, Vec<Pair>) {
 
 /// Returns the files whose paths have this prefix.
 fn files(path: &str) -> Vec<Pair> {
+    let path = path.replace("\\ ", " ");
     let (folder, begin) = match path.rfind(MAIN_SEPARATOR) {
         Some(at) => path.split_at(at + 1),
-        None => ("", path),
+        None => ("", path.as_str()),
     };
-    let Ok(entries) = fs::read_dir(if folder.is_empty() { "." } else { folder }) else { return Vec::new() };
+    let home = folder.strip_prefix("~/").zip(env::home_dir()).map(|(rest, home)| home.join(rest));
+    let place = home.unwrap_or_else(|| if folder.is_empty() { ".".into() } else { folder.into() });
+    let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
     let mut names: Vec<String> = Vec::new();
     for entry in entries.take(MAX_ENTRIES).flatten() {
         let Ok(mut name) = entry.file_name().into_string() else { continue };
@@ -163,7 +178,7 @@ fn files(path: &str) -> Vec<Pair> {
     }
     names.sort();
     names.truncate(MAX_CANDIDATES);
-    names.iter().map(|name| pair(name, format!("{folder}{name}"))).collect()
+    names.iter().map(|name| pair(name, format!("{folder}{name}").replace(' ', "\\ "))).collect()
 }
 
 fn pair(display: &str, replacement: String) -> Pair {
@@ -193,6 +208,10 @@ mod tests {
         assert_eq!(completed("@nothing/here"), (1, vec![]));
         assert_eq!(completed("look\u{3000}@src/mai"), (8, vec!["src/main.rs".to_owned()]));
         assert_eq!(completed("look\u{a0}"), (6, vec![]));
+        let (begin, found) = candidates("@s");
+        assert_eq!(begin, 1);
+        let shown: Vec<&str> = found.iter().map(|pair| pair.display.as_str()).collect();
+        assert!(shown.contains(&"security (agent)") && shown.contains(&"src/"), "{shown:?}");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | signal | the first | then |
 //! | --- | --- | --- |
 //! | Ctrl-C (SIGINT) | the reply is cancelled, its history stays valid | goose exits at once |
+//! | Esc | the same | nothing |
 //! | SIGTERM, SIGHUP | the reply is cancelled and drained, then goose exits | goose exits at once |
 
 use std::{
@@ -20,6 +21,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until};
 use super::{
     approval::{self, Said},
     input::{Input, Turn},
+    notify::Notify,
     screen::View,
     status::FRAME_TIME,
     tasks::{self, Which},
@@ -49,6 +51,8 @@ pub(crate) struct Follower<'a> {
     pub(crate) signals: &'a mut Signals,
     /// The user's keyboard; `None` if no user can be asked.
     pub(crate) input: Option<&'a Arc<Input>>,
+    /// Notifies the user of questions.
+    pub(crate) notify: Notify,
 }
 
 /// A reply that may have been told to stop.
@@ -85,6 +89,7 @@ impl Stopping {
 enum Next {
     Event(Option<Arc<EventRecord>>),
     Signal(ExitSignal),
+    Escape,
     Tick,
     TooLate,
 }
@@ -99,6 +104,7 @@ impl Follower<'_> {
         let mut ticks = interval(FRAME_TIME);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut stopping = Stopping { reply, deadline: None, leave: None };
+        let mut escape = Box::pin(escape(self.input));
         loop {
             let until = stopping.deadline.unwrap_or_else(far_away);
             let next = tokio::select! {
@@ -106,7 +112,18 @@ impl Follower<'_> {
                 asked = self.signals.next() => Next::Signal(asked?),
                 () = sleep_until(until), if stopping.deadline.is_some() => Next::TooLate,
                 record = stopping.reply.next_record() => Next::Event(record),
-                _ = ticks.tick(), if self.view.is_moving() => Next::Tick,
+                () = &mut escape => Next::Escape,
+                _ = ticks.tick(), if self.view.is_moving() || self.input.is_some() => Next::Tick,
+            };
+            let next = match next {
+                Next::Escape => {
+                    escape = Box::pin(self::escape(self.input));
+                    if stopping.deadline.is_some() {
+                        continue;
+                    }
+                    Next::Signal(ExitSignal::Interrupt)
+                }
+                next => next,
             };
             match next {
                 Next::Event(None) => return Ok(stopping.ending(Outcome::Cancelled)),
@@ -132,7 +149,11 @@ impl Follower<'_> {
                 Next::TooLate => {
                     return Ok(Ending::Leave(stopping.leave.unwrap_or(ExitSignal::Interrupt.code())));
                 }
-                Next::Tick => self.view.tick(Instant::now()),
+                Next::Escape => {}
+                Next::Tick => {
+                    self.view.set_typed(self.input.map(|input| input.typed_ahead()).unwrap_or_default());
+                    self.view.tick(Instant::now());
+                }
             }
         }
     }
@@ -168,6 +189,9 @@ impl Follower<'_> {
     async fn question(&mut self, event: &Event, task: Option<&str>) -> io::Result<Option<ExitSignal>> {
         let Some(id) = event.question_id() else { return Ok(None) };
         self.view.before_question(task)?;
+        if self.input.is_some() {
+            self.notify.asks();
+        }
         let input = self.input;
         let said = async {
             match input {
@@ -233,6 +257,14 @@ async fn ask(turn: &Turn, question: &Event) -> Said {
             Said::Answer(elicited.into())
         }
         _ => Said::Cancel,
+    }
+}
+
+/// Waits for Esc, if there is a keyboard.
+async fn escape(input: Option<&Arc<Input>>) {
+    match input {
+        Some(input) => input.escape().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -5,7 +5,7 @@
 //! dropped is cancelled, see [`Turn::answer`].
 //!
 //! Between the lines of a session, input is held back without echo, see [`Input::hold`]: it must not appear within an answer,
-//! and is kept for the next line. [`Input::restore`] restores the terminal's original mode, however goose ends.
+//! and is kept for the next lines. During a reply it is read for Esc, see [`Input::escape`]. [`Input::restore`] restores the terminal's original mode, however goose ends.
 
 use std::{
     io::{self, Write as _},
@@ -29,20 +29,22 @@ use url::Url;
 use super::{
     completion::Purpose,
     reader::{InputKind, Reader, Request},
+    type_ahead::TypeAhead,
 };
 use crate::{prompts::Dialogue, stderr};
 
 /// Capacity of the request queue: one question, and those withdrawn a moment ago.
 const QUEUE: usize = 16;
 
-/// Ends the mode in which terminals mark what is pasted.
-const END_BRACKETED_PASTE: &str = "\x1b[?2004l";
+/// Begins and ends the mode in which terminals mark what is pasted.
+pub(super) const BEGIN_BRACKETED_PASTE: &str = "\x1b[?2004h";
+pub(super) const END_BRACKETED_PASTE: &str = "\x1b[?2004l";
 
 /// Outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum InputEvent {
+pub(crate) enum InputEvent<T = String> {
     /// A line, or several.
-    Text(String),
+    Text(T),
     /// Ctrl-C on an empty line.
     Interrupted,
     /// Ctrl-C that discarded a line.
@@ -51,6 +53,35 @@ pub(crate) enum InputEvent {
     Ended,
     /// The keyboard can no longer be read. The user was told.
     Lost,
+}
+
+impl<T> InputEvent<T> {
+    /// Converts the text.
+    pub(super) fn map<U>(self, convert: impl FnOnce(T) -> U) -> InputEvent<U> {
+        match self {
+            Self::Text(text) => InputEvent::Text(convert(text)),
+            Self::Interrupted => InputEvent::Interrupted,
+            Self::Dropped => InputEvent::Dropped,
+            Self::Ended => InputEvent::Ended,
+            Self::Lost => InputEvent::Lost,
+        }
+    }
+}
+
+/// A message as the user gave it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TypedMessage {
+    /// The whole text.
+    pub(crate) text: String,
+    /// The text without what was pasted; empty if there is no keyboard.
+    pub(crate) typed: String,
+}
+
+impl From<String> for TypedMessage {
+    /// A text that is no message.
+    fn from(text: String) -> Self {
+        Self { text, typed: String::new() }
+    }
 }
 
 /// The user's keyboard.
@@ -62,6 +93,8 @@ pub(crate) struct Input {
     /// True if input between questions is held back without echo.
     is_held: AtomicBool,
     turns: Arc<Mutex<()>>,
+    /// Text that was typed during replies.
+    ahead: Arc<parking_lot::Mutex<TypeAhead>>,
 }
 
 impl Input {
@@ -73,6 +106,7 @@ impl Input {
             terminal: OnceLock::new(),
             is_held: AtomicBool::new(false),
             turns: Arc::default(),
+            ahead: Arc::default(),
         }
     }
 
@@ -88,13 +122,36 @@ impl Input {
     }
 
     /// Asks for a message to the model: with history, completion and several lines.
-    pub(crate) async fn message(&self, prompt: &str) -> InputEvent {
+    pub(crate) async fn message(&self, prompt: &str) -> InputEvent<TypedMessage> {
         let _turn = self.turns.lock().await;
         stderr::end_status();
         self.request(InputKind::line(prompt, "", Purpose::Message)).await
     }
 
-    async fn request(&self, what: InputKind) -> InputEvent {
+    /// Waits for Esc. What is typed meanwhile is kept for the next lines. Questions may be asked at the same time.
+    pub(crate) async fn escape(&self) {
+        while self.is_held.load(Ordering::SeqCst) && stderr::can_ask() {
+            match self.request(InputKind::Escape).await {
+                InputEvent::Interrupted => return,
+                // A question has the keyboard.
+                InputEvent::Dropped => {}
+                _ => break,
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Returns the lines that show what was typed during the reply.
+    pub(crate) fn typed_ahead(&self) -> Vec<String> {
+        self.ahead.lock().shown()
+    }
+
+    /// Puts the messages that wait back into the next line.
+    pub(crate) fn take_back(&self) {
+        self.ahead.lock().take_back();
+    }
+
+    async fn request(&self, what: InputKind) -> InputEvent<TypedMessage> {
         let (answer, answered) = oneshot::channel();
         let requests = self.requests.get_or_init(|| self.begin());
         let sent = requests.try_send(Request { what, answer }).is_ok();
@@ -108,8 +165,8 @@ impl Input {
     fn begin(&self) -> SyncSender<Request> {
         let terminal = self.original().cloned();
         let (sender, requests) = sync_channel(QUEUE);
-        let history = self.history.clone();
-        thread::spawn(move || Reader::new(history, terminal).answer_all(&requests));
+        let (history, ahead) = (self.history.clone(), Arc::clone(&self.ahead));
+        thread::spawn(move || Reader::new(history, terminal, ahead).answer_all(&requests));
         sender
     }
 
@@ -176,7 +233,7 @@ impl Turn {
     pub(crate) async fn answer(&self, prompt: &str) -> InputEvent {
         self.begin();
         let open = Open::new(&self.input, prompt);
-        let typed = self.input.request(InputKind::Answer).await;
+        let typed = self.input.request(InputKind::Answer).await.map(|answer| answer.text);
         open.answered(&typed);
         typed
     }
@@ -196,13 +253,13 @@ impl Turn {
     /// Lets the user edit a line.
     pub(crate) async fn change(&self, prompt: &str, line: &str) -> InputEvent {
         self.begin();
-        self.input.request(InputKind::line(prompt, line, Purpose::Answer)).await
+        self.input.request(InputKind::line(prompt, line, Purpose::Answer)).await.map(|answer| answer.text)
     }
 
     /// Lets the user edit a text in their editor; [`InputEvent::Ended`] if there is none or it failed.
     pub(crate) async fn edit(&self, text: &str) -> InputEvent {
         self.begin();
-        self.input.request(InputKind::Edit { text: text.to_owned() }).await
+        self.input.request(InputKind::Edit { text: text.to_owned() }).await.map(|edited| edited.text)
     }
 
     /// Discards input that was typed before the first question of a turn.

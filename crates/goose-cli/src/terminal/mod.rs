@@ -3,7 +3,8 @@
 //! - `screen`: the events of a reply as text, made of `answer` (set by `markdown`), `tool_call`, `tasks`,
 //!   `log_entry`, `diff`, `reasoning`, `outcome`, `status`;
 //!   `json`: the same events for programs;
-//! - `input`: the keyboard and its turns; `reader`: reads lines, with `completion`, `keys` and `paste`; `approval`: consent to tool calls;
+//! - `input`: the keyboard and its turns; `reader`: reads lines, with `completion`, `keys` and `paste`; `type_ahead`: text typed during a
+//!   reply; `approval`: consent to tool calls; `notify`: a sign to a user who looks elsewhere;
 //! - `follow`: follows one reply, with signals and questions; `size`: width of the terminal.
 
 pub(crate) mod answer;
@@ -16,6 +17,7 @@ pub(crate) mod json;
 mod keys;
 pub(crate) mod log_entry;
 pub(crate) mod markdown;
+pub(crate) mod notify;
 mod outcome;
 mod paste;
 mod reader;
@@ -25,3 +27,4 @@ pub(crate) mod size;
 pub(crate) mod status;
 pub(crate) mod tasks;
 pub(crate) mod tool_call;
+mod type_ahead;

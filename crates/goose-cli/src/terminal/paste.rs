@@ -22,6 +22,8 @@ struct State {
     after_return: bool,
     /// Markers in the line, with their texts.
     marked: Vec<(String, String)>,
+    /// Texts of several words that are shown as they are.
+    shown: Vec<String>,
 }
 
 impl Pastes {
@@ -40,6 +42,14 @@ impl Pastes {
     /// Forgets what was pasted into an earlier line.
     pub(super) fn clear(&self) {
         *self.0.lock() = State::default();
+    }
+
+    /// Returns a line without what was pasted into it. A single path counts as typed: terminals paste the name of a file
+    /// that is dropped on them.
+    pub(super) fn typed(&self, line: &str) -> String {
+        let state = self.0.lock();
+        let pasted = state.marked.iter().map(|(marker, _)| marker).chain(&state.shown);
+        pasted.fold(line.to_owned(), |line, text| line.replacen(text, " ", 1))
     }
 
     /// Replaces the markers in a line by their texts.
@@ -74,6 +84,9 @@ impl State {
         let text = self.current.take().unwrap_or_default();
         let (lines, chars) = (text.lines().count(), text.chars().count());
         if lines <= MAX_SHOWN_LINES && chars <= MAX_SHOWN_CHARS {
+            if !is_path(&text) {
+                self.shown.push(text.clone());
+            }
             return Cmd::Insert(1, text);
         }
         let size = match lines {
@@ -89,6 +102,16 @@ impl State {
         self.marked.push((marker.clone(), text));
         Cmd::Insert(1, marker)
     }
+}
+
+/// Returns true for a single path, with blanks only within quotes or after `\`.
+fn is_path(text: &str) -> bool {
+    let text = text.trim();
+    let is_quoted = |quote| {
+        let inside = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+        inside.is_some_and(|inside| !inside.contains([quote, '\n']))
+    };
+    !text.replace("\\ ", "").contains(char::is_whitespace) || is_quoted('\'') || is_quoted('"')
 }
 
 #[cfg(test)]
@@ -119,5 +142,19 @@ mod tests {
         assert_eq!(pastes.expanded(line), format!("Look: {long} and [pasted, 2 lines]"));
         pastes.clear();
         assert_eq!(pastes.expanded(line), line);
+    }
+
+    #[test]
+    fn pasted_blocks_are_not_typed() {
+        let pastes = Pastes::default();
+        let long = "@a.rs\n".repeat(20);
+        let shown: String = [long.as_str(), "see @b.rs", "/tmp/my\\ shot.png", "'/tmp/my shot.png'"]
+            .into_iter()
+            .filter_map(|text| paste(&pastes, text))
+            .fold("@mine".to_owned(), |line, shown| line + " " + &shown);
+        assert_eq!(
+            pastes.typed(&shown).split_whitespace().collect::<Vec<_>>(),
+            ["@mine", "/tmp/my\\", "shot.png", "'/tmp/my", "shot.png'"]
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The thread that reads input: messages with a line editor, answers as plain lines of the terminal.
+//! The thread that reads input: messages with a line editor, answers as plain lines of the terminal, and what is typed
+//! during a reply.
 
 use std::{
     env, fs,
@@ -9,11 +10,12 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc::Receiver,
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use goose_fs::create_private_dir;
 use goose_process::ProcessSpec;
+use parking_lot::Mutex;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -29,11 +31,12 @@ use tokio::sync::oneshot;
 
 use super::{
     completion::{Assistant, Purpose},
-    input::{InputEvent, set},
+    input::{BEGIN_BRACKETED_PASTE, END_BRACKETED_PASTE, InputEvent, TypedMessage, set},
     keys::Keys,
     paste::Pastes,
+    type_ahead::{ESCAPE_TIME, TypeAhead},
 };
-use crate::stderr;
+use crate::{escape, stderr};
 
 /// Maximum number of lines in the history.
 const MAX_HISTORY: usize = 2_000;
@@ -61,7 +64,7 @@ type LineEditor = Editor<Assistant, DefaultHistory>;
 /// A request to the reader thread.
 pub(super) struct Request {
     pub(super) what: InputKind,
-    pub(super) answer: oneshot::Sender<InputEvent>,
+    pub(super) answer: oneshot::Sender<InputEvent<TypedMessage>>,
 }
 
 /// Kind of input.
@@ -72,6 +75,8 @@ pub(super) enum InputKind {
     Answer,
     /// A text in the user's editor.
     Edit { text: String },
+    /// Esc, while everything else is kept for the next lines. Ends when something else is requested.
+    Escape,
 }
 
 impl InputKind {
@@ -82,7 +87,7 @@ impl InputKind {
 }
 
 /// The caller that waits for an answer.
-struct Asker<'a>(&'a oneshot::Sender<InputEvent>);
+struct Asker<'a>(&'a oneshot::Sender<InputEvent<TypedMessage>>);
 
 impl Asker<'_> {
     fn is_gone(&self) -> bool {
@@ -97,31 +102,42 @@ pub(super) struct Reader {
     /// True if the last Ctrl-C discarded a line.
     dropped: Arc<AtomicBool>,
     pastes: Arc<Pastes>,
+    /// Text that was typed during replies.
+    ahead: Arc<Mutex<TypeAhead>>,
     history: Option<PathBuf>,
     /// The terminal as it was.
     terminal: Option<Termios>,
 }
 
 impl Reader {
-    pub(super) fn new(history: Option<PathBuf>, terminal: Option<Termios>) -> Self {
+    pub(super) fn new(
+        history: Option<PathBuf>,
+        terminal: Option<Termios>,
+        ahead: Arc<Mutex<TypeAhead>>,
+    ) -> Self {
         // A pipe in its place would be waited for.
         let history = history.filter(|path| path.metadata().map_or(true, |found| found.is_file()));
-        Self { editor: None, dropped: Arc::default(), pastes: Arc::default(), history, terminal }
+        Self { editor: None, dropped: Arc::default(), pastes: Arc::default(), ahead, history, terminal }
     }
 
     /// Handles requests until all senders are dropped. Skips cancelled ones.
     pub(super) fn answer_all(mut self, requests: &Receiver<Request>) {
-        while let Ok(Request { what, answer }) = requests.recv() {
+        let mut next = None;
+        while let Some(Request { what, answer }) = next.take().or_else(|| requests.recv().ok()) {
             let asker = Asker(&answer);
             if asker.is_gone() {
                 continue;
             }
             let typed = match what {
                 InputKind::Line { prompt, initial, purpose } => self.line(&prompt, &initial, purpose),
-                InputKind::Answer => answered(&asker),
-                InputKind::Edit { text } => {
-                    self.edited(&text, &asker).map_or(InputEvent::Ended, InputEvent::Text)
-                }
+                InputKind::Answer => answered(&asker).map(TypedMessage::from),
+                InputKind::Edit { text } => self
+                    .edited(&text, &asker)
+                    .map_or(InputEvent::Ended, |text| InputEvent::Text(TypedMessage::from(text))),
+                InputKind::Escape => self.escape(&asker, || {
+                    next = requests.try_recv().ok();
+                    next.is_some()
+                }),
             };
             // The caller may be gone.
             let _ = answer.send(typed);
@@ -129,18 +145,30 @@ impl Reader {
     }
 
     /// Reads a message. A line that ends with a backslash is continued.
-    fn line(&mut self, prompt: &str, initial: &str, purpose: Purpose) -> InputEvent {
+    fn line(&mut self, prompt: &str, initial: &str, purpose: Purpose) -> InputEvent<TypedMessage> {
         if purpose == Purpose::Answer {
-            return self.read_answer(prompt, initial);
+            return self.read_answer(prompt, initial).map(TypedMessage::from);
         }
         let mut begun = String::new();
         self.pastes.clear();
+        let (queued, mut initial) = {
+            let mut ahead = self.ahead.lock();
+            match ahead.next_message() {
+                Some(queued) => (Some(queued), String::new()),
+                None => (None, ahead.take_line()),
+            }
+        };
+        if let Some(queued) = queued {
+            stderr::line(format_args!("\x1b[1m{prompt}\x1b[0m{}", escape::text(&queued.text)));
+            self.remember(&queued.text);
+            return InputEvent::Text(queued);
+        }
         loop {
             let (prompt, purpose) = match begun.is_empty() {
                 true => (prompt, purpose),
                 false => (CONTINUES_PROMPT, Purpose::Continuation),
             };
-            match self.read_message(prompt, purpose) {
+            match self.read_message(prompt, &std::mem::take(&mut initial), purpose) {
                 InputEvent::Text(text) => match text.strip_suffix(CONTINUES) {
                     Some(line) => begun.extend([line, "\n"]),
                     None => {
@@ -150,17 +178,18 @@ impl Reader {
                 },
                 InputEvent::Interrupted if !begun.is_empty() => return InputEvent::Dropped,
                 InputEvent::Ended if !begun.is_empty() => break,
-                other => return other,
+                other => return other.map(TypedMessage::from),
             }
         }
         let text = self.pastes.expanded(&begun);
         if text.len() <= MAX_REMEMBERED_BYTES {
             self.remember(&text);
         }
-        InputEvent::Text(text)
+        let typed = if stderr::can_ask() { self.pastes.typed(&begun) } else { String::new() };
+        InputEvent::Text(TypedMessage { text, typed })
     }
 
-    fn read_message(&mut self, prompt: &str, purpose: Purpose) -> InputEvent {
+    fn read_message(&mut self, prompt: &str, initial: &str, purpose: Purpose) -> InputEvent {
         if self.editor.is_none() {
             self.editor = self.new_editor(purpose);
             if let (Some(editor), Some(history)) = (&mut self.editor, &self.history) {
@@ -172,9 +201,47 @@ impl Reader {
             helper.purpose = purpose;
         }
         match &mut self.editor {
-            Some(editor) => read(editor, prompt, "", &self.dropped),
+            Some(editor) => read(editor, prompt, initial, &self.dropped),
             None => InputEvent::Ended,
         }
+    }
+
+    /// Waits for Esc until the asker is gone or something else is requested.
+    fn escape(
+        &self,
+        asker: &Asker<'_>,
+        mut is_wanted_elsewhere: impl FnMut() -> bool,
+    ) -> InputEvent<TypedMessage> {
+        let (stdin, mut last) = (io::stdin(), Instant::now());
+        stderr::send(BEGIN_BRACKETED_PASTE);
+        let event = loop {
+            let is_there = is_typed(&stdin);
+            let mut ahead = self.ahead.lock();
+            if ahead.is_within_key() && last.elapsed() > ESCAPE_TIME && ahead.end_key() {
+                break InputEvent::Interrupted;
+            }
+            if asker.is_gone() || is_wanted_elsewhere() {
+                break InputEvent::Dropped;
+            }
+            if !matches!(is_there, Ok(true)) {
+                match is_there {
+                    Ok(_) => continue,
+                    Err(_) => break InputEvent::Ended,
+                }
+            }
+            let mut part = [0; 4096];
+            match rustix::io::read(&stdin, &mut part) {
+                Ok(0) => break InputEvent::Ended,
+                Ok(count) if ahead.push(part.get(..count).unwrap_or_default()) => {
+                    break InputEvent::Interrupted;
+                }
+                Ok(_) => last = Instant::now(),
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(_) => break InputEvent::Ended,
+            }
+        };
+        stderr::send(END_BRACKETED_PASTE);
+        event
     }
 
     /// Uses a separate editor, because input typed ahead belongs to the next message.

@@ -35,6 +35,9 @@ pub(crate) trait View {
     /// If it cannot be written. The reply is cancelled then.
     fn event(&mut self, event: &Event) -> io::Result<()>;
 
+    /// Sets the lines that show what the user types meanwhile.
+    fn set_typed(&mut self, _lines: Vec<String>) {}
+
     /// Advances what moves.
     fn tick(&mut self, _now: Instant) {}
 
@@ -82,6 +85,8 @@ pub(crate) struct Screen {
     tasks: TaskList,
     cost: Option<Cost>,
     facts: Facts,
+    /// Lines that show what the user types meanwhile.
+    typed: Vec<String>,
 }
 
 /// A call that runs.
@@ -115,6 +120,7 @@ impl Screen {
             tasks: TaskList::default(),
             cost: None,
             facts: Facts::default(),
+            typed: Vec::new(),
         }
     }
 
@@ -195,6 +201,11 @@ impl Screen {
         }
     }
 
+    /// Returns true if lines that change may be shown now.
+    fn can_move(&self) -> bool {
+        self.is_seen && self.shows() && self.answer.is_at_terminal() && !self.answer.is_in_the_way()
+    }
+
     fn end_line(&mut self) -> io::Result<()> {
         if self.answer.is_in_the_way() { self.answer.end() } else { Ok(()) }
     }
@@ -215,7 +226,18 @@ impl Screen {
 
     fn text(&mut self, text: &str) -> io::Result<()> {
         self.activity = None;
-        self.answer.push(text)
+        self.answer.push(text)?;
+        self.show_typed_below();
+        Ok(())
+    }
+
+    /// Shows what the user types below an incomplete line of the answer.
+    fn show_typed_below(&self) {
+        if let Some(column) = self.answer.column().filter(|_| self.is_seen && self.shows()) {
+            let width = size::columns() - 1;
+            let lines = self.typed.iter().map(|line| size::fitted(line, width));
+            stderr::status_below(&lines.collect::<Vec<_>>(), width, column);
+        }
     }
 
     fn tool_started(&mut self, id: &str, name: &str, arguments: &JsonObject) -> io::Result<()> {
@@ -467,28 +489,39 @@ impl View for Screen {
     }
 
     fn tick(&mut self, now: Instant) {
-        let Some(activity) = self.activity.as_ref().filter(|_| self.is_moving()) else { return };
         let width = size::columns() - 1;
+        let typed = self.typed.iter().map(|line| size::fitted(line, width));
+        let Some(activity) = self.activity.as_ref().filter(|_| self.is_moving()) else {
+            match self.can_move() {
+                _ if self.typed.is_empty() => {}
+                true => stderr::status_lines(&typed.collect::<Vec<_>>(), width),
+                false => self.show_typed_below(),
+            }
+            return;
+        };
         let shown = self.reasoning.newest_lines(width.saturating_sub(2)).into_iter();
         let shown = shown.chain(self.tail.lines().into_iter().map(str::to_owned));
         let tail: Vec<String> =
             shown.map(|line| size::fitted(&format!("  {}", escape::line(&line)), width)).collect();
         let live = self.tasks.live(now, width);
         if !live.is_empty() {
-            let lines: Vec<&str> = live.iter().map(String::as_str).collect();
-            return stderr::status_lines(&lines, width);
+            return stderr::status_lines(&live.into_iter().chain(typed).collect::<Vec<_>>(), width);
         }
         let now = activity.line(now, width);
-        let lines: Vec<&str> = tail.iter().map(String::as_str).chain([now.as_str()]).collect();
-        stderr::status_lines(&lines, width);
+        stderr::status_lines(&tail.into_iter().chain([now]).chain(typed).collect::<Vec<_>>(), width);
+    }
+
+    fn set_typed(&mut self, lines: Vec<String>) {
+        if lines.is_empty() && !self.typed.is_empty() {
+            stderr::end_status();
+        }
+        self.typed = lines;
     }
 
     /// Nothing moves where the answer goes through a pipe, which may end at the same terminal: it would erase what the
     /// other program writes.
     fn is_moving(&self) -> bool {
-        let is_shown =
-            self.is_seen && self.shows() && self.answer.is_at_terminal() && !self.answer.is_in_the_way();
-        self.activity.is_some() && is_shown
+        self.activity.is_some() && self.can_move()
     }
 
     fn before_question(&mut self, task: Option<&str>) -> io::Result<()> {

@@ -212,7 +212,7 @@ impl Editor {
 
 fn with_model<'a>(command: &'a mut Command, model: &ModelServer) -> &'a mut Command {
     command.env("OPENAI_HOST", model.url()).env("OPENAI_API_KEY", "test").env("GOOSE_DISABLE_KEYRING", "1");
-    command.env("GOOSE_PROVIDER", "openai").env("GOOSE_MODEL", "gpt-4")
+    command.env("GOOSE_PROVIDER", "openai").env("GOOSE_MODEL", "gpt-4o")
 }
 
 /// The error of a request that must fail.
@@ -233,7 +233,7 @@ fn an_editor_shows_asks_and_gives_its_buffers_and_terminals() -> anyhow::Result<
     let model = ModelServer::scripted([
         Turn::thinking("I look.").and_call("developer__read", json!({"path": "open.txt"})),
         Turn::call("developer__edit", json!({"path": "open.txt", "before": "not saved", "after": "changed"})),
-        Turn::call("developer__shell", json!({"command": "echo from $((40 + 2))"})),
+        Turn::call("developer__shell", json!({"command": "touch made; echo from $((40 + 2))"})),
         Turn::call("todo__todo_write", json!({"content": "- [x] look\n- [ ] tell"})),
         Turn::text("All done.").costing(100, 10),
     ])?;
@@ -283,7 +283,8 @@ fn an_editor_shows_asks_and_gives_its_buffers_and_terminals() -> anyhow::Result<
     let kinds: Vec<&Value> = calls.iter().map(|call| &call["kind"]).collect();
     ensure!(kinds == ["read", "edit", "execute", "think"], "{calls:?}");
     ensure!(
-        calls[0]["locations"] == json!([{"path": file}]) && calls[2]["title"] == "echo from $((40 + 2))",
+        calls[0]["locations"] == json!([{"path": file}])
+            && calls[2]["title"] == "touch made; echo from $((40 + 2))",
         "{calls:?}"
     );
     let changes = editor.take("tool_call_update");

@@ -170,8 +170,10 @@ fn names_of_agents_are_completed_at_the_beginning_of_a_message() -> anyhow::Resu
     terminal.send("\r")?;
     terminal.wait_for("Second answer.")?;
     let asked = server.asked();
-    assert_eq!(asked[0].last_user_text().as_deref(), Some("@security look at @security.txt"));
-    assert_eq!(asked[1].last_user_text().as_deref(), Some("@notes.txt"));
+    let attached = |path: &str| format!("<file path=\"{path}\">\nA file\n</file>");
+    let [first, second] = ["@security look at @security.txt", "@notes.txt"];
+    assert_eq!(asked[0].last_user_text(), Some(format!("{first}\n{}", attached("security.txt"))));
+    assert_eq!(asked[1].last_user_text(), Some(format!("{second}\n{}", attached("notes.txt"))));
     Ok(())
 }
 

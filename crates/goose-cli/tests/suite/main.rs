@@ -4,6 +4,7 @@
 
 mod acp;
 mod agents;
+mod attachments;
 mod autovisualiser;
 mod call;
 mod choosing;
@@ -12,6 +13,8 @@ mod configure;
 mod daily_jobs;
 mod decisions;
 mod display;
+#[cfg(all(feature = "code-execution", feature = "local", feature = "server"))]
+mod docs;
 mod doctor;
 mod endings;
 mod extensions;
@@ -24,6 +27,7 @@ mod hooks;
 mod info;
 #[cfg(feature = "local")]
 mod inside;
+mod interrupting;
 mod kept;
 mod kills;
 mod list;
@@ -50,6 +54,7 @@ mod secrets;
 #[cfg(feature = "server")]
 mod serve;
 mod sessions;
+mod shell_command;
 mod shown_lines;
 mod special_files;
 mod status;
@@ -57,3 +62,4 @@ mod support;
 mod talk;
 mod tasks;
 mod tools;
+mod undo;

@@ -72,20 +72,6 @@ fn search_without_a_match_is_not_reported_as_a_failure() -> anyhow::Result<()> {
 }
 
 #[test]
-fn escape_during_a_reply_does_not_swallow_a_letter() -> anyhow::Result<()> {
-    let home = Home::new()?;
-    let server = ModelServer::scripted([shell("sleep 1"), Turn::text("One."), Turn::text("Two.")])?;
-    let terminal = at_terminal(&home, &server, "auto", &["session"])?;
-    prompted(&terminal)?;
-    terminal.send("Sleep\r")?;
-    terminal.wait_for("▸ shell")?;
-    terminal.send("\x1bqueued message\r")?;
-    terminal.wait_for("Two.")?;
-    assert_eq!(server.asked()[2].last_user_text().as_deref(), Some("queued message"));
-    Ok(())
-}
-
-#[test]
 fn reasoning_can_be_read_afterwards() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server =

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use goose_extension::{
     ContentBlock, MediaFault, Message, MessageContent, Opaque, ResourceContents, ToolOutput,
-    accepted_image_type, check_media, media_type_for_message,
+    accepted_image_type, check_media_of, media_type_for_message,
 };
 use serde_json::{Value, json};
 
@@ -13,6 +13,9 @@ use crate::provider::ModelInfo;
 
 /// Largest text. Results of tools are truncated well below this; it is the last guard.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
+
+/// Largest image for services that take 20 MB and more, as base64: 10 MB in a file.
+pub(super) const LARGE_IMAGE_BYTES: usize = 14 * 1024 * 1024;
 
 /// Stands for an empty result.
 const NO_OUTPUT: &str = "(no output)";
@@ -33,13 +36,16 @@ impl Part<'_> {
 /// The ability of a model to see images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VisionSupport {
-    Supported,
+    /// Images of at most this size, as base64.
+    Supported {
+        max_bytes: usize,
+    },
     Unsupported,
 }
 
 impl VisionSupport {
-    pub(super) fn from_model(model: &ModelInfo) -> Self {
-        if model.sees_images { Self::Supported } else { Self::Unsupported }
+    pub(super) fn from_model(model: &ModelInfo, max_bytes: usize) -> Self {
+        if model.sees_images { Self::Supported { max_bytes } } else { Self::Unsupported }
     }
 }
 
@@ -107,8 +113,10 @@ fn text_part(text: &str) -> Option<Part<'_>> {
 }
 
 fn image_part<'a>(data: &'a str, mime_type: &str, vision: VisionSupport) -> Part<'a> {
-    let reason = match (accepted_image_type(mime_type), check_media(data)) {
-        _ if vision == VisionSupport::Unsupported => "the model cannot look at images",
+    let VisionSupport::Supported { max_bytes } = vision else {
+        return left_out("image", mime_type, data.len(), "the model cannot look at images");
+    };
+    let reason = match (accepted_image_type(mime_type), check_media_of(data, max_bytes)) {
         (None, _) => "only PNG, JPEG, GIF and WebP can be sent",
         (_, Err(MediaFault::TooLarge)) => "it is too large; make it smaller, or show a part of it",
         (_, Err(MediaFault::NotBase64)) => "its data is damaged",
@@ -192,6 +200,8 @@ pub(super) fn result_text(text: Cow<'_, str>, is_error: bool) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
+    const SEES: VisionSupport = VisionSupport::Supported { max_bytes: goose_extension::MAX_MEDIA_BYTES };
+
     fn text(part: Option<Part<'_>>) -> String {
         match part {
             Some(Part::Text(text)) => text.into_owned(),
@@ -202,7 +212,7 @@ mod tests {
     /// Whatever a tool gives back, what is sent is valid and bounded.
     #[test]
     fn strange_content_becomes_text() {
-        let block = |block: ContentBlock| text(part(&block, VisionSupport::Supported));
+        let block = |block: ContentBlock| text(part(&block, SEES));
         let huge = ContentBlock::image("A".repeat(28 * 1024 * 1024), "image/png");
         assert_eq!(
             block(huge),
@@ -220,21 +230,22 @@ mod tests {
 
     #[test]
     fn nothing_is_said_where_nothing_is_there() {
-        assert_eq!(part(&ContentBlock::text(" \n"), VisionSupport::Supported), None);
+        assert_eq!(part(&ContentBlock::text(" \n"), SEES), None);
         let empty = ToolOutput::content([ContentBlock::text("")]);
-        assert_eq!(result_parts(&empty, VisionSupport::Supported), [Part::Text(Cow::Borrowed(NO_OUTPUT))]);
+        assert_eq!(result_parts(&empty, SEES), [Part::Text(Cow::Borrowed(NO_OUTPUT))]);
         let structured = ToolOutput::value(serde_json::json!({"a": 1}));
-        assert_eq!(
-            result_parts(&structured, VisionSupport::Supported),
-            [Part::Text(Cow::Borrowed("{\"a\":1}"))]
-        );
+        assert_eq!(result_parts(&structured, SEES), [Part::Text(Cow::Borrowed("{\"a\":1}"))]);
     }
 
     #[test]
     fn images_go_where_they_can_be_seen() {
         let block = ContentBlock::image("iVBORw0=", "image/JPG");
         let image = Part::Image { mime_type: "image/jpeg", data: "iVBORw0=" };
-        assert_eq!(part(&block, VisionSupport::Supported), Some(image));
+        assert_eq!(part(&block, SEES), Some(image));
         assert!(text(part(&block, VisionSupport::Unsupported)).contains("cannot look at images"));
+        let larger = ContentBlock::image("A".repeat(12 * 1024 * 1024), "image/png");
+        assert!(text(part(&larger, SEES)).contains("too large"));
+        let sees_more = VisionSupport::Supported { max_bytes: LARGE_IMAGE_BYTES };
+        assert!(part(&larger, sees_more).is_some_and(|part| !part.is_text()));
     }
 }

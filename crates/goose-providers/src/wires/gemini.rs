@@ -47,6 +47,8 @@ impl Codec for GenerateContent {
 
     const USUAL_KEY: UsualKey = UsualKey::Header("x-goog-api-key");
 
+    const MAX_IMAGE_BYTES: usize = content::LARGE_IMAGE_BYTES;
+
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
         let request = &ask.request;
         let functions: Vec<Function<'_>> = request.tools.iter().map(Function::from).collect();

@@ -35,6 +35,8 @@ impl Codec for Native {
 
     const HEADERS: &'static [(&'static str, &'static str)] = &[("accept", "application/x-ndjson")];
 
+    const MAX_IMAGE_BYTES: usize = content::LARGE_IMAGE_BYTES;
+
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
         RequestBody::new(head(ask))
             .tools(ask, |tool, out| write_element(out, &ToolEntry::from(tool)))
@@ -45,7 +47,8 @@ impl Codec for Native {
 
 /// Returns the messages and tools of a request in the form that the chat templates of models take, with arguments as objects.
 pub fn chat_request(model: &ModelInfo, request: Request<'_>) -> Value {
-    let ask = Ask { request, model, dialect: Dialect::Full, history: &History::default() };
+    let (history, max_image_bytes) = (&History::default(), content::LARGE_IMAGE_BYTES);
+    let ask = Ask { request, model, dialect: Dialect::Full, history, max_image_bytes };
     serde_json::from_slice(&Native::encode(&ask)).unwrap_or_default()
 }
 

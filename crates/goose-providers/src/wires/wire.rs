@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use async_trait::async_trait;
+use goose_extension::MAX_MEDIA_BYTES;
 
 use crate::{
     endpoint::{Dialect, Endpoint},
@@ -31,6 +32,9 @@ pub(super) trait Codec: Send + Sync + 'static {
     /// Most tools that services of this wire take, if there is a known limit.
     const MAX_TOOLS: Option<usize> = None;
 
+    /// Largest image that its services take, as base64.
+    const MAX_IMAGE_BYTES: usize = MAX_MEDIA_BYTES;
+
     /// The body of a request.
     fn encode(ask: &Ask<'_>) -> Vec<u8>;
 }
@@ -41,11 +45,13 @@ pub(super) struct Ask<'a> {
     pub(super) model: &'a ModelInfo,
     pub(super) dialect: Dialect,
     pub(super) history: &'a History,
+    /// Largest image that is sent, as base64.
+    pub(super) max_image_bytes: usize,
 }
 
 impl Ask<'_> {
     pub(super) fn vision(&self) -> VisionSupport {
-        VisionSupport::from_model(self.model)
+        VisionSupport::from_model(self.model, self.max_image_bytes)
     }
 
     /// The temperature with the digits that were set: 0.7, not the nearest `f32` to it.
@@ -90,6 +96,10 @@ impl<C: Codec> Provider for Wire<C> {
         C::MAX_TOOLS
     }
 
+    fn max_image_bytes(&self) -> usize {
+        C::MAX_IMAGE_BYTES
+    }
+
     fn prepare(&self) {
         // What is wrong is said when it is asked.
         let _ = self.http.prepare();
@@ -97,7 +107,13 @@ impl<C: Codec> Provider for Wire<C> {
 
     async fn stream(&self, request: Request<'_>) -> ProviderResult<ReplyStream> {
         let endpoint = self.http.endpoint();
-        let ask = Ask { request, model: &self.model, dialect: endpoint.dialect, history: &self.history };
+        let ask = Ask {
+            request,
+            model: &self.model,
+            dialect: endpoint.dialect,
+            history: &self.history,
+            max_image_bytes: C::MAX_IMAGE_BYTES,
+        };
         let body = self.http.post(C::encode(&ask), C::USUAL_KEY, C::HEADERS).await?;
         Ok(stream::read_reply(body, C::Decoder::new(endpoint.clone())))
     }

@@ -11,7 +11,7 @@ use goose_extension::{Tool, ToolAction, visible};
 use goose_process::{ProcessSpec, Stream, Tail, spawn};
 use tokio::time::timeout;
 
-use super::{AgentManager, OpenOptions, SHELL, delegation::last_answer};
+use super::{AgentManager, OpenOptions, SHELL, run_result::last_answer};
 use crate::{
     builtins,
     config::{ExtensionConfig, ExtensionKind, Profile, ProfileExtension},

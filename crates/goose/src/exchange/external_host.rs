@@ -298,7 +298,7 @@ impl ExternalHost {
         let unreadable = |why: String| ToolError::execution(format!("The file cannot be read: {why}"));
         let judged = call.files.first().ok_or_else(|| unreadable("its place is not clear".to_owned()))?;
         let target = judged.target.clone().map_err(unreadable)?;
-        let read = tokio::task::spawn_blocking(move || read_target(&target)).await;
+        let read = tokio::task::spawn_blocking(move || read_target(&target, MAX_FILE_BYTES)).await;
         let bytes = read.map_err(|error| unreadable(error.to_string()))?.map_err(|error| match error {
             FileError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
                 unreadable("there is no such file".to_owned())
@@ -313,7 +313,7 @@ impl ExternalHost {
 }
 
 /// Reads a judged file up to one byte more than the limit, without following links.
-fn read_target(target: &FileTarget) -> Result<Vec<u8>, FileError> {
+pub(super) fn read_target(target: &FileTarget, limit: u64) -> Result<Vec<u8>, FileError> {
     let (file, _) = target.hard_links.open(|| {
         let file = goose_fs::open_file(&target.path)?;
         let metadata = file.metadata()?;
@@ -323,7 +323,7 @@ fn read_target(target: &FileTarget) -> Result<Vec<u8>, FileError> {
         if target.hard_links.permit(&metadata) { Ok((file, metadata)) } else { Err(FileError::HardLinked) }
     })?;
     let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    file.take(limit + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

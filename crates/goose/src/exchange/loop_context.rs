@@ -15,11 +15,11 @@ use super::{
     compaction::ContextUsage,
     event_hub::EventHub,
     final_output::FinalOutput,
-    models::ActiveModels,
+    models::{ActiveModels, SessionModel},
     prepare::ReportedFailures,
     repetition::DEFAULT_MAX_REPETITIONS,
     task_writes::TaskWriter,
-    usage_ledger::{SessionModel, UsageLedger},
+    usage_ledger::UsageLedger,
 };
 use goose_config::Moderator;
 use goose_session::clock;
@@ -29,6 +29,7 @@ use crate::{
         agent::{ActiveAgent, Agent, AgentSource},
         extension_manager::Events,
     },
+    checkpoints::Checkpoints,
     context::hints::Hints,
     hooks::Hooks,
     permission::Permissions,
@@ -69,6 +70,8 @@ pub(crate) struct FolderContext {
     pub(crate) long_messages: PathBuf,
     /// Files and programs of the tools; by default those of this machine.
     pub(crate) backend: Option<Arc<dyn Backend>>,
+    /// Copies of the files that the session changes, if they are kept.
+    pub(crate) checkpoints: Option<Arc<Checkpoints>>,
 }
 
 /// Connections from a session to its user interfaces.
@@ -196,7 +199,7 @@ impl History {
 
     /// Returns the working model of the session, for extensions that are built with one.
     pub(crate) fn session_model(&self, models: &ActiveModels) -> Arc<dyn Model> {
-        Arc::new(SessionModel { models: models.clone(), usage: Arc::clone(&self.usage) })
+        Arc::new(SessionModel::new(models, &self.usage))
     }
 
     /// Returns the ledger of the session.

@@ -13,10 +13,12 @@
 //!   it is open;
 //! - `call_path`: the only path to a tool, for the loop and for tools that call tools; `external_host`: the
 //!   same for external agents;
+//! - `rewind`: the user's messages, to go back to one of them;
 //! - `delegates`: the interface to agents that work for a session; `task_writes`: files that parallel tasks
 //!   change;
 //! - `event`, `event_hub`: events for user interfaces; `replay`: the same events from stored steps; `outbox`: holds events back until their steps are
 //!   stored; `questions`: questions and output of extensions; `facts`: facts about a reply;
+//! - `attachments`: the files, images and resources that the words of a message name;
 //! - helpers: `extension_prompts` (prompts that change in an open session), `stream_dedup`, `repetition`,
 //!   `sanitize_output`, `final_output`, `usage_ledger`.
 //!
@@ -24,6 +26,7 @@
 
 mod agent_loop;
 mod ask_model;
+mod attachments;
 mod call_path;
 mod compaction;
 mod delegates;
@@ -44,6 +47,7 @@ mod repetition;
 mod replay;
 mod reply;
 mod responder;
+mod rewind;
 mod sanitize_output;
 mod stream_dedup;
 mod task_writes;
@@ -54,6 +58,7 @@ pub use crate::session::Facts;
 pub(crate) use agent_loop::{
     Abort, AgentLoop, CANCELLED_REPLY, DONE, LoopEnd, LoopFunction, StepResult, check_message, word,
 };
+pub use attachments::{AttachError, AttachmentRequest, MessageWithAttachments};
 pub(crate) use compaction::Reason;
 pub(crate) use delegates::{
     Delegate, DelegateEnd, DelegateTask, Delegates, GraphPlace, MAX_AT_ONCE, MAX_TASK, PreparedDelegate,
@@ -74,5 +79,6 @@ pub use replay::replay;
 pub use reply::Reply;
 pub(crate) use responder::{Request, Responder};
 pub use responder::{TaskState, TaskStatus};
+pub use rewind::Prompt;
 pub(crate) use task_writes::{TaskWriter, TaskWrites};
 pub(crate) use usage_ledger::UsageLedger;

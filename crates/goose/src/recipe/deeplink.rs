@@ -53,7 +53,7 @@ pub fn parse(link: &str) -> Result<(String, Values), RecipeError> {
     }
     let config = config.ok_or_else(|| damaged("it has no recipe"))?;
     // Both alphabets of base64, with and without padding.
-    let config = config.trim_end_matches('=').replace('+', "-").replace(' ', "-").replace('/', "_");
+    let config = config.trim_end_matches('=').replace(['+', ' '], "-").replace('/', "_");
     let json = URL_SAFE_NO_PAD
         .decode(config)
         .map_err(|error| damaged(&format!("its recipe is not base64 ({error})")))?;

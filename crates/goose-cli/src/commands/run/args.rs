@@ -19,6 +19,8 @@ Examples:
 The answer goes to standard output, everything else to standard error: calls,
 results and retries as plain lines where that is no terminal (not with -q).
 What is piped in is appended to the task, up to 512 KB.
+In a task on the command line, @FILE and @FOLDER/ attach files that exist, and
+so do paths of images: up to 20 files, 256 KB of text, and 10 MB per image.
 With --output-format json: {\"messages\": [...], \"metadata\": {session_id,
 total_tokens, input_tokens, output_tokens, cost_usd, status, ...}}, and
 'structured' with --schema. With stream-json: one line per event, {\"type\":
@@ -45,6 +47,9 @@ pub(crate) struct RunArgs {
     /// Read the task from a file, '-' for standard input; appended to --text
     #[arg(short, long, value_name = "FILE")]
     pub(crate) instructions: Option<PathBuf>,
+    /// Attach an image to the task; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Vec<PathBuf>,
     /// Additional system instructions
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) system: Option<String>,

@@ -7,6 +7,7 @@ use goose::{
     exchange::Exchange,
     recipe::Retry,
 };
+use goose_extension::{Message, MessageContent, Role};
 
 use super::{super::conversation_setup::Assembled, recipe::AskAtTerminal};
 use crate::{stderr, terminal::input::Input};
@@ -14,7 +15,7 @@ use crate::{stderr, terminal::input::Input};
 /// Message of a run, and the checks of its result.
 #[derive(Debug)]
 pub(crate) struct Task {
-    pub(crate) message: String,
+    pub(crate) message: Message,
     pub(crate) retry: Option<Retry>,
 }
 
@@ -24,12 +25,12 @@ pub(crate) enum Checked {
     Passed,
     Failed,
     /// The message of another try.
-    Again(String),
+    Again(Message),
 }
 
 /// Tries of a task that has checks.
 pub(crate) struct Tries {
-    message: String,
+    message: Message,
     retry: Retry,
     left: u32,
     /// True if the conversation began with the task, so another try does not need what was said.
@@ -84,6 +85,8 @@ impl Tries {
         }
         stderr::line(format_args!("Trying again; {} left.", self.left));
         self.left -= 1;
-        Checked::Again(try_again(&self.message, &failures))
+        let words = MessageContent::text(try_again(&self.message.own_text(), &failures));
+        let attachments = self.message.content.iter().skip(1).cloned();
+        Checked::Again(Message::new(Role::User, [words].into_iter().chain(attachments)))
     }
 }

@@ -10,9 +10,8 @@ use std::{io, process::ExitCode, sync::Arc, time::Instant};
 use clap::{Args as _, Command, FromArgMatches as _, error::ErrorKind};
 use goose::{
     config::Paths,
-    exchange::{Cost, Outcome},
+    exchange::{AttachmentRequest, Cost, Outcome},
 };
-use goose_extension::Message;
 
 use self::{
     args::{OutputFormat, RunArgs},
@@ -21,7 +20,8 @@ use self::{
     recipe::{Prepared, RecipeRun},
 };
 use super::{
-    conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
+    attachments::attached,
+    conversation_setup::{self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
     session::Chat,
 };
 use crate::{
@@ -107,12 +107,25 @@ async fn task(args: RunArgs, mut message: String) -> anyhow::Result<ExitCode> {
         verbosity: verbosity(&args),
         request: Some(message.as_str()).filter(|message| !message.is_empty()),
         recipe: recipe.as_ref(),
+        checkpoints: if args.interactive { Checkpoints::Kept } else { Checkpoints::NotKept },
     };
     let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
         Ok(assembled) => assembled?,
         Err(asked) => return Ok(asked.code()),
     };
     let has_schema = recipe.as_ref().is_some_and(|run: &RecipeRun| run.recipe.response.is_some());
+    let typed = args.words.as_deref().or(args.text.as_deref()).unwrap_or_default();
+    let request = AttachmentRequest { text: &message, typed, images: &args.image };
+    let attached = attached(&assembled.exchange, request, &input, verbosity(&args));
+    let message = match signals.unless_signalled(attached).await? {
+        Ok(Ok(message)) => message,
+        Ok(Err(error)) => {
+            input.restore();
+            assembled.close(END_TIME).await;
+            return Err(error.into());
+        }
+        Err(asked) => return Ok(asked.code()),
+    };
     let task = Task { message, retry: recipe.and_then(|run| run.recipe.retry) };
     match args.output_format {
         OutputFormat::Text if args.interactive => interactive(&args, assembled, input, signals, task).await,
@@ -153,8 +166,9 @@ async fn interactive(
     signals: Signals,
     task: Task,
 ) -> anyhow::Result<ExitCode> {
+    input.hold();
     let mut chat = Chat::new(assembled, input, signals, screen(args));
-    if !task.message.is_empty()
+    if !task.message.content.is_empty()
         && let Some(code) = chat.reply_to_task(task).await?
     {
         chat.close().await;
@@ -173,8 +187,8 @@ async fn json(
     let form = if args.output_format == OutputFormat::Json { Form::Document } else { Form::Lines };
     let session = (!args.no_session).then(|| assembled.exchange.session_id().to_string());
     let mut view = JsonView::new(form, session);
-    if !task.message.is_empty() {
-        view.says(&Message::user(task.message.as_str()))?;
+    if !task.message.content.is_empty() {
+        view.says(&task.message)?;
     }
     let code = once(assembled, input, signals, task, &mut view).await?;
     view.end()?;
@@ -192,11 +206,15 @@ async fn once(
     let exchange = &assembled.exchange;
     let mut tries = Tries::new(&assembled, &task, input);
     let message = task.message;
-    let mut reply = if message.is_empty() { exchange.reply() } else { exchange.reply_to(message.as_str()) };
+    let mut reply = match message.content.is_empty() {
+        true => exchange.reply(),
+        false => exchange.reply_to(message),
+    };
     let asked = stderr::can_ask().then_some(input);
     let mut is_unmet = false;
     let ended = loop {
-        let follower = Follower { exchange, view: &mut *view, signals: &mut signals, input: asked };
+        let notify = assembled.notify;
+        let follower = Follower { exchange, view: &mut *view, signals: &mut signals, input: asked, notify };
         let ended = follower.follow(reply).await;
         let is_done = matches!(ended, Ok(Ending::Finished(Outcome::Done { .. })));
         let Some(tries) = tries.as_mut().filter(|_| is_done) else { break ended };

@@ -9,20 +9,24 @@ use std::{
 
 use goose::{
     config::Paths,
-    exchange::{Exchange, Outcome, Reply, TaskState},
+    exchange::{AttachmentRequest, Exchange, Outcome, Reply, TaskState},
     session::ChosenBy,
 };
 use tokio::time::interval;
 
 use super::{
     args::ChatArgs,
+    commands::{cancelled, failed},
     edit::edit_messages,
     recap::{self, Extent},
     slash::Slash,
 };
 use crate::{
     choice::Verbosity,
-    commands::conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
+    commands::attachments::attached,
+    commands::conversation_setup::{
+        self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble,
+    },
     escape,
     output::{FAINT, NAME, WARNING},
     runtime::run_to_end,
@@ -30,7 +34,7 @@ use crate::{
     stderr,
     terminal::{
         follow::{Ending, Follower},
-        input::{Input, InputEvent},
+        input::{Input, InputEvent, TypedMessage},
         screen::{Detail, Screen},
         size,
         status::{Activity, FRAME_TIME, standing},
@@ -38,6 +42,9 @@ use crate::{
 };
 
 const PROMPT: &str = "› ";
+
+/// First character of a line that is a command for the shell.
+const COMMAND: char = '!';
 
 /// A conversation that is under way.
 pub(crate) struct Chat {
@@ -47,6 +54,10 @@ pub(crate) struct Chat {
     pub(super) screen: Screen,
     /// Set while requests are planned, not carried out.
     pub(super) is_planning: bool,
+    /// Commands of the user since the last message, with their output.
+    pub(super) commands: Vec<String>,
+    /// What the model is told with the next message: files that the user has taken back.
+    pub(super) note: Option<String>,
     /// Time limit for everything to end.
     end_time: Duration,
 }
@@ -78,6 +89,7 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
             verbosity: Verbosity::Normal,
             request: None,
             recipe: None,
+            checkpoints: Checkpoints::Kept,
         };
         let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
             Ok(assembled) => assembled?,
@@ -98,7 +110,16 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
 impl Chat {
     /// A conversation with what it needs.
     pub(crate) fn new(assembled: Assembled, input: Arc<Input>, signals: Signals, screen: Screen) -> Self {
-        Self { assembled, input, signals, screen, is_planning: false, end_time: END_TIME }
+        Self {
+            assembled,
+            input,
+            signals,
+            screen,
+            is_planning: false,
+            commands: Vec::new(),
+            note: None,
+            end_time: END_TIME,
+        }
     }
 
     /// Shows the model, the agent and the session, and what was said before.
@@ -172,9 +193,9 @@ impl Chat {
                 Err(asked) => return Ok(asked.code()),
             };
             let after = match typed {
-                InputEvent::Text(line) => {
+                InputEvent::Text(message) => {
                     was_interrupted = false;
-                    self.line(&line).await?
+                    self.line(&message).await?
                 }
                 InputEvent::Dropped => {
                     was_interrupted = false;
@@ -192,6 +213,7 @@ impl Chat {
                 After::Line => {}
                 After::Leave(code) => return Ok(code),
                 After::Reply(message) => {
+                    let message = self.with_commands(message);
                     let ended = match self.is_planning {
                         true => self.plan_reply(message).await?,
                         false => self.reply(message).await?,
@@ -205,7 +227,10 @@ impl Chat {
     }
 
     /// The next line, or a signal that ends goose. A Ctrl-C that was meant for the reply before only counts as one.
-    async fn typed(&mut self, was_interrupted: &mut bool) -> anyhow::Result<Result<InputEvent, ExitSignal>> {
+    async fn typed(
+        &mut self,
+        was_interrupted: &mut bool,
+    ) -> anyhow::Result<Result<InputEvent<TypedMessage>, ExitSignal>> {
         let input = Arc::clone(&self.input);
         let mut line = pin!(input.message(PROMPT));
         loop {
@@ -221,19 +246,21 @@ impl Chat {
         }
     }
 
-    /// Works at something the person asked for, and shows that. Ctrl-C ends it; another signal ends goose.
+    /// Works at something the person asked for, and shows that. Ctrl-C or Esc ends it; another signal ends goose.
     pub(super) async fn working<T>(
         &mut self,
         what: &str,
         work: impl Future<Output = T>,
     ) -> anyhow::Result<Result<T, ExitSignal>> {
         let activity = Activity::new(what, Instant::now());
+        let input = Arc::clone(&self.input);
         let mut ticks = interval(FRAME_TIME);
-        let mut work = pin!(work);
+        let (mut work, mut escape) = (pin!(work), pin!(input.escape()));
         let done = loop {
             tokio::select! {
                 done = &mut work => break Ok(done),
                 asked = self.signals.next() => break Err(asked?),
+                () = &mut escape => break Err(ExitSignal::Interrupt),
                 _ = ticks.tick(), if stderr::is_seen() && !self.input.is_asking() => {
                     let width = size::columns() - 1;
                     stderr::status_lines(&[&activity.line(Instant::now(), width)], width);
@@ -247,17 +274,36 @@ impl Chat {
         Ok(done)
     }
 
-    async fn line(&mut self, line: &str) -> anyhow::Result<After> {
+    async fn line(&mut self, message: &TypedMessage) -> anyhow::Result<After> {
+        let line = message.text.as_str();
         if line.trim().is_empty() {
             return Ok(After::Line);
+        }
+        if message.typed.trim_start().starts_with(COMMAND) {
+            return self.run_command(line.trim().trim_start_matches(COMMAND).trim()).await;
         }
         if let Some(after) = self.user_command(line).await? {
             return Ok(after);
         }
         match Slash::parse(line) {
-            Some(command) => self.command(command).await,
-            None => Ok(After::Reply(line.trim_end().into())),
+            Some(command) => self.command(command, &message.typed).await,
+            None => self.message(line.trim_end(), &message.typed).await,
         }
+    }
+
+    /// Reads what a message attaches. If that fails, nothing is sent.
+    pub(super) async fn message(&mut self, text: &str, typed: &str) -> anyhow::Result<After> {
+        let request = AttachmentRequest { text, typed, images: &[] };
+        if !request.may_attach() {
+            return Ok(After::Reply(text.into()));
+        }
+        let (exchange, input) = (self.assembled.exchange.clone(), Arc::clone(&self.input));
+        let attached = attached(&exchange, request, &input, Verbosity::Normal);
+        Ok(match self.working("reading the attachments", attached).await? {
+            Ok(Ok(message)) => After::Reply(message),
+            Ok(Err(error)) => failed(&error.to_string()),
+            Err(asked) => cancelled(asked),
+        })
     }
 
     /// One reply. `Some` where goose is to end.
@@ -265,6 +311,7 @@ impl Chat {
         &mut self,
         message: goose_extension::Message,
     ) -> anyhow::Result<Option<ExitCode>> {
+        let message = self.with_note(message);
         let reply = self.assembled.exchange.reply_to(message);
         let ended = self.follow(reply).await?;
         self.show_standing_after(&ended);
@@ -290,14 +337,20 @@ impl Chat {
     pub(super) async fn follow(&mut self, reply: Reply) -> anyhow::Result<Result<Outcome, ExitCode>> {
         let input = stderr::can_ask().then_some(&self.input);
         let exchange = &self.assembled.exchange;
-        let follower = Follower { exchange, view: &mut self.screen, signals: &mut self.signals, input };
-        match follower.follow(reply).await? {
+        let notify = self.assembled.notify;
+        let follower =
+            Follower { exchange, view: &mut self.screen, signals: &mut self.signals, input, notify };
+        let began = Instant::now();
+        let ended = follower.follow(reply).await?;
+        notify.ended(began.elapsed());
+        match ended {
             Ending::Leave(code) => {
                 self.end_time = LEAVE_TIME;
                 Ok(Err(code))
             }
             Ending::Finished(outcome) => {
                 if outcome == Outcome::Cancelled {
+                    self.input.take_back();
                     stderr::line(format_args!("{FAINT}Cancelled.{FAINT:#}"));
                 }
                 Ok(Ok(outcome))

@@ -42,7 +42,7 @@ const AUTO: &str = "auto";
 
 impl Chat {
     /// Runs a command.
-    pub(super) async fn command(&mut self, command: Slash) -> anyhow::Result<After> {
+    pub(super) async fn command(&mut self, command: Slash, typed: &str) -> anyhow::Result<After> {
         match command {
             Slash::Exit => return Ok(After::Leave(ExitCode::SUCCESS)),
             Slash::Help => stderr::line(slash::help(size::columns())),
@@ -59,7 +59,7 @@ impl Chat {
             Slash::Agent(Some(name)) => return self.set_agent(&name).await,
             Slash::Mode(mode) => self.mode(mode.as_deref()),
             Slash::Full => self.toggle_detail(),
-            Slash::Reasoning => self.show_reasoning(),
+            Slash::Reasoning(back) => self.show_reasoning(back),
             Slash::Extension(line) => return self.add_program(&line).await,
             Slash::RemoveExtension(name) => self.remove_extension(&name).await,
             Slash::Builtins(names) => names.into_iter().for_each(|name| self.add_builtin(name)),
@@ -68,15 +68,19 @@ impl Chat {
             Slash::App(text) => {
                 return Ok(After::Reply(format!("@goose-agent/app_maker {text}").as_str().into()));
             }
-            Slash::Plan(text) => return Ok(self.plan(text)),
+            Slash::Plan(text) => return self.plan(text, typed).await,
             Slash::EndPlan => self.end_plan(),
             Slash::Recipe(file) => return self.make_recipe(file.as_deref()).await,
             Slash::Skills => show_skills()?,
+            Slash::Undo => return self.undo().await,
+            Slash::Rewind(number) => return self.rewind(number.as_deref()).await,
+            Slash::Diff(path) => return self.diff(path.as_deref()).await,
         }
         Ok(After::Line)
     }
 
     async fn clear(&mut self) {
+        self.commands.clear();
         match self.assembled.exchange.clear().await {
             Ok(()) => stderr::line("Cleared the model's context. The session keeps all messages."),
             Err(failure) => stderr::error(&failure.message),
@@ -251,9 +255,13 @@ impl Chat {
         stderr::line(format_args!("Tool results are now {words}."));
     }
 
-    fn show_reasoning(&self) {
-        match self.screen.reasoning() {
-            "" => stderr::line("The last reply has no reasoning that can be shown."),
+    /// Shows the reasoning of a reply: the last one, or one of those before, also in a resumed session.
+    fn show_reasoning(&self, back: usize) {
+        let shown = Some(self.screen.reasoning()).filter(|text| back == 0 && !text.is_empty());
+        let text = shown.map_or_else(|| reasoning(&self.assembled.exchange.messages(), back), str::to_owned);
+        match text.trim() {
+            "" if back == 0 => stderr::line("The last reply has no reasoning that can be shown."),
+            "" => stderr::line("That reply has no reasoning that can be shown."),
             text => stderr::line(format_args!("{FAINT}{}{FAINT:#}", escape::text(text))),
         }
     }
@@ -363,20 +371,38 @@ impl Chat {
         })
     }
 
-    fn plan(&mut self, text: Option<String>) -> After {
+    async fn plan(&mut self, text: Option<String>, typed: &str) -> anyhow::Result<After> {
         if !self.is_planning {
             self.is_planning = true;
             stderr::line(
                 "Plan mode: goose looks around and writes plans, and changes nothing. /endplan ends it.",
             );
         }
-        text.map_or(After::Line, |text| After::Reply(text.as_str().into()))
+        match text {
+            Some(text) => self.message(&text, typed).await,
+            None => Ok(After::Line),
+        }
     }
 
     fn end_plan(&mut self) {
         let was_planning = std::mem::replace(&mut self.is_planning, false);
         stderr::line(if was_planning { "Plan mode ended." } else { "Plan mode is not active." });
     }
+}
+
+/// Returns the reasoning of a reply in a conversation, counted from the last one.
+fn reasoning(messages: &[Arc<Message>], back: usize) -> String {
+    let is_request =
+        |message: &&Arc<Message>| message.role == Role::User && !message.own_text().trim().is_empty();
+    let replies: Vec<&[Arc<Message>]> = messages.split_inclusive(|message| is_request(&message)).collect();
+    // The first part ends with the first request.
+    let reply = replies.get(1..).and_then(|replies| replies.iter().rev().nth(back));
+    let parts = reply.into_iter().flat_map(|reply| reply.iter()).flat_map(|message| &message.content);
+    let thoughts = parts.filter_map(|part| match part {
+        MessageContent::Reasoning(reasoning) => Some(reasoning.text.trim()),
+        _ => None,
+    });
+    thoughts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Lists the arguments of a prompt as they are typed: ` KEY=… [OPTIONAL=…]`.
@@ -406,7 +432,7 @@ fn enable_program(exchange: &Exchange, line: &str) -> anyhow::Result<(String, Op
 }
 
 /// Ctrl-C cancels only the command; other signals quit.
-fn cancelled(asked: ExitSignal) -> After {
+pub(super) fn cancelled(asked: ExitSignal) -> After {
     asked.leaves().map_or(After::Line, After::Leave)
 }
 

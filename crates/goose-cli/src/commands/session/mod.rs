@@ -2,7 +2,9 @@
 //!
 //! - `chat`: the interactive session; `slash`, `commands`: its commands; `recap`: the summary of a resumed session;
 //! - `edit`: the messages of a resumed session, in an editor;
+//! - `shell_command`: `!command`;
 //! - `recipes`: `/recipe`, `/skills` and the user's own commands;
+//! - `undo`: `/undo`, `/rewind` and `/diff`;
 //! - `list`, `manage`, `remove`, `diagnostics`: saved sessions.
 
 pub(crate) mod args;
@@ -15,7 +17,9 @@ mod manage;
 mod recap;
 mod recipes;
 mod remove;
+mod shell_command;
 pub(crate) mod slash;
+mod undo;
 
 use std::process::ExitCode;
 

@@ -32,7 +32,7 @@ pub(crate) const COMMANDS: &[Described] = &[
     ),
     command("/mode", "[MODE]", "show or set the permission mode: auto, approve, smart_approve, chat"),
     command("/r", "", "show tool results in full, or fold them again"),
-    command("/reasoning", "", "show the model's reasoning of the last reply"),
+    command("/reasoning", "[N]", "show the model's reasoning of the last reply, or of the one N replies ago"),
     command(
         "/extension",
         "CMD | remove NAME",
@@ -47,6 +47,9 @@ pub(crate) const COMMANDS: &[Described] = &[
     command("/t", "", "themes are not supported; goose uses the terminal's colours"),
     command("/recipe", "[FILE]", "write a recipe of this conversation, to recipe.yaml by default"),
     command("/skills", "", "list the skills"),
+    command("/undo", "", "take back what goose wrote to files for the last message that changed some"),
+    command("/rewind", "[N]", "go back to before a message: the conversation, the files, or both"),
+    command("/diff", "[FILE]", "show what goose changed in files since the session began"),
 ];
 
 const fn command(name: &'static str, takes: &'static str, help: &'static str) -> Described {
@@ -69,7 +72,8 @@ pub(crate) enum Slash {
     /// Sets the mode, or shows it without a name.
     Mode(Option<String>),
     Full,
-    Reasoning,
+    /// Shows the reasoning of the last reply, or of the one so many replies before.
+    Reasoning(usize),
     Extension(String),
     RemoveExtension(String),
     Builtins(Vec<String>),
@@ -84,6 +88,11 @@ pub(crate) enum Slash {
     /// Writes a recipe of the conversation to a file.
     Recipe(Option<String>),
     Skills,
+    Undo,
+    /// Goes back to before a message, by its number if one is given.
+    Rewind(Option<String>),
+    /// Shows the changes of all files, or of one.
+    Diff(Option<String>),
     /// Not supported, and why.
     Later(&'static str),
     /// Invalid, and why.
@@ -115,7 +124,7 @@ impl Slash {
             "agent" | "agents" => Self::Agent(some),
             "mode" => Self::Mode(some),
             "r" => Self::Full,
-            "reasoning" => Self::Reasoning,
+            "reasoning" => reasoning(rest),
             "extension" => extension(rest),
             "builtin" => some.map_or_else(|| usage("/builtin"), |names| Self::Builtins(listed(&names))),
             "prompts" => Self::Prompts(some.map(|name| name.trim_start_matches("--extension ").to_owned())),
@@ -126,6 +135,9 @@ impl Slash {
             "t" => Self::Later("goose uses the colours of your terminal; change them there."),
             "recipe" => Self::Recipe(some),
             "skills" => Self::Skills,
+            "undo" => Self::Undo,
+            "rewind" => Self::Rewind(some),
+            "diff" => Self::Diff(some),
             _ => Self::Unclear(format!("Unknown command {word}. Type /help for a list.")),
         })
     }
@@ -133,6 +145,14 @@ impl Slash {
 
 fn listed(names: &str) -> Vec<String> {
     names.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn reasoning(rest: &str) -> Slash {
+    match rest.parse() {
+        Ok(back) => Slash::Reasoning(back),
+        Err(_) if rest.is_empty() => Slash::Reasoning(0),
+        Err(_) => usage("/reasoning"),
+    }
 }
 
 fn extension(rest: &str) -> Slash {
@@ -201,7 +221,13 @@ pub(crate) fn help(columns: usize) -> String {
     let mut lines: Vec<String> = COMMANDS.iter().map(described).collect();
     lines.push("End a line with \\ to continue it, or press Ctrl-J for a new line.".to_owned());
     lines.push(
-        "Type @ and press Tab to complete a file name, or an agent at the beginning of a message.".to_owned(),
+        "@FILE, @FOLDER/ and paths of images are attached, @EXTENSION:URI is a resource; Tab completes. @NAME at the \
+         beginning of a message is an agent."
+            .to_owned(),
+    );
+    lines.push("!COMMAND runs a command; it joins the conversation with the next message.".to_owned());
+    lines.push(
+        "During a reply, Esc cancels it. Messages that you type then wait; Up on an empty line takes one back.".to_owned(),
     );
     lines.push("Press Ctrl-C to cancel a reply, and again to quit.".to_owned());
     lines.join("\n")
@@ -242,7 +268,7 @@ mod tests {
     #[test]
     fn every_command_in_the_help_is_understood() {
         for command in COMMANDS {
-            let parsed = Slash::parse(&format!("{} x", command.name));
+            let parsed = Slash::parse(&format!("{} 1", command.name));
             assert!(!matches!(parsed, None | Some(Slash::Unclear(_))), "{}: {parsed:?}", command.name);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use goose_extension::{Backend, ContentBlock, FIRST_LINE, LAST_LINE, TOTAL_LINES, prelude::*};
+use goose_extension::{Backend, ContentBlock, FIRST_LINE, LAST_LINE, TOTAL_LINES, image_type, prelude::*};
 use serde_json::json;
 
 use super::{
@@ -22,14 +22,6 @@ const MAX_LINE_CHARS: usize = 2_000;
 
 /// Maximum size of a picture: the limit of model providers.
 const MAX_IMAGE_BYTES: usize = 3_750_000;
-
-/// Pictures that models can see, by how their files begin.
-const PICTURES: [(&[u8], &str); 4] = [
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xFF\xD8\xFF", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"RIFF", "image/webp"),
-];
 
 impl Developer {
     /// Read a file. Returns numbered lines, or an image. Fails if it is missing or not text.
@@ -57,7 +49,7 @@ impl Developer {
 
 fn show(backend: &dyn Backend, place: &ResolvedPath, first: usize, limit: usize) -> ToolResult<ToolOutput> {
     let bytes = open(backend, place)?.bytes;
-    if let Some(kind) = picture(&bytes) {
+    if let Some(kind) = image_type(&bytes) {
         return show_picture(place, bytes, kind);
     }
     let size = bytes.len();
@@ -77,12 +69,6 @@ fn show(backend: &dyn Backend, place: &ResolvedPath, first: usize, limit: usize)
     let total = text.lines().count();
     output.structured = Some(json!({ FIRST_LINE: first, LAST_LINE: last, TOTAL_LINES: total }));
     Ok(output)
-}
-
-fn picture(bytes: &[u8]) -> Option<&'static str> {
-    let (_, kind) = PICTURES.iter().find(|(start, _)| bytes.starts_with(start))?;
-    let is_webp = || bytes.get(8..12) == Some(b"WEBP".as_slice());
-    (*kind != "image/webp" || is_webp()).then_some(kind)
 }
 
 fn show_picture(place: &ResolvedPath, bytes: Vec<u8>, kind: &str) -> ToolResult<ToolOutput> {

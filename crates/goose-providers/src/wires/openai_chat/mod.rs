@@ -37,6 +37,8 @@ impl Codec for Chat {
 
     const MAX_TOOLS: Option<usize> = Some(128);
 
+    const MAX_IMAGE_BYTES: usize = content::LARGE_IMAGE_BYTES;
+
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
         RequestBody::begin(&head(ask))
             .tools(ask, |tool, out| write_element(out, &ToolEntry::from(tool)))

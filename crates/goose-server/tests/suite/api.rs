@@ -184,7 +184,7 @@ const TEA: &str = "title: Tea\ndescription: Makes tea\ninstructions: Be brief.\n
 fn with_recipe(server: &TestServer, folder: &std::path::Path, name: &str, text: &str) -> anyhow::Result<()> {
     let folder = server.folder.path().join(folder);
     std::fs::create_dir_all(&folder)?;
-    Ok(std::fs::write(folder.join(name), text)?)
+    Ok(goose_fs::AtomicFile::new(&folder.join(name)).write(text.as_bytes())?)
 }
 
 #[tokio::test(flavor = "multi_thread")]

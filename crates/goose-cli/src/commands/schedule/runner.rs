@@ -19,7 +19,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
     task::JoinSet,
-    time::{Instant, interval_at, sleep},
+    time::{Instant, interval_at, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -234,6 +234,11 @@ async fn outcome(mut process: Process, started_at: Timestamp) -> JobRun {
     if status.as_ref().is_ok_and(ExitStatus::success) {
         return JobRun { started_at, outcome: JobOutcome::Done, error: None, session };
     }
+    // Its last words may still be in the pipe.
+    let _ = process.stop(END_TIME).await;
+    if let Some(stderr) = &stderr {
+        let _ = timeout(END_TIME, stderr.ended()).await;
+    }
     let said = stderr.map(|stderr| stderr.last_lines(ERROR_LINES)).unwrap_or_default();
     let said = Some(said.trim().to_owned()).filter(|said| !said.is_empty());
     let of_document = document.pointer("/metadata/error").and_then(|error| error.as_str()).map(str::to_owned);
@@ -241,7 +246,6 @@ async fn outcome(mut process: Process, started_at: Timestamp) -> JobRun {
         Ok(status) => status.to_string(),
         Err(error) => error.to_string(),
     };
-    let _ = process.stop(END_TIME).await;
     failed(started_at, said.or(of_document).unwrap_or(by_status), session)
 }
 

@@ -4,7 +4,7 @@
 
 use std::{
     fmt::Display,
-    io,
+    fs, io,
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
@@ -18,7 +18,8 @@ use crate::{
         Catalogue, CatalogueEntry, Event, HUB_SETTING, ModelStore, ModelStoreError, Place, PullOptions,
         PulledModel, check_model,
     },
-    provider::{LoadOptions, LocalProvider, PROVIDER_NAME, ServedProvider, forget},
+    needs::Needs,
+    provider::{LoadOptions, LocalProvider, PROVIDER_NAME, ServedProvider, bounded_context, forget},
 };
 
 /// Folder with model files, in the data folder.
@@ -133,6 +134,34 @@ impl LocalModels {
         Ok(place)
     }
 
+    /// Returns the memory that a downloaded model needs with these settings.
+    ///
+    /// # Errors
+    ///
+    /// The model is unknown, its file cannot be used, or a setting is invalid.
+    pub fn needs(&self, model: &str, lookup: &dyn Lookup) -> Result<Needs, SetupError> {
+        let mut options = self.options(model, lookup)?;
+        let facts = check_model(&options.file)?;
+        let bytes = fs::metadata(&options.file)
+            .map_err(|error| ModelStoreError::io("read", &options.file, error))?
+            .len();
+        options.context = bounded_context(options.context, facts.context_length);
+        Ok(Needs::new(&facts, bytes, options))
+    }
+
+    fn options(&self, model: &str, lookup: &dyn Lookup) -> Result<LoadOptions, SetupError> {
+        let file = match self.locate(model)? {
+            Place::File(path) => path,
+            Place::Elsewhere(entry) => return Err(ModelStoreError::Absent { name: entry.name }.into()),
+        };
+        Ok(LoadOptions {
+            file,
+            threads: number(lookup, THREADS)?,
+            context: number(lookup, CONTEXT)?.unwrap_or(DEFAULT_CONTEXT),
+            cache: Some(self.states.clone()),
+        })
+    }
+
     /// Removes the computed states of a conversation.
     ///
     /// # Errors
@@ -167,17 +196,7 @@ impl ProviderFactory for LocalModels {
     }
 
     fn build(&self, model: &str, lookup: &dyn Lookup) -> Result<Arc<dyn Provider>, SetupError> {
-        let file = match self.locate(model)? {
-            Place::File(path) => path,
-            Place::Elsewhere(entry) => return Err(ModelStoreError::Absent { name: entry.name }.into()),
-        };
-        let options = LoadOptions {
-            file,
-            threads: number(lookup, THREADS)?,
-            context: number(lookup, CONTEXT)?.unwrap_or(DEFAULT_CONTEXT),
-            cache: Some(self.states.clone()),
-        };
-        Ok(Arc::new(LocalProvider::new(model, options)))
+        Ok(Arc::new(LocalProvider::new(model, self.options(model, lookup)?)))
     }
 
     fn for_small_model(&self, provider: Arc<dyn Provider>) -> Option<Arc<dyn Provider>> {

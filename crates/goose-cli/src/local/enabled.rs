@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use goose::config::Paths;
+use goose::config::{Paths, Settings};
 use goose_local::{
-    Downloads, LocalModels,
+    Downloads, LocalModels, Needs,
     model_store::{ModelStore, ModelStoreError, Place},
 };
-use goose_providers::{ModelRef, ProviderFactory};
+use goose_providers::{ModelRef, ProviderFactory, SetupError};
 
 use super::{Fetching, ModelStatus};
 use crate::{choice::WAYS, output::byte_size};
@@ -46,6 +46,15 @@ pub(crate) fn status(model: &ModelRef, paths: &Paths) -> ModelStatus {
             error.hint().unwrap_or_else(|| "run 'goose models list'".to_owned()),
         ),
     }
+}
+
+/// Returns the memory that a model needs with these settings.
+///
+/// # Errors
+///
+/// Its file cannot be used, or a setting is invalid.
+pub(crate) fn needs(model: &str, settings: &Settings) -> Result<Needs, SetupError> {
+    models(settings.paths()).needs(model, settings)
 }
 
 /// Removes what the local model keeps of a conversation.

@@ -9,7 +9,7 @@ mod enabled;
 use std::sync::Arc;
 
 #[cfg(feature = "local")]
-pub(crate) use self::enabled::{factory, forget_session, status, store};
+pub(crate) use self::enabled::{factory, forget_session, needs, status, store};
 use crate::{args::Consent, choice::Verbosity, terminal::input::Input};
 
 /// The provider's name.

@@ -23,6 +23,9 @@ fn a_file_is_used_from_now_on_and_comments_stay() -> anyhow::Result<()> {
         config,
         format!("# mine\nGOOSE_MODE: auto # careful\nGOOSE_PROVIDER: local\nGOOSE_MODEL: \"{path}\"\n")
     );
+    let says = |text: &str| used.stdout.lines().any(|line| line.starts_with(text));
+    ensure!(says("Memory: ") && says("Speed here: it reads "), "{used:?}");
+    ensure!(used.stdout.contains("a conversation of 8192 tokens"), "{used:?}");
     assert_eq!(home.run(&["info", "--json"])?.json()?["model"], format!("local:{path}"));
     ensure!(home.run(&["models", "list"])?.stdout.contains(&format!("In use: {path}")));
 

@@ -149,6 +149,8 @@ pub struct ModelFacts {
     pub parameters: u64,
     /// Format of most weights, such as `Q4_K`.
     pub quantization: String,
+    /// Bytes of memory for each token of a conversation.
+    pub token_bytes: u64,
 }
 
 impl ModelFacts {
@@ -171,6 +173,8 @@ impl ModelFacts {
             chat_template: file.text("tokenizer.chat_template").map(str::to_owned),
             parameters: file.tensors().map(size).sum(),
             quantization: most.map_or("F32", |(kind, _)| kind.name()).to_owned(),
+            // Keys and values, as half floats.
+            token_bytes: 2 * (config.layers * config.kv_heads * config.head_width * size_of::<u16>()) as u64,
         }
     }
 }

@@ -134,7 +134,7 @@ fn all(tried: &[FailedSource]) -> String {
 }
 
 impl ModelStoreError {
-    pub(super) fn io(doing: &'static str, path: &Path, error: io::Error) -> Self {
+    pub(crate) fn io(doing: &'static str, path: &Path, error: io::Error) -> Self {
         Self::Io { doing, path: path.to_owned(), error }
     }
 

@@ -28,13 +28,18 @@ pub struct LocalProvider {
     is_templated: bool,
 }
 
+/// Returns the context that goose uses of a model, in tokens.
+pub(crate) fn bounded_context(wanted: usize, trained: usize) -> usize {
+    wanted.min(trained).clamp(1, MAX_CONTEXT)
+}
+
 impl LocalProvider {
     /// Creates the provider. Reads only the header of the model's file; errors in it are reported by the
     /// first request.
     pub fn new(name: &str, mut options: LoadOptions) -> Self {
         let facts = Model::facts(&options.file).ok();
         let trained = facts.as_ref().map_or(options.context, |facts| facts.context_length);
-        options.context = options.context.min(trained).clamp(1, MAX_CONTEXT);
+        options.context = bounded_context(options.context, trained);
         let mut info = ModelInfo::new(name, options.context as u64);
         info.sees_images = false;
         let is_templated =

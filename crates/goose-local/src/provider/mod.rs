@@ -40,5 +40,6 @@ mod tools;
 
 pub(crate) use form::Form;
 pub use goose_engine::{LoadOptions, forget};
+pub(crate) use local::bounded_context;
 pub use local::{LocalProvider, PROVIDER_NAME};
 pub use served::ServedProvider;

@@ -52,7 +52,8 @@ Examples:
   goose models use qwen2.5-coder-1.5b
 
 Sets GOOSE_PROVIDER to 'local' and GOOSE_MODEL to the file or the name in
-config.yaml; the file stays where it is.";
+config.yaml; the file stays where it is. Then says how much memory the model
+needs, and measures how fast it is on this machine.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsCommand {

@@ -1,7 +1,8 @@
-//! `goose models`: manages the files of local models. `args` has the arguments, `list` the listing.
+//! `goose models`: manages the files of local models. `args` has the arguments, `list` the listing, `needs` memory and speed.
 
 pub(crate) mod args;
 mod list;
+mod needs;
 
 use std::{fs, path::Path, process::ExitCode, sync::Arc};
 
@@ -56,7 +57,7 @@ async fn dispatch(
             // GOOSE_YES only confirms downloads.
             remove(store, &name, if yes { Consent::Given } else { Consent::Ask }).await
         }
-        ModelsCommand::Use { file } => use_model(store, settings, config, &file),
+        ModelsCommand::Use { file } => use_model(store, settings, config, &file).await,
     }
 }
 
@@ -170,7 +171,12 @@ async fn confirm_removal(item: &Item, consent: Consent) -> anyhow::Result<bool> 
 }
 
 /// Makes a model the default, by name or by file.
-fn use_model(store: &ModelStore, settings: &Settings, config: &Path, file: &str) -> anyhow::Result<ExitCode> {
+async fn use_model(
+    store: &ModelStore,
+    settings: &Settings,
+    config: &Path,
+    file: &str,
+) -> anyhow::Result<ExitCode> {
     let model = resolve(store, file)?;
     ConfigEditor::new(config).set_model(PROVIDER, Some(&model))?;
     say(&format!("Using {PROVIDER}:{model} from now on (saved in {}).", config.display()))?;
@@ -180,7 +186,7 @@ fn use_model(store: &ModelStore, settings: &Settings, config: &Path, file: &str)
             stderr::line(format_args!("{} overrides this here.", escape::line(&origin)));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    needs::show(&model, settings).await
 }
 
 /// Returns the name of a downloaded model, or the absolute path of a file, after checking that goose can run it.

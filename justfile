@@ -72,6 +72,10 @@ accept-ui:
 accept-snapshots *ARGS:
     INSTA_UPDATE=always cargo test --workspace {{ARGS}}
 
+# Write the generated pages below docs/reference again
+docs:
+    INSTA_UPDATE=always cargo test -p goose-cli --test suite docs::reference
+
 # Everything that CI does
 ci:
     .ci/run

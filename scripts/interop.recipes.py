@@ -33,7 +33,7 @@ TEMPLATES = [
     "{% raw %}{{ a }}{% endraw %}",
     "{% for i in range(3) %}{{ i }}{% endfor %} {{ [3, 1, 2] | sort | first }}",
     "{% with x = a %}{{ x }}{% endwith %} {{ a ~ '-' ~ c }}",
-    "{% filter upper %}{{ a }}{% endfilter %}",
+    "{% filter upper %}words{% endfilter %} {% set x %}[{{ a }}]{% endset %}{{ x }}",
 ]
 
 failed = False
@@ -59,7 +59,7 @@ def rendered(program, file, values):
 def templates(program, folder):
     jinja = jinja2.Environment(undefined=jinja2.StrictUndefined)
     for template in TEMPLATES:
-        used = {key: value for key, value in VALUES.items() if re.search(rf"\b{key}\b", re.sub(r"'[^']*'|\{%\s*raw.*endraw\s*%\}", "", template))}
+        used = {key: value for key, value in VALUES.items() if re.search(rf"\b{key}\b", re.sub(r"'[^']*'|\{%\s*raw.*endraw\s*%\}|\{#.*?#\}", "", template))}
         recipe = {"title": "T", "description": "D", "prompt": template}
         recipe["parameters"] = [
             {"key": key, "input_type": "string", "requirement": "required", "description": ""} for key in used

@@ -115,7 +115,8 @@ def schemathesis(peers, url):
             [peers / "python-a2a/bin/schemathesis", "run", f"{url}/openapi.json", "--checks", checks,
              "-H", "Authorization: Bearer interop", "--exclude-path-regex", excluded, "--max-examples", "20",
              "--request-timeout", "20", "--seed", "1"],
-            stdout=out, stderr=subprocess.STDOUT).returncode
+            # It leaves a folder where it runs.
+            cwd=log.parent, stdout=out, stderr=subprocess.STDOUT).returncode
     return report("Schemathesis on all routes", code == 0, f"exit code {code}; see {log}")
 
 
@@ -210,6 +211,10 @@ async def a2a(url):
             good &= report(f"a2a-sdk {version} streams", ended and words == "Quack quack.", events)
             task = await client.get_task(types.GetTaskRequest(id=done.task.id))
             good &= report(f"a2a-sdk {version} gets", task.id == done.task.id, task)
+            if version == "1.0":
+                listed = await client.list_tasks(types.ListTasksRequest(context_id=done.task.context_id, page_size=5))
+                ids = [task.id for task in listed.tasks]
+                good &= report("a2a-sdk 1.0 lists", (ids, listed.total_size) == ([done.task.id], 1), listed)
             [asked] = await sent(message("Please run a command"), False)
             waits = types.TaskState.Name(asked.task.status.state) == "TASK_STATE_INPUT_REQUIRED"
             good &= report(f"a2a-sdk {version} is asked", waits, asked)

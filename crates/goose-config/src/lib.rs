@@ -8,7 +8,7 @@
 //! | `profile.rs`, `settings_profile.rs` | the models, extensions and limits of an exchange |
 //! | `project.rs` | files of a project, which are used only after the user trusts them |
 //! | `file.rs`, `configured_extension.rs` | `config.yaml` and its entries, with lines in every error |
-//! | `unknown_keys.rs` | keys that are probably misspelled |
+//! | `known_settings.rs`, `unknown_keys.rs` | settings and their meanings; keys that are probably misspelled |
 //! | `editor.rs` | edits of `config.yaml` and `secrets.yaml` that keep everything else |
 //! | `yaml.rs`, `yaml_tree.rs`, `yaml_edit.rs`, `yaml_write.rs` | YAML: values, positions, edits, new text |
 //! | `extension.rs`, `extension_check.rs`, `serde_repr.rs` | one extension, its checks, its written form |
@@ -42,6 +42,7 @@ mod file;
 mod fingerprint;
 mod keyring;
 mod keys;
+mod known_settings;
 mod mode;
 mod moderator;
 mod paths;
@@ -70,6 +71,7 @@ pub use goose_extension::{
 };
 pub use keyring::{Keyring, KeyringSecrets};
 pub use keys::ACTIVE_PROVIDER;
+pub use known_settings::{PROFILE_SETTINGS, SETTINGS, Setting};
 pub use mode::{Mode, UnknownMode};
 pub use moderator::Moderator;
 pub use paths::Paths;

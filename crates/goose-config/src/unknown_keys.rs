@@ -6,6 +6,7 @@ use crate::{
     Place,
     file::ConfigFile,
     keys::EXTENSIONS,
+    known_settings::{PROFILE_SETTINGS, SETTINGS, keys},
     serde_repr::FIELDS,
     yaml_tree::{self, Node, NodeKind},
 };
@@ -19,69 +20,9 @@ const CHARS_PER_ERROR: usize = 4;
 /// Path segment that stands for every key of a mapping and every item of a list.
 pub const ANY: &str = "*";
 
-/// Top-level keys of `config.yaml` that goose or goose 1.52 reads. Services add the names of their variables.
-const CONFIG_KEYS: &[&str] = &[
-    "extensions",
-    "profiles",
-    "agents",
-    "orchestrator",
-    "hooks",
-    "slash_commands",
-    "providers",
-    "active_provider",
-    "CONTEXT_FILE_NAMES",
-    "GOOSE_ACCELERATOR",
-    "GOOSE_AUTO_COMPACT_THRESHOLD",
-    "GOOSE_CONTEXT_LIMIT",
-    "GOOSE_DISABLE_KEYRING",
-    "GOOSE_INPUT_LIMIT",
-    "GOOSE_LOCAL_THREADS",
-    "GOOSE_MAX_TOKENS",
-    "GOOSE_MAX_TOOL_REPETITIONS",
-    "GOOSE_MAX_TURNS",
-    "GOOSE_MODE",
-    "GOOSE_MODEL",
-    "GOOSE_MODERATOR",
-    "GOOSE_MOIM_MESSAGE_FILE",
-    "GOOSE_MOIM_MESSAGE_TEXT",
-    "GOOSE_NOTIFY",
-    "GOOSE_OPENAI_API",
-    "GOOSE_ORCHESTRATOR_DISABLED",
-    "GOOSE_PLANNER_MODEL",
-    "GOOSE_PLANNER_PROVIDER",
-    "GOOSE_PROFILE",
-    "GOOSE_PROVIDER",
-    "GOOSE_REASONING_EFFORT",
-    "GOOSE_RECIPE_PATH",
-    "GOOSE_SHELL",
-    "GOOSE_SUBAGENT_MAX_TURNS",
-    "GOOSE_SUBAGENT_MODEL",
-    "GOOSE_SUBAGENT_PROVIDER",
-    "GOOSE_TEMPERATURE",
-    "GOOSE_TELEMETRY_ENABLED",
-    "GOOSE_CLI_THEME",
-    "OPENAI_HOST",
-    "OPENAI_BASE_PATH",
-    "ANTHROPIC_HOST",
-    "OLLAMA_HOST",
-];
+const CONFIG_KEYS: &[&str] = &keys::<{ SETTINGS.len() }>(SETTINGS);
 
-/// Keys of a profile.
-const PROFILE_KEYS: &[&str] = &[
-    "processor",
-    "accelerator",
-    "moderator",
-    "extensions",
-    "temperature",
-    "effort",
-    "max_tokens",
-    "context_limit",
-    "compact_threshold",
-    "max_turns",
-    "max_tool_repetitions",
-    "mode",
-    "instructions",
-];
+const PROFILE_KEYS: &[&str] = &keys::<{ PROFILE_SETTINGS.len() }>(PROFILE_SETTINGS);
 
 /// Key that goose does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]

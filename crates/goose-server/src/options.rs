@@ -7,6 +7,7 @@ use std::{
 };
 
 use goose::config::{Paths, Secret};
+use jiff::tz::TimeZone;
 
 /// Port that a server listens on by default.
 pub const DEFAULT_PORT: u16 = 3284;
@@ -51,6 +52,8 @@ pub struct ServerOptions {
     pub secret_key: Option<Secret>,
     /// Time that runs and streams get to end after the server was asked to stop.
     pub drain: Duration,
+    /// Time zone of scheduled jobs.
+    pub time_zone: TimeZone,
 }
 
 impl ServerOptions {
@@ -68,6 +71,7 @@ impl ServerOptions {
             token_file: Self::token_file(paths),
             secret_key: None,
             drain: DRAIN_TIME,
+            time_zone: TimeZone::system(),
         }
     }
 

@@ -5,7 +5,7 @@
 //! any number: from memory while the run is remembered, later from the steps of its session, in another epoch.
 
 mod log;
-mod stored;
+pub(crate) mod stored;
 
 use std::{
     collections::HashMap,
@@ -143,6 +143,11 @@ impl Runs {
     /// Returns a run that is in memory.
     pub(crate) fn get(&self, id: &Uuid) -> Option<Arc<Run>> {
         self.runs.lock().get(id).cloned()
+    }
+
+    /// Returns all runs that are in memory.
+    pub(crate) fn all(&self) -> Vec<Arc<Run>> {
+        self.runs.lock().values().cloned().collect()
     }
 
     /// Keeps a run that was read from the store.

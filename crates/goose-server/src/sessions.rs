@@ -14,6 +14,7 @@ use goose::{
     },
     config::{ExtensionConfig, Mode, Profile},
     exchange::Exchange,
+    recipe::{Recipe, RecipeFile},
     session::{ListOptions, NewSession, SessionId, SessionStore, SessionSummary},
 };
 use goose_fs::resolve;
@@ -57,6 +58,32 @@ pub(crate) struct SessionRequest {
     pub(crate) folder: Option<PathBuf>,
     pub(crate) mode: Option<Mode>,
     pub(crate) agent: Option<ChosenAgent>,
+    pub(crate) recipe: Option<RecipeTask>,
+}
+
+/// Recipe with its values, and its file.
+#[derive(Debug)]
+pub(crate) struct RecipeTask {
+    pub(crate) recipe: Recipe,
+    pub(crate) file: RecipeFile,
+}
+
+impl RecipeTask {
+    /// Sets the recipe's model.
+    fn change(&self, profile: &mut Profile) {
+        let settings = self.recipe.settings.clone().unwrap_or_default();
+        let provider = settings.goose_provider;
+        if let Some(model) = settings.goose_model {
+            let known = profile.processor.as_ref().and_then(ModelRef::provider).map(str::to_owned);
+            profile.processor = Some(match provider.or(known) {
+                Some(provider) => ModelRef::new(provider, model),
+                None => ModelRef::bare(model),
+            });
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "models take temperatures with a few digits")]
+        let temperature = settings.temperature.map(|temperature| temperature as f32);
+        profile.temperature = temperature.or(profile.temperature);
+    }
 }
 
 /// Agent that a client chose. Without a mode, goose may route each request to another agent.
@@ -172,7 +199,7 @@ impl Sessions {
                 Some((manifest, mode)) => options.with_session(loaded).with_last_agent(manifest, mode),
                 None => options.with_session(loaded),
             };
-            self.open_with(session, &folder).await
+            self.open_with(session, &folder, None).await
         };
         let shared = self.manager.sessions().join(id, opening).await?;
         Ok(OpenSession { shared, folder })
@@ -195,7 +222,7 @@ impl Sessions {
                     None => options,
                 }
             };
-            let exchange = self.open_with(with, &folder).await?;
+            let exchange = self.open_with(with, &folder, request.recipe.as_ref()).await?;
             if let Some(mode) = request.mode {
                 tighten(&exchange, mode)?;
             }
@@ -209,9 +236,17 @@ impl Sessions {
         &self,
         options: impl FnOnce(OpenOptions) -> OpenOptions,
         folder: &Path,
+        recipe: Option<&RecipeTask>,
     ) -> ApiResult<Exchange> {
-        let (manager, profile) = self.in_folder(folder)?;
-        let options = options(OpenOptions::new(profile));
+        let (manager, mut profile) = self.in_folder(folder)?;
+        if let Some(recipe) = recipe {
+            recipe.change(&mut profile);
+        }
+        let mut options = options(OpenOptions::new(profile));
+        if let Some(RecipeTask { recipe, file }) = recipe {
+            let used = options.with_recipe(recipe, file);
+            options = used.map_err(|error| ApiError::bad_request(error.to_string()))?;
+        }
         let options = options.with_extensions(self.extensions.clone()).with_working_dir(folder);
         let exchange = manager.open(options).await?;
         // Questions wait for a client, which may come later.

@@ -35,7 +35,15 @@ pub use goose_config as config;
 pub use goose_permission as permission;
 pub use goose_session as session;
 
-/// Compiles the examples of the README.
+/// Compiles the examples of the README and of the documentation.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/rust.md")]
+    struct Rust;
+
+    #[doc = include_str!("../../../docs/writing-extensions.md")]
+    struct WritingExtensions;
+}

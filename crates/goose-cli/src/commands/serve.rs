@@ -11,8 +11,10 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use goose::config::{ExtensionConfig, Paths, Secret};
 use goose_server::{DEFAULT_PORT, SECRET_KEY, Scope, Server, ServerOptions, TlsFiles, TokenInfo, TokenStore};
+use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
+use super::schedule::{beside_server, user_zone};
 use crate::{
     args::{JsonArgs, builtins},
     choice, escape,
@@ -75,8 +77,8 @@ pub(crate) struct ServeArgs {
     /// Add built-in extensions to all sessions, such as 'memory' or 'memory,tutorial'
     #[arg(long = "with-builtin", value_name = "NAMES", value_delimiter = ',', value_parser = builtins())]
     builtins: Vec<String>,
-    /// Run scheduled recipes
-    #[arg(long, hide = true)]
+    /// Also run scheduled jobs, as 'goose schedule run' does
+    #[arg(long)]
     enable_scheduler: bool,
     /// Accept requests without a token, from this machine only
     #[arg(long)]
@@ -154,9 +156,6 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn serve(args: ServeArgs, paths: &Paths) -> anyhow::Result<ExitCode> {
-    if args.enable_scheduler {
-        bail!("this goose has no scheduler; start it without --enable-scheduler");
-    }
     let options = options(&args, paths)?;
     start_logging();
     let runtime =
@@ -181,12 +180,23 @@ async fn serve_until_signal(
     let extensions = args.builtins.iter().map(ExtensionConfig::builtin).collect();
     let server = Server::start(manager, model, extensions, options).await.map_err(|error| anyhow!(error))?;
     greet_user(&server);
-    signals.next().await?;
-    tokio::select! {
-        () = server.shutdown() => Ok(ExitCode::SUCCESS),
-        // A second signal ends it at once.
-        signal = signals.next() => Ok(signal?.code()),
-    }
+    let stop = CancellationToken::new();
+    let scheduler = async {
+        if args.enable_scheduler {
+            beside_server::run(paths, &args.config, &stop).await;
+        }
+    };
+    let serving = async {
+        let asked = signals.next().await;
+        stop.cancel();
+        asked?;
+        tokio::select! {
+            () = server.shutdown() => Ok(ExitCode::SUCCESS),
+            // A second signal ends it at once.
+            signal = signals.next() => Ok(signal?.code()),
+        }
+    };
+    tokio::join!(serving, scheduler).0
 }
 
 fn options(args: &ServeArgs, paths: &Paths) -> anyhow::Result<ServerOptions> {
@@ -209,6 +219,7 @@ fn options(args: &ServeArgs, paths: &Paths) -> anyhow::Result<ServerOptions> {
     options.allowed_hosts.clone_from(&args.allowed_hosts);
     options.allowed_origins.clone_from(&args.allowed_origins);
     options.is_unauthenticated = args.dangerously_unauthenticated;
+    options.time_zone = user_zone();
     options.secret_key = env::var(SECRET_KEY).ok().map(Secret::new);
     Ok(options)
 }

@@ -20,7 +20,7 @@ use crate::support::{Home, wait_until};
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// An editor with goose as its agent.
-struct Editor {
+pub(crate) struct Editor {
     goose: Child,
     input: ChildStdin,
     messages: Receiver<Value>,
@@ -36,7 +36,7 @@ struct Editor {
 }
 
 impl Editor {
-    fn start(home: &Home, model: &ModelServer, arguments: &[&str]) -> anyhow::Result<Self> {
+    pub(crate) fn start(home: &Home, model: &ModelServer, arguments: &[&str]) -> anyhow::Result<Self> {
         let mut command = home.goose(&["acp"]);
         command.args(arguments).stdin(Stdio::piped()).stderr(Stdio::inherit());
         let mut goose = with_model(&mut command, model).spawn()?;
@@ -89,7 +89,7 @@ impl Editor {
     }
 
     /// The result of a request. What goose asks meanwhile is answered.
-    fn ask(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
         let id = self.request(method, params)?;
         self.answer_to(id, |_| false)?.context("it is answered")
     }
@@ -179,7 +179,7 @@ impl Editor {
         self.ask("session/new", json!({"cwd": folder, "mcpServers": servers}))
     }
 
-    fn prompt(&mut self, session: &Value, text: &str) -> anyhow::Result<Value> {
+    pub(crate) fn prompt(&mut self, session: &Value, text: &str) -> anyhow::Result<Value> {
         let prompt = json!([{"type": "text", "text": text}]);
         let ended = self.ask("session/prompt", json!({"sessionId": session, "prompt": prompt}))?;
         Ok(ended["stopReason"].clone())
@@ -201,7 +201,7 @@ impl Editor {
     }
 
     /// Closes the connection, after which goose ends by itself.
-    fn leave(self) -> anyhow::Result<()> {
+    pub(crate) fn leave(self) -> anyhow::Result<()> {
         let Self { mut goose, input, .. } = self;
         drop(input);
         let ended = goose.wait()?;
@@ -212,7 +212,7 @@ impl Editor {
 
 fn with_model<'a>(command: &'a mut Command, model: &ModelServer) -> &'a mut Command {
     command.env("OPENAI_HOST", model.url()).env("OPENAI_API_KEY", "test").env("GOOSE_DISABLE_KEYRING", "1");
-    command.env("GOOSE_PROVIDER", "openai").env("GOOSE_MODEL", "gpt-4")
+    command.env("GOOSE_PROVIDER", "openai").env("GOOSE_MODEL", "gpt-4o")
 }
 
 /// The error of a request that must fail.
@@ -233,7 +233,7 @@ fn an_editor_shows_asks_and_gives_its_buffers_and_terminals() -> anyhow::Result<
     let model = ModelServer::scripted([
         Turn::thinking("I look.").and_call("developer__read", json!({"path": "open.txt"})),
         Turn::call("developer__edit", json!({"path": "open.txt", "before": "not saved", "after": "changed"})),
-        Turn::call("developer__shell", json!({"command": "echo from $((40 + 2))"})),
+        Turn::call("developer__shell", json!({"command": "touch made; echo from $((40 + 2))"})),
         Turn::call("todo__todo_write", json!({"content": "- [x] look\n- [ ] tell"})),
         Turn::text("All done.").costing(100, 10),
     ])?;
@@ -283,7 +283,8 @@ fn an_editor_shows_asks_and_gives_its_buffers_and_terminals() -> anyhow::Result<
     let kinds: Vec<&Value> = calls.iter().map(|call| &call["kind"]).collect();
     ensure!(kinds == ["read", "edit", "execute", "think"], "{calls:?}");
     ensure!(
-        calls[0]["locations"] == json!([{"path": file}]) && calls[2]["title"] == "echo from $((40 + 2))",
+        calls[0]["locations"] == json!([{"path": file}])
+            && calls[2]["title"] == "touch made; echo from $((40 + 2))",
         "{calls:?}"
     );
     let changes = editor.take("tool_call_update");

@@ -1,20 +1,32 @@
 //! The help texts of all commands, as snapshots, of a goose with the feature `local`: `goose models` is one of them.
 
-use std::{collections::BTreeSet, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 
 use crate::support::{Home, Run};
 
 /// The width that help is wrapped to.
 const COLUMNS: &str = "100";
 
-/// The help of every command, found from that of `goose` itself. A snapshot of a command that is gone is an error.
-#[test]
-fn every_command_has_its_help() -> anyhow::Result<()> {
+/// The help of every command by its name, found from that of `goose` itself.
+pub(crate) fn all() -> anyhow::Result<BTreeMap<String, String>> {
     let home = Home::new()?;
-    let (mut commands, mut expected) = (vec!["goose".to_owned()], BTreeSet::new());
+    let (mut commands, mut texts) = (vec!["goose".to_owned()], BTreeMap::new());
     while let Some(command) = commands.pop() {
         let help = help(&home, &command)?;
         commands.extend(subcommands(&help).map(|name| format!("{command} {name}")));
+        texts.insert(command, help);
+    }
+    Ok(texts)
+}
+
+/// A snapshot of a command that is gone is an error.
+#[test]
+fn every_command_has_its_help() -> anyhow::Result<()> {
+    let mut expected = BTreeSet::new();
+    for (command, help) in all()? {
         let snapshot = command.replace(' ', "_");
         insta::assert_snapshot!(snapshot.clone(), help);
         expected.insert(format!("suite__help_texts__{snapshot}.snap"));

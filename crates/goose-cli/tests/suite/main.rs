@@ -13,6 +13,8 @@ mod configure;
 mod daily_jobs;
 mod decisions;
 mod display;
+#[cfg(all(feature = "code-execution", feature = "local", feature = "server"))]
+mod docs;
 mod doctor;
 mod endings;
 mod extensions;

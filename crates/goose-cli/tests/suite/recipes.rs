@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{
     run::goose,
     support::{Home, Run},
-    talk::{at_terminal, say, shell},
+    talk::{at_terminal, prompted, say, shell},
 };
 
 const TEA: &str = "version: 1.0.0
@@ -108,6 +108,63 @@ fn checks_run_until_they_pass() -> anyhow::Result<()> {
     let server = ModelServer::scripted([Turn::text("1"), Turn::text("2"), Turn::text("3")])?;
     let failed = run(&home, &server, &["run", "--recipe", "make.yaml"])?;
     assert_eq!((failed.code, server.asked().len()), (Some(1), 3), "{failed:?}");
+    Ok(())
+}
+
+#[test]
+fn checks_are_repeated_before_the_user_goes_on() -> anyhow::Result<()> {
+    let recipe = "title: T\ndescription: D\nprompt: Make it\nretry: {max_retries: 2, checks: [{type: shell, command: test -e made}]}\n";
+    let home = home_with(&[("make.yaml", recipe)])?;
+    let server = ModelServer::scripted([
+        Turn::text("Done."),
+        shell("touch made"),
+        Turn::text("Now it is."),
+        Turn::text("Welcome."),
+    ])?;
+    let terminal = at_terminal(&home, &server, "auto", &["run", "--interactive", "--recipe", "make.yaml"])?;
+    terminal.wait_for("Now it is.")?;
+    say(&terminal, "thanks", "Welcome.")?;
+    let sent = messages(&server, 1)?;
+    ensure!(sent.contains("An earlier try did not pass its checks") && !sent.contains("Done."), "{sent}");
+    ensure!(messages(&server, 3)?.contains("Now it is."), "{}", messages(&server, 3)?);
+    Ok(())
+}
+
+#[test]
+fn a_command_uses_what_a_running_session_can_of_its_recipe() -> anyhow::Result<()> {
+    let recipe = "title: T\ndescription: D\nprompt: Make {{ what }}\nsettings: {goose_model: gpt-4o-mini, temperature: 0.5}\n\
+                  extensions: [{type: builtin, name: memory}, {type: builtin, name: developer}]\n\
+                  retry: {max_retries: 1, checks: [{type: shell, command: test -e made}]}\n\
+                  parameters: [{key: what, input_type: string, requirement: user_prompt, description: What to make}]\n";
+    let home = home_with(&[("make.yaml", recipe)])?
+        .configured("slash_commands:\n  - {command: make, recipe_path: make.yaml}\n")?;
+    let server = ModelServer::scripted([
+        Turn::text("Hello there."),
+        Turn::text("Done."),
+        shell("touch made"),
+        Turn::text("Now it is."),
+        Turn::text("Welcome."),
+    ])?;
+    let mut terminal = at_terminal(&home, &server, "auto", &["session", "--no-profile"])?;
+    say(&terminal, "hello", "Hello there.")?;
+    terminal.send("/make\r")?;
+    terminal.wait_until("it asks", |screen| screen.contains("what (string):"))?;
+    terminal.send("tea\r")?;
+    terminal.wait_for("Now it is.")?;
+    say(&terminal, "thanks", "Welcome.")?;
+    prompted(&terminal)?;
+    terminal.send("/exit\r")?;
+    terminal.wait()?;
+    let asked = server.asked();
+    let models: Vec<&str> = asked.iter().filter_map(|it| it.body["model"].as_str()).collect();
+    assert_eq!(models, ["gpt-4", "gpt-4o-mini", "gpt-4o-mini", "gpt-4o-mini", "gpt-4"]);
+    let tools = |number: usize| asked[number].body["tools"].to_string();
+    ensure!(!tools(0).contains("remember_memory") && tools(1).contains("remember_memory"), "{}", tools(1));
+    // What was said before stays, and the failed try with it.
+    let again = messages(&server, 2)?;
+    for text in ["Hello there.", "Make tea", "Done.", "`test -e made` failed"] {
+        ensure!(again.contains(text), "{text}: {again}");
+    }
     Ok(())
 }
 

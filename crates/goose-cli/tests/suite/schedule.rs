@@ -66,6 +66,7 @@ fn jobs_are_added_listed_paused_and_removed() -> anyhow::Result<()> {
 #[test]
 fn what_cannot_be_a_job_is_refused_with_the_reason() -> anyhow::Result<()> {
     let home = with_recipe()?;
+    fs::write(home.path().join("notes.txt"), "no recipe")?;
     let words = |id, cron, recipe| {
         ["schedule", "add", "--schedule-id", id, "--cron", cron, "--recipe-source", recipe]
     };
@@ -73,7 +74,8 @@ fn what_cannot_be_a_job_is_refused_with_the_reason() -> anyhow::Result<()> {
         (words("a b", "@daily", "report.yaml"), "'a b' is not an id of a job"),
         (words("a", "61 * * * *", "report.yaml"), "the minute '61' is not between 0 and 59"),
         (words("a", "@daily", "missing.yaml"), "There is no recipe"),
-        (words("a", "@daily", "../../etc/passwd"), "There is no recipe"),
+        (words("a", "@daily", "../missing"), "There is no recipe"),
+        (words("a", "@daily", "notes.txt"), "notes.txt"),
     ] {
         let run = home.run(&words)?;
         ensure!(run.code == Some(1) && run.stderr.contains(expected), "{run:?}");

@@ -129,6 +129,32 @@ fn a_killed_scheduler_loses_its_run_and_nothing_else() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A server with --enable-scheduler runs what is due, and ends its runs with itself.
+#[cfg(feature = "server")]
+#[test]
+fn a_server_runs_what_is_due() -> anyhow::Result<()> {
+    let home = with_recipe()?;
+    add(&home, "report", &["--params", "subject=birds"])?;
+    let sleeps = json!({ "command": "touch begun; sleep 300" });
+    let server = ModelServer::answering(move |asked| match asked.body.to_string().contains("second") {
+        true => Turn::call("developer__shell", sleeps.clone()),
+        false => Turn::text("The report."),
+    })?;
+    make_due(&home)?;
+    let arguments = ["serve", "--port", "0", "--no-socket", "--enable-scheduler"];
+    let mut serving = start(&mut goose(&home, &server, &arguments))?;
+    wait_until(LIMIT, "the run is over", || Ok(job(&home, "report")?["last"]["outcome"] == "done"))?;
+    add(&home, "second", &["--params", "subject=second"])?;
+    make_due(&home)?;
+    let begun = home.path().join("begun");
+    wait_until(LIMIT, "the second run has begun", || Ok(begun.exists()))?;
+    let ended = Command::new("kill").args(["-TERM", &serving.id().to_string()]).status()?;
+    ensure!(ended.success());
+    assert_eq!(serving.wait()?.code(), Some(0));
+    assert_eq!(job(&home, "second")?["last"]["outcome"], "interrupted");
+    Ok(())
+}
+
 /// A signal ends the scheduler and its runs, and the run is shown as interrupted at once.
 #[test]
 fn a_stopped_scheduler_ends_its_runs() -> anyhow::Result<()> {

@@ -92,7 +92,7 @@ fn names_of_commands_and_shells_are_known() -> anyhow::Result<()> {
     let script = home.run(&["completion", "nu"])?;
     ensure!(script.code == Some(0) && script.stdout.contains("export extern goose"), "{script:?}");
     let script = home.run(&["completion", "bash", "--bin-name", "gs"])?;
-    ensure!(script.stdout.contains("complete -F _goose") && script.stdout.contains(" gs"), "no name");
+    ensure!(script.stdout.contains("complete -F _gs") && script.stdout.contains(" gs\n"), "{script:?}");
     #[cfg(feature = "local")]
     for name in ["local-models", "lm"] {
         assert_eq!(home.run(&[name, "list"])?.code, Some(0));

@@ -11,7 +11,7 @@ use goose_test_support::{ModelServer, Turn};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::Home;
+use crate::{acp::Editor, support::Home};
 
 /// Time limit of everything.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -141,6 +141,157 @@ async fn a_session_goes_from_the_terminal_to_the_server_and_back() -> anyhow::Re
     ensure!(ended.success(), "{ended}");
     ensure!(in_terminal(&["run", "--resume", "--name", "shared", "-t", "Finish"])?.contains("Three."));
     ensure!(model.asked().last().is_some_and(|asked| asked.body.to_string().contains("Two.")));
+    Ok(())
+}
+
+/// A session that is begun in the terminal is continued in an editor and read over REST; one that is begun over REST is
+/// continued in an editor, and then in the terminal.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_goes_through_terminal_editor_and_server() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let folder = home.path().canonicalize()?;
+    let model = ModelServer::scripted(["T1.", "E1.", "R2.", "E2.", "T2."].map(Turn::text))?;
+    let in_terminal = |arguments: &[&str]| {
+        let output = with_model(home.goose(arguments).current_dir(&folder), &model).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
+    };
+    let in_editor = |id: &Value| {
+        let mut editor = Editor::start(&home, &model, &[])?;
+        editor.ask("session/load", json!({"sessionId": id, "cwd": folder, "mcpServers": []}))?;
+        ensure!(editor.prompt(id, "In the editor")? == "end_turn");
+        editor.leave()
+    };
+    in_terminal(&["run", "--name", "first", "-t", "In the terminal"])?;
+    let listed = home.run(&["session", "list", "--json"])?.json()?;
+    let id = listed["sessions"][0]["id"].clone();
+    in_editor(&id)?;
+
+    let server = Served::start(&home, &model, None)?;
+    let path = |id: &Value| format!("/api/v1/sessions/{}", id.as_str().unwrap_or_default());
+    let said =
+        |steps: &Value| ["T1.", "E1.", "R2.", "E2.", "T2."].map(|text| steps.to_string().contains(text));
+    let steps = server.json(Method::GET, &format!("{}/steps", path(&id)), None).await?;
+    ensure!(said(&steps) == [true, true, false, false, false], "{steps}");
+    let mut reader = server.events(&path(&id), None).await?;
+    let mut events = events_until(&mut reader, is_finished).await?;
+    events.extend(events_until(&mut reader, is_finished).await?);
+    ensure!(texts(&events) == "T1.E1.", "{events:?}");
+
+    let begun = server.json(Method::POST, "/api/v1/sessions", Some(json!({"name": "second"}))).await?;
+    let id = begun["id"].clone();
+    let mut reader = server.events(&path(&id), None).await?;
+    server.say(&path(&id), "m1").await?;
+    events_until(&mut reader, is_finished).await?;
+    drop((reader, server));
+    in_editor(&id)?;
+    in_terminal(&["run", "--resume", "--name", "second", "-t", "In the terminal"])?;
+    let asked = model.asked().last().context("it was asked")?.body.to_string();
+    ensure!(asked.contains("R2.") && asked.contains("E2.") && !asked.contains("T1."), "{asked}");
+    Ok(())
+}
+
+/// Reads a stream of events, until one fits. Returns the ids and data of the events of goose.
+async fn events_until(
+    response: &mut reqwest::Response,
+    is_last: impl Fn(&Value) -> bool,
+) -> anyhow::Result<Vec<(String, Value)>> {
+    let (mut text, mut events) = (String::new(), Vec::new());
+    loop {
+        let chunk = response.chunk().await?.context("the stream ended")?;
+        text += std::str::from_utf8(&chunk)?;
+        while let Some((event, rest)) = text.split_once("\n\n") {
+            let field =
+                |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+            if let (Some("event"), Some(id), Some(data)) =
+                (field("event: ").as_deref(), field("id: "), field("data: "))
+            {
+                events.push((id, serde_json::from_str(&data)?));
+            }
+            text = rest.to_owned();
+        }
+        if events.last().is_some_and(|(_, event)| is_last(event)) {
+            return Ok(events);
+        }
+    }
+}
+
+impl Served {
+    async fn events(&self, path: &str, last: Option<&str>) -> anyhow::Result<reqwest::Response> {
+        let token = self.token.as_deref().unwrap_or_default();
+        let request = self.client.get(format!("{}{path}/events", self.url)).bearer_auth(token);
+        let request = last.into_iter().fold(request, |request, last| request.header("last-event-id", last));
+        Ok(request.send().await?.error_for_status()?)
+    }
+
+    async fn say(&self, path: &str, id: &str) -> anyhow::Result<Value> {
+        let message = json!({"id": id, "parts": [{"content": "Go on"}]});
+        self.json(Method::POST, &format!("{path}/messages"), Some(message)).await
+    }
+}
+
+fn is_finished(event: &Value) -> bool {
+    event["event"] == "finished"
+}
+
+/// The texts of the answers in events.
+fn texts(events: &[(String, Value)]) -> String {
+    let texts = events.iter().filter(|(_, event)| event["event"] == "text");
+    texts.filter_map(|(_, event)| event["data"].as_str()).collect()
+}
+
+/// Two readers see the same. One that comes back with its last number after kill -9 gets what the server stored after it,
+/// and what follows in the next process, each event once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_misses_nothing_when_the_server_is_killed() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let model = ModelServer::scripted([
+        Turn::text("One."),
+        Turn::text("Two."),
+        Turn::text("late").after(Duration::from_secs(300)),
+        Turn::text("Four."),
+    ])?;
+    let mut server = Served::start(&home, &model, None)?;
+    let session = server.json(Method::POST, "/api/v1/sessions", Some(json!({}))).await?;
+    let path = format!("/api/v1/sessions/{}", session["id"].as_str().with_context(|| format!("{session}"))?);
+    let (mut reader, mut other) = (server.events(&path, None).await?, server.events(&path, None).await?);
+    server.say(&path, "m1").await?;
+    let one = events_until(&mut reader, is_finished).await?;
+    ensure!(texts(&one) == "One." && events_until(&mut other, is_finished).await? == one, "{one:?}");
+    let last = one.last().context("events")?.0.clone();
+    drop(reader);
+
+    // The reader is away; the other one follows to the moment of the kill.
+    server.say(&path, "m2").await?;
+    let two = events_until(&mut other, is_finished).await?;
+    ensure!(texts(&two) == "Two.", "{two:?}");
+    server.say(&path, "m3").await?;
+    let started = Instant::now();
+    while model.asked().len() < 3 {
+        ensure!(started.elapsed() < LIMIT, "the model was not asked");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    server.signal("KILL")?;
+    server.child.wait()?;
+
+    let server = Served::start(&home, &model, server.token.as_deref())?;
+    let mut back = server.events(&path, Some(&last)).await?;
+    let missed = events_until(&mut back, is_finished).await?;
+    let named = |events: &[(String, Value)], name: &str| {
+        events.iter().filter(|(_, event)| event["event"] == name).count()
+    };
+    ensure!(texts(&missed) == "Two." && named(&missed, "finished") == 1, "{missed:?}");
+    server.say(&path, "m4").await?;
+    let rest =
+        events_until(&mut back, |event| is_finished(event) && event["data"].to_string().contains("done"))
+            .await?;
+    ensure!(texts(&rest) == "Four.", "{rest:?}");
+    let mut again = server.events(&path, None).await?;
+    let mut all = Vec::new();
+    while !texts(&all).contains("Four.") {
+        all.extend(events_until(&mut again, |event| event["event"] == "text").await?);
+    }
+    ensure!(texts(&all) == "One.Two.Four.", "{all:?}");
     Ok(())
 }
 

@@ -105,13 +105,19 @@ fn an_unknown_name_lists_the_known_ones_and_exits_with_2() {
     }
 }
 
-/// The README shows this program as it is. It needs no crate but those that it names, and stays in its folder.
+/// The README and a page of the documentation show this program as it is. It needs no crate but those that it names, and stays in its folder.
 #[test]
 fn extension_of_the_readme_reads_only_below_its_folder() {
     let source = include_str!("../../examples/files.rs");
     let code = source.split_once("\n\n").unwrap().1;
-    let readme = include_str!("../../../../README.md");
-    assert!(readme.contains(&format!("```rust,no_run\n{code}```")), "put examples/files.rs into README.md");
+    for page in
+        [include_str!("../../../../README.md"), include_str!("../../../../docs/writing-extensions.md")]
+    {
+        assert!(
+            page.contains(&format!("```rust,no_run\n{code}```")),
+            "put examples/files.rs into it: {page}"
+        );
+    }
     for other in ["anyhow::", "serde_json::"] {
         assert!(!code.contains(other), "the README names no such dependency: {other}");
     }

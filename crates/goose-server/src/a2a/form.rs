@@ -18,7 +18,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    fn state(self, status: RunStatus) -> &'static str {
+    pub(super) fn state(self, status: RunStatus) -> &'static str {
         match (self, status) {
             (Self::Kinds, RunStatus::Created) => "submitted",
             (Self::Kinds, RunStatus::InProgress | RunStatus::Cancelling) => "working",

@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use super::{
     PATH, TAG, card,
     form::{Form, Translation, parts},
+    list,
 };
 use crate::{
     agent_communication::{
@@ -102,6 +103,7 @@ enum Method {
     Cancel,
     Subscribe,
     ExtendedCard,
+    List,
     /// Method of the protocol that this server does not have.
     Unsupported,
 }
@@ -120,7 +122,7 @@ fn method(name: &str) -> Option<(Method, Form)> {
         "tasks/cancel" => (Method::Cancel, Form::Kinds),
         "tasks/resubscribe" => (Method::Subscribe, Form::Kinds),
         "agent/getAuthenticatedExtendedCard" => (Method::ExtendedCard, Form::Kinds),
-        "ListTasks" => (Method::Unsupported, Form::Fields),
+        "ListTasks" => (Method::List, Form::Fields),
         name if name.starts_with("tasks/") || name.contains("PushNotificationConfig") => {
             (Method::Unsupported, Form::Kinds)
         }
@@ -228,6 +230,7 @@ impl Call {
                 self.stream(run, 0)
             }
             Method::ExtendedCard => Ok(self.result(card::extended(&self.app, &self.headers))),
+            Method::List => Ok(self.result(list::page(&self.app, self.form, &self.params).await?)),
             Method::Unsupported => Err(RpcError::new(UNSUPPORTED, "This server does not support that.")),
         }
     }

@@ -25,7 +25,7 @@ use crate::{
     error::{ApiError, ApiResult},
     ids::Uuid,
     questions,
-    runs::Run,
+    runs::{Run, stored},
     server::AppState,
     sessions::{OpenSession, SessionRequest},
     sse::{self, Beat, Frame},
@@ -301,6 +301,20 @@ pub(crate) async fn find_in(app: &AppState, session: &SessionId, id: Uuid) -> Ap
     let steps = app.sessions.store().steps(session).await?;
     let agent = agents::label_of_id(summary.agent.as_deref().unwrap_or(default_agent()));
     Ok(Run::from_steps(session, id, &agent, &steps.steps).map(|run| app.runs.keep(run)))
+}
+
+/// Finds all runs of a session, in memory and in its steps.
+pub(crate) async fn find_all_in(app: &AppState, session: &SessionId) -> ApiResult<Vec<Arc<Run>>> {
+    let mut runs: Vec<_> = app.runs.all().into_iter().filter(|run| run.session == *session).collect();
+    let Ok(summary) = app.sessions.summary(session).await else { return Ok(runs) };
+    let steps = app.sessions.store().steps(session).await?;
+    let agent = agents::label_of_id(summary.agent.as_deref().unwrap_or(default_agent()));
+    for id in stored::ids(&steps.steps) {
+        if !runs.iter().any(|run| run.id == id) {
+            runs.extend(Run::from_steps(session, id, &agent, &steps.steps).map(Arc::new));
+        }
+    }
+    Ok(runs)
 }
 
 fn default_agent() -> &'static str {

@@ -2,12 +2,14 @@
 //!
 //! - `models`: what is read and written; `sessions`: sessions, their messages and their runs; `transfer`: export, import and
 //!   copies; `questions`: open questions of all sessions; `events`: events of one or several sessions as a stream;
-//!   `inspect`: agents, tools and extensions.
+//!   `inspect`: agents, tools and extensions; `recipes`, `schedule`: recipes and scheduled jobs.
 
 mod events;
 mod inspect;
 mod models;
 mod questions;
+mod recipes;
+mod schedule;
 mod sessions;
 mod transfer;
 
@@ -25,5 +27,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     endpoints.extend(questions::endpoints());
     endpoints.extend(events::endpoints());
     endpoints.extend(inspect::endpoints());
+    endpoints.extend(recipes::endpoints());
+    endpoints.extend(schedule::endpoints());
     endpoints
 }

@@ -33,16 +33,16 @@ use crate::{
 };
 
 /// Maximum number of sessions of an answer.
-const MAX_SESSIONS: u64 = 1_000;
+pub(super) const MAX_SESSIONS: u64 = 1_000;
 /// Number of sessions of an answer by default.
 const DEFAULT_SESSIONS: u64 = 50;
 /// Maximum number of steps of an answer.
 const MAX_STEPS: u64 = 1_000;
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct SessionList {
+pub(super) struct SessionList {
     /// Sessions, the newest first.
-    sessions: Vec<Session>,
+    pub(super) sessions: Vec<Session>,
 }
 
 /// Match of a search.
@@ -180,7 +180,8 @@ async fn create(State(app): State<AppState>, JsonBody(new): JsonBody<NewSession>
     app.check_open()?;
     let folder = app.sessions.folder(new.folder.as_deref())?;
     let agent = new.agent.map(|name| agents::find(&app.sessions.agents(&folder), &name)).transpose()?;
-    let request = SessionRequest { id: None, name: new.name, folder: Some(folder), mode: new.mode, agent };
+    let request =
+        SessionRequest { name: new.name, folder: Some(folder), mode: new.mode, agent, ..Default::default() };
     let session = app.sessions.create(request).await?;
     let session = Session::find(&app, session.exchange().session_id()).await?;
     Ok(json_answer(StatusCode::CREATED, &session))

@@ -15,6 +15,11 @@ use crate::ids::Uuid;
 /// Reason in the log of a reply that was cancelled.
 const CANCELLED: &str = "cancelled by the user";
 
+/// Returns the ids of the runs in a session's log.
+pub(crate) fn ids(steps: &[StoredStep]) -> impl Iterator<Item = Uuid> {
+    steps.iter().filter_map(|stored| run_of(&stored.step))
+}
+
 impl Run {
     /// Returns the run of a message in a session's log.
     pub(crate) fn from_steps(

@@ -111,6 +111,40 @@ async fn tasks_are_sent_streamed_asked_and_cancelled() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn tasks_are_listed_in_pages() -> anyhow::Result<()> {
+    let server = TestServer::new(["One.", "Two.", "Three."].map(Turn::text)).await?;
+    let mut contexts = Vec::new();
+    for number in 1..=3 {
+        let sent = call(&server, "SendMessage", message(&format!("m{number}"), "Begin", None)).await?;
+        contexts.push(sent["task"]["contextId"].clone());
+    }
+    let first = call(&server, "ListTasks", json!({"pageSize": 2, "includeArtifacts": true})).await?;
+    ensure!(first["totalSize"] == 3 && first["pageSize"] == 2, "{first}");
+    ensure!(
+        first["tasks"][0]["contextId"] == contexts[2]
+            && first["tasks"].as_array().is_some_and(|it| it.len() == 2),
+        "{first}"
+    );
+    ensure!(first["tasks"][1]["artifacts"][0]["parts"][0]["text"] == "Two.", "{first}");
+    let rest = json!({"pageSize": 2, "pageToken": first["nextPageToken"]});
+    let rest = call(&server, "ListTasks", rest).await?;
+    ensure!(rest["tasks"][0]["contextId"] == contexts[0] && rest["nextPageToken"] == "", "{rest}");
+    ensure!(rest["tasks"][0].get("artifacts").is_none(), "{rest}");
+    let failed = call(&server, "ListTasks", json!({"status": "TASK_STATE_FAILED"})).await?;
+    ensure!(failed["tasks"] == json!([]), "{failed}");
+    for wrong in [json!({"pageSize": 101}), json!({"pageSize": "x"}), json!({"pageToken": "x"})] {
+        ensure!(call(&server, "ListTasks", wrong).await?["error"]["code"] == -32_602);
+    }
+    // A context is read from the store, also after a restart.
+    let server = server.restarted().await?;
+    let all = call(&server, "ListTasks", json!({})).await?;
+    ensure!(all["totalSize"] == 0, "{all}");
+    let one = call(&server, "ListTasks", json!({"contextId": contexts[1]})).await?;
+    ensure!(one["totalSize"] == 1 && one["tasks"][0]["status"]["state"] == "TASK_STATE_COMPLETED", "{one}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_card_is_open_and_lists_the_agents() -> anyhow::Result<()> {
     let server = TestServer::new([]).await?;
     let card: Value = serde_json::from_str(

@@ -1,8 +1,9 @@
-//! goose's own API: sessions, messages, questions, transfer and events.
+//! goose's own API: sessions, messages, questions, transfer, events, recipes and jobs.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use goose::config::Paths;
 use goose_test_support::{ModelServer, Turn};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
@@ -173,5 +174,97 @@ async fn agents_and_extensions_can_be_inspected() -> anyhow::Result<()> {
     let off = json!({"name": "memory", "enabled": false});
     let extensions = server.post(&format!("{path}/extensions"), off, 200).await?;
     ensure!(!extensions.to_string().contains("\"name\":\"memory\""), "{extensions}");
+    Ok(())
+}
+
+const TEA: &str = "title: Tea\ndescription: Makes tea\ninstructions: Be brief.\nprompt: Make {{ kind }} tea.\n\
+                   settings: {goose_model: gpt-4o-mini}\n\
+                   parameters:\n  - {key: kind, input_type: string, requirement: required, description: Kind}\n";
+
+fn with_recipe(server: &TestServer, folder: &std::path::Path, name: &str, text: &str) -> anyhow::Result<()> {
+    let folder = server.folder.path().join(folder);
+    std::fs::create_dir_all(&folder)?;
+    Ok(std::fs::write(folder.join(name), text)?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recipes_are_listed_read_and_run() -> anyhow::Result<()> {
+    let server = TestServer::new([Turn::text("Tea is made.")]).await?;
+    let user = Paths::under(server.folder.path()).config.join("recipes");
+    with_recipe(&server, &user, "tea.yaml", TEA)?;
+    with_recipe(&server, &user, "broken.yaml", "title: [\n")?;
+    let checks = "title: T\ndescription: D\nprompt: Go\nretry: {max_retries: 1, checks: [{type: shell, command: 'true'}]}\n";
+    with_recipe(&server, &user, "checks.yaml", checks)?;
+    // A project that is not trusted.
+    with_recipe(&server, "work/inner/.goose/recipes".as_ref(), "theirs.yaml", TEA)?;
+    with_recipe(&server, "work/inner".as_ref(), "here.yaml", TEA)?;
+
+    let listed = server.get("/api/v1/recipes?folder=inner").await?;
+    let names: Vec<&Value> =
+        listed["recipes"].as_array().context("a list")?.iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["broken", "checks", "tea", "theirs"], "{listed}");
+    let problem = |index: usize| listed["recipes"][index]["problem"].as_str().unwrap_or_default();
+    ensure!(problem(0).contains("broken.yaml:1") && problem(3).contains("trust"), "{listed}");
+    ensure!(listed["recipes"][2]["parameters"][0]["key"] == "kind", "{listed}");
+    let read = server.get("/api/v1/recipes/tea").await?;
+    ensure!(read["recipe"]["prompt"] == "Make {{ kind }} tea.", "{read}");
+
+    let run = json!({"folder": "inner", "parameters": {"kind": "green"}});
+    let run = server.post("/api/v1/recipes/tea/runs", run, 202).await?;
+    server.until(&run, "completed").await?;
+    let asked = &server.model.asked()[0].body;
+    ensure!(asked["model"] == "gpt-4o-mini", "{asked}");
+    let text = asked.to_string();
+    ensure!(text.contains("Make green tea.") && text.contains("Be brief."), "{text}");
+    let sessions = server.get("/api/v1/sessions").await?;
+    ensure!(sessions["sessions"][0]["name"] == "Tea", "{sessions}");
+
+    for (path, body, status, expected) in [
+        ("tea", json!({}), 400, "no value for kind"),
+        ("tea", json!({"parameters": {"kind": "x", "sugar": "2"}}), 400, "no parameter 'sugar'"),
+        ("tea", json!({"folder": "/", "parameters": {"kind": "x"}}), 403, "not below a root"),
+        ("broken", json!({}), 400, "broken.yaml"),
+        ("checks", json!({}), 400, "`retry`"),
+        ("theirs", json!({"folder": "inner"}), 404, "There is no recipe"),
+        ("here", json!({"folder": "inner"}), 404, "There is no recipe"),
+        ("here.yaml", json!({"folder": "inner"}), 404, "There is no recipe"),
+        ("..%2F..%2Fetc%2Fpasswd", json!({}), 404, "There is no recipe"),
+    ] {
+        let answer = server.post(&format!("/api/v1/recipes/{path}/runs"), body, status).await?;
+        ensure!(answer.to_string().contains(expected), "{path}: {answer}");
+    }
+    assert_eq!(server.model.asked().len(), 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_are_added_paused_and_removed() -> anyhow::Result<()> {
+    let server = TestServer::new([]).await?;
+    let user = Paths::under(server.folder.path()).config.join("recipes");
+    with_recipe(&server, &user, "tea.yaml", TEA)?;
+    let job = |id: &str, cron: &str, recipe: &str, folder: &str| json!({"id": id, "cron": cron, "recipe": recipe, "folder": folder, "parameters": {"kind": "green"}});
+    let added = server.post("/api/v1/schedule", job("tea", "0 9 * * *", "tea", "inner"), 201).await?;
+    ensure!(added["next_at"].is_string() && added["parameters"] == json!([["kind", "green"]]), "{added}");
+    for (body, status) in [
+        (job("tea", "0 9 * * *", "tea", "inner"), 409),
+        (job("a b", "0 9 * * *", "tea", "inner"), 400),
+        (job("other", "61 * * * *", "tea", "inner"), 400),
+        (job("other", "0 9 * * *", "absent", "inner"), 404),
+        (job("other", "0 9 * * *", "tea", "/"), 403),
+    ] {
+        server.post("/api/v1/schedule", body, status).await?;
+    }
+    let change = |paused: bool| {
+        let request = server.request(Method::PATCH, "/api/v1/schedule/tea");
+        answered(request.body(json!({ "paused": paused }).to_string()), StatusCode::OK)
+    };
+    ensure!(change(true).await?["paused"] == true);
+    let resumed = change(false).await?;
+    ensure!(resumed["paused"] == false && resumed["next_at"].is_string(), "{resumed}");
+    ensure!(server.get("/api/v1/schedule/tea/sessions").await?["sessions"] == json!([]));
+    assert_eq!(server.get("/api/v1/schedule").await?["jobs"][0]["id"], "tea");
+    answered(server.request(Method::DELETE, "/api/v1/schedule/tea"), StatusCode::NO_CONTENT).await?;
+    answered(server.request(Method::DELETE, "/api/v1/schedule/tea"), StatusCode::NOT_FOUND).await?;
+    ensure!(server.get("/api/v1/schedule").await?["jobs"] == json!([]));
     Ok(())
 }

@@ -58,9 +58,9 @@ async fn newer_store_is_refused() -> anyhow::Result<()> {
     test.store.close().await?;
     raw(&test.file()).await?.execute("PRAGMA user_version = 999").await?;
     let error = refusal(&test.file()).await?;
-    assert!(error.to_string().contains("version 999") && error.to_string().contains("up to 3"), "{error}");
+    assert!(error.to_string().contains("version 999") && error.to_string().contains("up to 4"), "{error}");
     assert!(error.hint().is_some());
-    raw(&test.file()).await?.execute("PRAGMA user_version = 3").await?;
+    raw(&test.file()).await?.execute("PRAGMA user_version = 4").await?;
     assert_eq!(test.store.steps(session.id()).await?.steps.len(), 1);
     Ok(())
 }

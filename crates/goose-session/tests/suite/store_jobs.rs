@@ -7,7 +7,7 @@ use goose_session::{
     ClaimedRun, JOB_LEASE, NewSession, NotClaimed, SessionKind, SessionStore, Step,
     schedule::{Job, JobId, JobOutcome, JobRun, MissedRuns, NewJob, read_old_jobs},
 };
-use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, ToSpan as _, tz::TimeZone};
 
 fn new_job(id: &str, cron: &str) -> anyhow::Result<NewJob> {
     Ok(NewJob {
@@ -68,6 +68,38 @@ async fn each_run_is_claimed_by_one_of_many_schedulers() -> anyhow::Result<()> {
         assert_eq!(job.last.context("it ran")?.outcome, JobOutcome::Done);
         due = job.next_at.context("a next time")?;
     }
+    Ok(())
+}
+
+/// A fake clock over a year, in a zone whose clocks change twice, with two schedulers that look every few hours and at
+/// the time itself: each day has its run once.
+#[tokio::test]
+async fn two_schedulers_run_a_job_once_on_each_day_of_a_year() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("goose.db");
+    let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3")?;
+    let schedulers = [SessionStore::at(file.clone()), SessionStore::at(file)];
+    // A time that does not exist on one day, and comes twice on another one.
+    let new = new_job("nightly", "30 2 * * *")?;
+    ensure!(schedulers[0].add_job(&new, &zone).await?);
+    let mut now = job(&schedulers[0], &new.id).await?.next_at.context("a time")?;
+    let begin = now.to_zoned(zone.clone()).date();
+    let mut days = Vec::new();
+    while days.len() < 365 {
+        let (one, other) = tokio::join!(
+            schedulers[0].claim_due_jobs("one", now, &zone),
+            schedulers[1].claim_due_jobs("other", now, &zone)
+        );
+        for run in one?.into_iter().chain(other?) {
+            days.push(now.to_zoned(zone.clone()).date());
+            let ended = done(&run, now);
+            run.end(&ended).await?;
+        }
+        let next = job(&schedulers[1], &new.id).await?.next_at.context("a next time")?;
+        now = (now + hours(13)).min(next);
+    }
+    let expected: Vec<_> = begin.series(1.day()).take(365).collect();
+    assert_eq!(days, expected);
     Ok(())
 }
 

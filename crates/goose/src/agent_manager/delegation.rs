@@ -10,14 +10,17 @@ use std::{
 };
 
 use async_trait::async_trait;
-use goose_extension::{Backend, Caller, MessageContent, Role, ToolError, ToolResult, visible_line};
+use goose_extension::{Backend, Caller, ToolError, ToolResult, visible_line};
 use goose_providers::{Provider, RetryPolicy, Usage};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    OpenOptions, RecipeChecks, SessionState, Unattended, agent_maker::Binder, recipe_run::try_again,
+    OpenOptions, RecipeChecks, SessionState, Unattended,
+    agent_maker::Binder,
+    recipe_run::try_again,
+    run_result::{CANCELLED, last_answer, result},
 };
 use crate::{
     agents::{
@@ -37,12 +40,6 @@ use crate::{
 
 /// Maximum number of characters of a task in the name of its session.
 pub(super) const NAME_CHARS: usize = 60;
-
-/// Maximum length of a delegate's result, in bytes.
-const MAX_RESULT: usize = 50_000;
-
-/// Result of a delegate that was cancelled.
-const CANCELLED: &str = "The delegate was cancelled.";
 
 /// Maximum depth of delegates that delegate.
 pub(crate) const MAX_DEPTH: u32 = 2;
@@ -389,37 +386,15 @@ impl DelegatingSession {
             SessionProgress::Partly => Some(exchange.reply()),
             SessionProgress::NotYet => Some(exchange.reply_to_handover(prompt, self.models.pair().1)),
         };
-        let (mut outcome, mut facts) = match reply {
+        let mut ended = match reply {
             Some(reply) => relay(&self.events, &shown, &exchange, reply, &cancellation).await,
             None => (Outcome::Done { structured: None }, Facts::default()),
         };
-        let mut unmet = None;
-        if let Some((task, retry)) =
-            recipe.as_ref().and_then(|it| it.recipe.task().zip(it.recipe.retry.as_ref()))
-        {
-            let checks = RecipeChecks {
-                manager: &self.binder.manager,
-                exchange: &exchange,
-                retry,
-                working_dir: self.binder.working_dir.clone(),
-                approval: &Unattended,
-            };
-            let mut tries = retry.max_retries;
-            while matches!(outcome, Outcome::Done { .. }) {
-                let Some(failures) = cancellation.run_until_cancelled(checks.failures()).await else { break };
-                if failures.is_empty() || tries == 0 {
-                    unmet = (!failures.is_empty()).then(|| failures.join("\n"));
-                    break;
-                }
-                tries -= 1;
-                checks.clean_up().await;
-                if exchange.clear().await.is_err() {
-                    break;
-                }
-                let reply = exchange.reply_to(try_again(task, &failures));
-                (outcome, facts) = relay(&self.events, &shown, &exchange, reply, &cancellation).await;
-            }
-        }
+        let unmet = match &recipe {
+            Some(recipe) => self.retry(recipe, &exchange, &shown, &cancellation, &mut ended).await,
+            None => None,
+        };
+        let (outcome, facts) = ended;
         let (answer, (usage, dollars)) = (last_answer(&exchange), exchange.spent());
         exchange.close().await;
         let most = budget.filter(|budget| budget.used_up.is_cancelled()).map(|budget| budget.most);
@@ -427,13 +402,48 @@ impl DelegatingSession {
             (Err(ToolError::Cancelled(_)), Some(most)) if !self.tasks.ended.is_cancelled() => {
                 Err(ToolError::execution(used_up(most)))
             }
-            (Ok(answer), _) if unmet.is_some() => Err(ToolError::execution(format!(
-                "The recipe's checks failed:\n{}\nIt last said:\n{answer}",
-                unmet.unwrap_or_default()
-            ))),
+            (Ok(answer), _) => match unmet {
+                Some(unmet) => Err(ToolError::execution(format!(
+                    "The recipe's checks failed:\n{unmet}\nIt last said:\n{answer}"
+                ))),
+                None => Ok(answer),
+            },
             (result, _) => result,
         };
         DelegateEnd { result, usage, dollars, facts }
+    }
+
+    /// Checks the result of a recipe, and tries again as often as it says. Returns the reasons of the last checks that
+    /// failed.
+    async fn retry(
+        &self,
+        recipe: &RecipeTask,
+        exchange: &Exchange,
+        shown: &EventParent,
+        cancellation: &CancellationToken,
+        ended: &mut (Outcome, Facts),
+    ) -> Option<String> {
+        let (task, retry) = recipe.recipe.task().zip(recipe.recipe.retry.as_ref())?;
+        let checks = RecipeChecks {
+            manager: &self.binder.manager,
+            exchange,
+            retry,
+            working_dir: self.binder.working_dir.clone(),
+            approval: &Unattended,
+        };
+        let mut tries = retry.max_retries;
+        while matches!(ended.0, Outcome::Done { .. }) {
+            let failures = cancellation.run_until_cancelled(checks.failures()).await?;
+            if failures.is_empty() || tries == 0 {
+                return (!failures.is_empty()).then(|| failures.join("\n"));
+            }
+            tries -= 1;
+            checks.clean_up().await;
+            exchange.clear().await.ok()?;
+            let reply = exchange.reply_to(try_again(task, &failures));
+            *ended = relay(&self.events, shown, exchange, reply, cancellation).await;
+        }
+        None
     }
 }
 
@@ -478,40 +488,5 @@ impl SessionProgress {
             Some(Step::ReplyEnded { outcome }) if outcome == DONE => Self::Finished,
             _ => Self::Partly,
         }
-    }
-}
-
-/// Returns the text of the model's last message.
-pub(super) fn last_answer(exchange: &Exchange) -> String {
-    let messages = exchange.messages();
-    let last = messages.iter().rev().find(|message| message.role == Role::Assistant);
-    let texts = last.iter().flat_map(|message| message.content.iter().filter_map(MessageContent::as_text));
-    let text = texts.collect::<Vec<_>>().join("\n");
-    goose_fs::truncate_lines(text, MAX_RESULT, |rest| {
-        format!("(The answer is cut here; {} more bytes are in the session.)", rest.len())
-    })
-}
-
-/// Advice to a model whose delegate failed.
-const NEXT: &str = "Do the task yourself or give it to another agent, or try once more.";
-
-pub(super) fn result(outcome: Outcome, answer: String) -> ToolResult<String> {
-    let unfinished = |reason: String| {
-        let answer = if answer.is_empty() { String::new() } else { format!(" It last said:\n{answer}") };
-        Err(ToolError::execution(format!("The delegate did not finish: {reason}.{answer}")))
-    };
-    match outcome {
-        Outcome::Done { .. } => Ok(answer),
-        Outcome::Cancelled => Err(ToolError::Cancelled(CANCELLED.to_owned())),
-        Outcome::Failed(failure) => {
-            let hint = failure.hint.map(|hint| format!(" {hint}")).unwrap_or_default();
-            Err(ToolError::execution(format!("The delegate failed: {}{hint} {NEXT}", failure.message)))
-        }
-        Outcome::MaxTurns(turns) => unfinished(format!(
-            "it reached its limit of {turns} turns. Give it a smaller task, or a higher `max_turns`"
-        )),
-        Outcome::MaxTokens => unfinished("its answer reached the greatest length".to_owned()),
-        Outcome::Refused => unfinished("the model refused".to_owned()),
-        Outcome::Empty => unfinished("the model answered nothing".to_owned()),
     }
 }

@@ -14,8 +14,8 @@
 //!   `session_extensions`: extensions that are enabled and disabled in a session; `host_extensions`:
 //!   extensions of the host program; `recipe_run`: recipes and the checks of their results;
 //! - `open_sessions`: the sessions that several users of a process share;
-//! - `delegation`: tasks in separate sessions; `acp_mcp_adapter`: external agents; `served_agents`: goose's
-//!   agents as tools of other programs.
+//! - `delegation`: tasks in separate sessions; `run_result`: their results; `acp_mcp_adapter`: external agents;
+//!   `served_agents`: goose's agents as tools of other programs.
 
 pub mod acp_mcp_adapter;
 mod agent_maker;
@@ -26,6 +26,7 @@ mod open;
 mod open_sessions;
 mod options;
 mod recipe_run;
+mod run_result;
 mod served_agents;
 mod service_broker;
 mod session_extensions;
@@ -48,7 +49,7 @@ use self::{acp_mcp_adapter::Connectors, agent_maker::AgentMaker, models::Configu
 pub use self::{
     open_sessions::{OpenSessions, SharedSession},
     options::{OpenOptions, SessionState},
-    recipe_run::{CommandApproval, RecipeChecks, Unattended, try_again},
+    recipe_run::{CommandApproval, RecipeChecks, Unattended, added_extensions, try_again},
 };
 use crate::{
     agents::{

@@ -11,7 +11,7 @@ use goose_extension::{Tool, ToolAction, visible};
 use goose_process::{ProcessSpec, Stream, Tail, spawn};
 use tokio::time::timeout;
 
-use super::{AgentManager, OpenOptions, SHELL, delegation::last_answer};
+use super::{AgentManager, OpenOptions, SHELL, run_result::last_answer};
 use crate::{
     builtins,
     config::{ExtensionConfig, ExtensionKind, Profile, ProfileExtension},
@@ -71,21 +71,20 @@ pub(super) fn recipe_extensions(recipe: &Recipe) -> Result<Option<Vec<ExtensionC
     Ok(Some(configs?))
 }
 
-/// Restricts a profile to the extensions of a recipe. Returns those that are not a part of goose's core.
-pub(super) fn only_extensions(
-    profile: &mut Profile,
-    extensions: Vec<ExtensionConfig>,
-    has_sub_recipes: bool,
-) -> Vec<ExtensionConfig> {
-    profile.extensions.clear();
-    profile.adds_dependencies = false;
+/// Returns the extensions that a recipe adds to a running session: those that are not a part of goose's core.
+///
+/// # Errors
+///
+/// Fails if one of them cannot be used.
+pub fn added_extensions(recipe: &Recipe) -> Result<Vec<ExtensionConfig>, RecipeError> {
+    let (_, services) = by_place(recipe_extensions(recipe)?.unwrap_or_default());
+    Ok(services)
+}
+
+/// Splits extensions into those of goose's core, and services.
+fn by_place(extensions: Vec<ExtensionConfig>) -> (Vec<ExtensionConfig>, Vec<ExtensionConfig>) {
     let is_platform = |config: &ExtensionConfig| builtins::find(&config.key()).is_some() && config.is_own();
     let (platform, services): (Vec<_>, Vec<_>) = extensions.into_iter().partition(is_platform);
-    let mut names: Vec<String> = platform.iter().map(ExtensionConfig::key).collect();
-    if has_sub_recipes && !names.iter().any(|name| name == SUMMON) {
-        names.push(SUMMON.to_owned());
-    }
-    profile.extensions.extend(names.into_iter().map(ProfileExtension::new));
     // Entries of other versions may switch features that goose always has.
     let known = |name: &str| registered_builtins().iter().any(|builtin| builtin.name == name);
     let usable = services.into_iter().filter_map(|config| match config.kind {
@@ -95,7 +94,24 @@ pub(super) fn only_extensions(
         ExtensionKind::Platform => None,
         _ => Some(config),
     });
-    usable.collect()
+    (platform, usable.collect())
+}
+
+/// Restricts a profile to the extensions of a recipe. Returns those that are not a part of goose's core.
+pub(super) fn only_extensions(
+    profile: &mut Profile,
+    extensions: Vec<ExtensionConfig>,
+    has_sub_recipes: bool,
+) -> Vec<ExtensionConfig> {
+    profile.extensions.clear();
+    profile.adds_dependencies = false;
+    let (platform, services) = by_place(extensions);
+    let mut names: Vec<String> = platform.iter().map(ExtensionConfig::key).collect();
+    if has_sub_recipes && !names.iter().any(|name| name == SUMMON) {
+        names.push(SUMMON.to_owned());
+    }
+    profile.extensions.extend(names.into_iter().map(ProfileExtension::new));
+    services
 }
 
 /// Tells the model about sub-recipes.

@@ -20,7 +20,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     AgentManager, OpenOptions,
-    delegation::{NAME_CHARS, last_answer, result},
+    delegation::NAME_CHARS,
+    run_result::{last_answer, result},
 };
 use crate::{
     agents::manifest::{AgentManifest, AgentMode},

@@ -515,16 +515,3 @@ pub(crate) fn word(outcome: &Outcome) -> &'static str {
         Outcome::Failed(_) => "failed",
     }
 }
-
-/// Returns the outcome of a reply by its name in the log, without the details, which are not stored.
-pub(super) fn stored_outcome(word: &str) -> Outcome {
-    match word {
-        "max_turns" => Outcome::MaxTurns(0),
-        "max_tokens" => Outcome::MaxTokens,
-        "refused" => Outcome::Refused,
-        "empty" => Outcome::Empty,
-        "cancelled" => Outcome::Cancelled,
-        "failed" => Outcome::Failed(Failure { message: "The reply failed.".to_owned(), hint: None }),
-        _ => Outcome::Done { structured: None },
-    }
-}

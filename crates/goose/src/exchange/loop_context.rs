@@ -15,11 +15,11 @@ use super::{
     compaction::ContextUsage,
     event_hub::EventHub,
     final_output::FinalOutput,
-    models::ActiveModels,
+    models::{ActiveModels, SessionModel},
     prepare::ReportedFailures,
     repetition::DEFAULT_MAX_REPETITIONS,
     task_writes::TaskWriter,
-    usage_ledger::{SessionModel, UsageLedger},
+    usage_ledger::UsageLedger,
 };
 use goose_config::Moderator;
 use goose_session::clock;
@@ -196,7 +196,7 @@ impl History {
 
     /// Returns the working model of the session, for extensions that are built with one.
     pub(crate) fn session_model(&self, models: &ActiveModels) -> Arc<dyn Model> {
-        Arc::new(SessionModel { models: models.clone(), usage: Arc::clone(&self.usage) })
+        Arc::new(SessionModel::new(models, &self.usage))
     }
 
     /// Returns the ledger of the session.

@@ -1,20 +1,17 @@
-//! [`ActiveModels`]: the models of an exchange, which can be changed while it is open.
+//! [`ActiveModels`]: the models of an exchange, which can be changed while it is open. Tools use them through
+//! [`SamplingModel`].
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use goose_extension::{Model, Sampled, Sampling, ToolError, ToolResult};
 use goose_providers::{
-    ModelInfo, ModelRef, Provider, ProviderError, ProviderResult, ReplyStream, Request, SetupError,
-    model_info,
+    ModelInfo, ModelRef, Provider, ProviderError, ProviderModel, ProviderResult, ReplyStream, Request,
+    SetupError, model_info,
 };
 use parking_lot::RwLock;
 
-use super::{
-    event::Failure,
-    handle::Exchange,
-    loop_context::LoopContext,
-    usage_ledger::{SamplingModel, SessionModel},
-};
+use super::{event::Failure, handle::Exchange, loop_context::LoopContext, usage_ledger::UsageLedger};
 
 /// Source of models for an open conversation.
 #[async_trait]
@@ -170,7 +167,7 @@ impl LoopContext {
 
     /// Returns the working model for short requests outside of the conversation, charged to the session.
     pub(crate) fn sampling_model(&self) -> SessionModel {
-        SessionModel { models: self.models.clone(), usage: Arc::clone(&self.usage) }
+        SessionModel::new(&self.models, &self.usage)
     }
 
     /// Returns the fast model for such requests, if it differs from the working model.
@@ -212,4 +209,40 @@ impl Exchange {
 pub(crate) fn prepare(processor: &Arc<dyn Provider>) {
     let processor = Arc::clone(processor);
     tokio::task::spawn_blocking(move || processor.prepare());
+}
+
+/// Model that tools may use. Its usage is charged to the session.
+pub(crate) struct SamplingModel {
+    model: Arc<dyn Provider>,
+    usage: Arc<UsageLedger>,
+}
+
+#[async_trait]
+impl Model for SamplingModel {
+    async fn sample(&self, request: Sampling) -> ToolResult<Sampled> {
+        let (provider, ledger) = (Arc::clone(&self.model), Arc::clone(&self.usage));
+        let model = ProviderModel::new(Arc::clone(&self.model));
+        model.on_usage(move |usage| ledger.add(provider.as_ref(), usage)).sample(request).await
+    }
+}
+
+/// Current working model of a session.
+pub(crate) struct SessionModel {
+    models: ActiveModels,
+    usage: Arc<UsageLedger>,
+}
+
+impl SessionModel {
+    pub(super) fn new(models: &ActiveModels, usage: &Arc<UsageLedger>) -> Self {
+        Self { models: models.clone(), usage: Arc::clone(usage) }
+    }
+}
+
+#[async_trait]
+impl Model for SessionModel {
+    async fn sample(&self, request: Sampling) -> ToolResult<Sampled> {
+        self.models.open().await.map_err(|failure| ToolError::execution(failure.message))?;
+        let (model, usage) = (self.models.processor(), Arc::clone(&self.usage));
+        SamplingModel { model, usage }.sample(request).await
+    }
 }

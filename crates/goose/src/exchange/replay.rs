@@ -9,8 +9,7 @@ use goose_extension::{JsonObject, Message, MessageContent, Role, ToolOutput};
 use serde_json::Value;
 
 use super::{
-    agent_loop::stored_outcome,
-    event::{Event, Outcome, TaskPlan, ToolEnd},
+    event::{Event, Failure, Outcome, TaskPlan, ToolEnd},
     event_hub::EventRecord,
     usage_ledger::UsageLedger,
 };
@@ -143,5 +142,18 @@ fn compacted(messages: &[Message]) -> &'static str {
     match messages {
         [] => "The conversation was cleared for the model.",
         _ => "The conversation so far was shortened for the model.",
+    }
+}
+
+/// Returns the outcome of a reply by its name in the log, without the details, which are not stored.
+fn stored_outcome(word: &str) -> Outcome {
+    match word {
+        "max_turns" => Outcome::MaxTurns(0),
+        "max_tokens" => Outcome::MaxTokens,
+        "refused" => Outcome::Refused,
+        "empty" => Outcome::Empty,
+        "cancelled" => Outcome::Cancelled,
+        "failed" => Outcome::Failed(Failure { message: "The reply failed.".to_owned(), hint: None }),
+        _ => Outcome::Done { structured: None },
     }
 }

@@ -1,15 +1,12 @@
-//! [`UsageLedger`]: the token usage and price of a session, and [`SamplingModel`], through which tools use a
-//! model.
+//! [`UsageLedger`]: the token usage and price of a session.
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use goose_extension::{Model, Sampled, Sampling, ToolError, ToolResult};
-use goose_providers::{Provider, ProviderModel, Usage};
+use goose_providers::{Provider, Usage};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use super::{event::Cost, models::ActiveModels};
+use super::event::Cost;
 use crate::session::Step;
 
 /// Maximum number of entries that wait to be stored.
@@ -125,35 +122,5 @@ impl Totals {
         self.usage += usage;
         self.dollars += dollars.unwrap_or(0.0);
         self.has_unpriced |= dollars.is_none();
-    }
-}
-
-/// Model that tools may use. Its usage is charged to the session.
-pub(crate) struct SamplingModel {
-    pub(super) model: Arc<dyn Provider>,
-    pub(super) usage: Arc<UsageLedger>,
-}
-
-#[async_trait]
-impl Model for SamplingModel {
-    async fn sample(&self, request: Sampling) -> ToolResult<Sampled> {
-        let (provider, ledger) = (Arc::clone(&self.model), Arc::clone(&self.usage));
-        let model = ProviderModel::new(Arc::clone(&self.model));
-        model.on_usage(move |usage| ledger.add(provider.as_ref(), usage)).sample(request).await
-    }
-}
-
-/// Current working model of a session.
-pub(crate) struct SessionModel {
-    pub(super) models: ActiveModels,
-    pub(super) usage: Arc<UsageLedger>,
-}
-
-#[async_trait]
-impl Model for SessionModel {
-    async fn sample(&self, request: Sampling) -> ToolResult<Sampled> {
-        self.models.open().await.map_err(|failure| ToolError::execution(failure.message))?;
-        let (model, usage) = (self.models.processor(), Arc::clone(&self.usage));
-        SamplingModel { model, usage }.sample(request).await
     }
 }

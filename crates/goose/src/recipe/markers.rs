@@ -29,6 +29,13 @@ impl Markers {
         format!("{OPEN}{}{CLOSE}", values.len() - 1)
     }
 
+    /// Returns a text with the values in place of its markers; `None` if there are none, or too much text.
+    pub(super) fn in_text(&self, text: &str) -> Option<String> {
+        let values = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let resolver = Resolver { values, indents: BTreeMap::new() };
+        Some(resolver).filter(|resolver| !resolver.values.is_empty())?.text(text).ok()
+    }
+
     /// Puts the values in place of the markers in all texts of a document that was read from `rendered`.
     pub(super) fn resolve(self, document: &mut Value, rendered: &str) -> Result<(), String> {
         let values = self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -224,9 +224,13 @@ impl RecipeFile {
         self.render_with(given, FileValues::Content)
     }
 
-    /// Returns the recipe with values that a model gave. A file is named, not read: the agent reads it with its
-    /// own tools, which are judged.
-    pub(crate) fn render_for_agent(&self, given: &Values) -> Result<Recipe, RecipeError> {
+    /// Returns the recipe with values that a model or a client gave. A file is named, not read: the agent reads it with
+    /// its own tools, which are judged.
+    ///
+    /// # Errors
+    ///
+    /// As for [`render`](Self::render).
+    pub fn render_for_agent(&self, given: &Values) -> Result<Recipe, RecipeError> {
         self.render_with(given, FileValues::Path)
     }
 

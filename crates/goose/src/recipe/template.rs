@@ -170,7 +170,7 @@ impl<'r> Template<'r> {
 
     /// Returns the variables that the template uses and does not define.
     pub(super) fn variables(&self) -> Result<BTreeSet<String>, RecipeError> {
-        let environment = self.environment(Undefined::Empty, &Arc::default())?;
+        let environment = self.environment(Undefined::Empty, None)?;
         let globals: BTreeSet<&str> = environment.globals().map(|(name, _)| name).collect();
         let mut variables = BTreeSet::new();
         for name in self.texts.keys() {
@@ -184,19 +184,37 @@ impl<'r> Template<'r> {
     /// Renders the text.
     pub(super) fn render(&self, values: &Values, undefined: Undefined) -> Result<Rendered, RecipeError> {
         let markers = Arc::new(Markers::default());
-        let environment = self.environment(undefined, &markers)?;
+        let text = self.render_with(values, undefined, Some(&markers))?;
+        if let Some(expected) = markers.in_text(&text) {
+            let written = self.render_with(values, undefined, None)?;
+            if !is_same_but_indents(&expected, &written) {
+                let message = "a filter or condition is applied to a block with values, such as {% filter upper %}, which \
+                               gives another result than here; apply it to the values, as in {{ value | upper }}";
+                return Err(self.error(MAIN, 0, message));
+            }
+        }
+        Ok(Rendered { text, markers })
+    }
+
+    /// Renders the text, with markers or with the values themselves.
+    fn render_with(
+        &self,
+        values: &Values,
+        undefined: Undefined,
+        markers: Option<&Arc<Markers>>,
+    ) -> Result<String, RecipeError> {
+        let environment = self.environment(undefined, markers)?;
         let template = environment.get_template(MAIN).map_err(|error| self.template_error(&error))?;
         let mut output = Capped::default();
         let rendered = template.render_captured_to(Value::from_pairs(values.iter()), &mut output);
         rendered.map(drop).map_err(|error| self.template_error(&error))?;
-        let text = String::from_utf8(output.0).map_err(|error| self.error(MAIN, 0, error.to_string()))?;
-        Ok(Rendered { text, markers })
+        String::from_utf8(output.0).map_err(|error| self.error(MAIN, 0, error.to_string()))
     }
 
     fn environment(
         &self,
         undefined: Undefined,
-        markers: &Arc<Markers>,
+        markers: Option<&Arc<Markers>>,
     ) -> Result<Environment<'_>, RecipeError> {
         let mut environment = Environment::new();
         environment.set_fuel(Some(MAX_STEPS));
@@ -213,12 +231,12 @@ impl<'r> Template<'r> {
         environment.remove_filter("format");
         // It would carry texts from one round of a loop to the next.
         environment.remove_global("namespace");
-        let (written, markers) = (AtomicUsize::new(0), Arc::clone(markers));
+        let (written, markers) = (AtomicUsize::new(0), markers.map(Arc::clone));
         environment.set_formatter(move |output, state, value| {
             if value.is_undefined() && undefined == Undefined::Refused {
                 return Err(Error::new(ErrorKind::UndefinedError, "a value is not defined"));
             }
-            write_value(output, state, value, &written, &markers)
+            write_value(output, state, value, &written, markers.as_deref())
         });
         for (name, text) in &self.texts {
             environment.add_template(name, text).map_err(|error| self.template_error(&error))?;
@@ -355,13 +373,19 @@ fn write_value(
     _: &mut State<'_, '_>,
     value: &Value,
     written: &AtomicUsize,
-    markers: &Markers,
+    markers: Option<&Markers>,
 ) -> Result<(), Error> {
     let text = value.to_string();
     if written.fetch_add(text.len(), Ordering::Relaxed) + text.len() > MAX_OUTPUT {
         return Err(too_long());
     }
-    Ok(output.write_str(&markers.written(&text))?)
+    let text = markers.map_or(text.clone(), |markers| markers.written(&text));
+    Ok(output.write_str(&text)?)
+}
+
+/// Returns true if two texts have the same lines, whatever their indentation: [`Markers`] have their own.
+fn is_same_but_indents(one: &str, two: &str) -> bool {
+    one.lines().map(str::trim_start).eq(two.lines().map(str::trim_start))
 }
 
 fn too_long() -> Error {

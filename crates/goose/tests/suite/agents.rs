@@ -218,8 +218,8 @@ async fn each_mode_of_a_session_has_the_tools_of_the_table_and_no_others() -> an
 
 #[test]
 fn the_documentation_has_the_mode_table() -> anyhow::Result<()> {
-    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"))?;
-    assert!(readme.contains(&mode_table()), "put this table into README.md:\n{}", mode_table());
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/agents.md"))?;
+    assert!(page.contains(&mode_table()), "put this table into docs/agents.md:\n{}", mode_table());
     Ok(())
 }
 

@@ -152,6 +152,7 @@ fn templates_that_never_end_or_grow_are_errors() -> anyhow::Result<()> {
         ("{{ '%1000000000d' | format(1) }}", "format"),
         ("{% include 'x' ~ name %}", "must be written as a text"),
         ("{{ name.nothing }}", "undefined"),
+        ("{% filter upper %}{{ name ~ ': y' }}{% endfilter %}", "applied to a block with values"),
     ] {
         let text = format!(
             "title: T\ndescription: D\nprompt: |\n  {{{{ name }}}}\n  {template}\nparameters:\n  - {{key: name, input_type: string, requirement: required}}\n"

@@ -1,6 +1,7 @@
 //! `goose run`: runs a single task and exits.
 
 pub(crate) mod args;
+pub(crate) mod checks;
 mod instructions;
 pub(crate) mod recipe;
 
@@ -8,17 +9,15 @@ use std::{io, process::ExitCode, sync::Arc, time::Instant};
 
 use clap::{Args as _, Command, FromArgMatches as _, error::ErrorKind};
 use goose::{
-    agent_manager::{RecipeChecks, try_again},
     config::Paths,
     exchange::{AttachmentRequest, Cost, Outcome},
-    recipe::Retry,
 };
-use goose_extension::{Message, MessageContent, Role};
 
 use self::{
     args::{OutputFormat, RunArgs},
+    checks::{Checked, Task, Tries},
     instructions::Wait,
-    recipe::{AskAtTerminal, Prepared, RecipeRun},
+    recipe::{Prepared, RecipeRun},
 };
 use super::{
     attachments::attached,
@@ -113,6 +112,7 @@ async fn task(args: RunArgs, mut message: String) -> anyhow::Result<ExitCode> {
         Ok(assembled) => assembled?,
         Err(asked) => return Ok(asked.code()),
     };
+    let has_schema = recipe.as_ref().is_some_and(|run: &RecipeRun| run.recipe.response.is_some());
     let typed = args.words.as_deref().or(args.text.as_deref()).unwrap_or_default();
     let request = AttachmentRequest { text: &message, typed, images: &args.image };
     let attached = attached(&assembled.exchange, request, &input, verbosity(&args));
@@ -125,26 +125,19 @@ async fn task(args: RunArgs, mut message: String) -> anyhow::Result<ExitCode> {
         }
         Err(asked) => return Ok(asked.code()),
     };
+    let task = Task { message, retry: recipe.and_then(|run| run.recipe.retry) };
     match args.output_format {
-        OutputFormat::Text if args.interactive => {
-            interactive(&args, assembled, input, signals, message).await
-        }
+        OutputFormat::Text if args.interactive => interactive(&args, assembled, input, signals, task).await,
         OutputFormat::Text => {
-            let has_schema = |run: &RecipeRun| run.recipe.response.is_some();
             let began = Instant::now();
-            let mut view =
-                screen(&args).structured(args.schema.is_some() || recipe.as_ref().is_some_and(has_schema));
-            let task = Task { message, retry: recipe.and_then(|run| run.recipe.retry) };
+            let mut view = screen(&args).structured(args.schema.is_some() || has_schema);
             let code = once(assembled, &input, signals, task, &mut view).await?;
             if args.stats {
                 print_stats(view.cost(), began);
             }
             Ok(code)
         }
-        OutputFormat::Json | OutputFormat::StreamJson => {
-            let task = Task { message, retry: recipe.and_then(|run| run.recipe.retry) };
-            json(&args, assembled, &input, signals, task).await
-        }
+        OutputFormat::Json | OutputFormat::StreamJson => json(&args, assembled, &input, signals, task).await,
     }
 }
 
@@ -170,12 +163,12 @@ async fn interactive(
     assembled: Assembled,
     input: Arc<Input>,
     signals: Signals,
-    message: Message,
+    task: Task,
 ) -> anyhow::Result<ExitCode> {
     input.hold();
     let mut chat = Chat::new(assembled, input, signals, screen(args));
-    if !message.content.is_empty()
-        && let Some(code) = chat.reply(message).await?
+    if !task.message.content.is_empty()
+        && let Some(code) = chat.reply_to_task(task).await?
     {
         chat.close().await;
         return Ok(code);
@@ -201,12 +194,6 @@ async fn json(
     Ok(code)
 }
 
-/// The message of a run, and the checks of its result.
-struct Task {
-    message: Message,
-    retry: Option<Retry>,
-}
-
 /// One reply, or several until the checks of a recipe pass, and the end.
 async fn once(
     assembled: Assembled,
@@ -216,11 +203,11 @@ async fn once(
     view: &mut dyn View,
 ) -> io::Result<ExitCode> {
     let exchange = &assembled.exchange;
-    let Task { message, retry } = task;
-    let mut tries = retry.as_ref().map_or(0, |retry| retry.max_retries);
+    let mut tries = Tries::new(&assembled, &task, input);
+    let message = task.message;
     let mut reply = match message.content.is_empty() {
         true => exchange.reply(),
-        false => exchange.reply_to(message.clone()),
+        false => exchange.reply_to(message),
     };
     let asked = stderr::can_ask().then_some(input);
     let mut is_unmet = false;
@@ -229,9 +216,8 @@ async fn once(
         let follower = Follower { exchange, view: &mut *view, signals: &mut signals, input: asked, notify };
         let ended = follower.follow(reply).await;
         let is_done = matches!(ended, Ok(Ending::Finished(Outcome::Done { .. })));
-        let Some(retry) = retry.as_ref().filter(|_| is_done) else { break ended };
-        let next = checked(&assembled, retry, &message, tries, input);
-        match signals.unless_signalled(next).await? {
+        let Some(tries) = tries.as_mut().filter(|_| is_done) else { break ended };
+        match signals.unless_signalled(tries.check()).await? {
             Ok(Checked::Passed) => break ended,
             Ok(Checked::Failed) => {
                 is_unmet = true;
@@ -240,7 +226,6 @@ async fn once(
             Ok(Checked::Again(next)) => reply = exchange.reply_to(next),
             Err(asked) => break Ok(Ending::Leave(asked.code())),
         }
-        tries -= 1;
     };
     input.restore();
     let within = if matches!(ended, Ok(Ending::Leave(_))) { LEAVE_TIME } else { END_TIME };
@@ -251,52 +236,6 @@ async fn once(
         Ending::Finished(_) if is_unmet => ExitCode::FAILURE,
         Ending::Finished(outcome) => code(&outcome),
     })
-}
-
-/// Result of the checks of a recipe.
-enum Checked {
-    Passed,
-    Failed,
-    /// The message of another try.
-    Again(Message),
-}
-
-/// Checks the result of a recipe, and prepares another try if one is left.
-async fn checked(
-    assembled: &Assembled,
-    retry: &Retry,
-    task: &Message,
-    tries: u32,
-    input: &Arc<Input>,
-) -> Checked {
-    let checks = RecipeChecks {
-        manager: assembled.manager(),
-        exchange: &assembled.exchange,
-        retry,
-        working_dir: std::env::current_dir().unwrap_or_default(),
-        approval: &AskAtTerminal(input),
-    };
-    let failures = checks.failures().await;
-    if failures.is_empty() {
-        return Checked::Passed;
-    }
-    for failure in &failures {
-        stderr::error(&format!("A check of the recipe failed: {failure}"));
-    }
-    if tries == 0 {
-        return Checked::Failed;
-    }
-    if let Some(problem) = checks.clean_up().await {
-        stderr::error(&format!("The clean-up of the recipe failed: {problem}"));
-    }
-    if let Err(failure) = assembled.exchange.clear().await {
-        stderr::error(&failure.message);
-        return Checked::Failed;
-    }
-    stderr::line(format_args!("Trying again; {tries} left."));
-    let words = MessageContent::text(try_again(&task.own_text(), &failures));
-    let attachments = task.content.iter().skip(1).cloned();
-    Checked::Again(Message::new(Role::User, [words].into_iter().chain(attachments)))
 }
 
 /// Prints the time of a run, and the tokens and the price of the session.

@@ -67,7 +67,7 @@ pub(super) async fn prepare(name: &str, args: &RunArgs, input: &Arc<Input>) -> a
     for path in &args.recipe.sub_recipe {
         recipe.sub_recipes.get_or_insert_default().push(extra(path, &folder)?);
     }
-    agree(&recipe, &file, args, input).await?;
+    agree(&recipe, &file, args.quiet, input).await?;
     Ok(Prepared::Run(Box::new(RecipeRun { recipe, file })))
 }
 
@@ -109,7 +109,11 @@ fn extra(path: &str, folder: &Path) -> anyhow::Result<SubRecipe> {
 }
 
 /// Asks for the values that are missing, and for those that the user is always asked for.
-async fn ask_for_values(file: &RecipeFile, values: &mut Values, input: &Arc<Input>) -> anyhow::Result<()> {
+pub(crate) async fn ask_for_values(
+    file: &RecipeFile,
+    values: &mut Values,
+    input: &Arc<Input>,
+) -> anyhow::Result<()> {
     let definition = file.definition()?;
     for parameter in definition.parameters() {
         let is_given = values.get(&parameter.key).or(file.values().get(&parameter.key)).is_some();
@@ -161,13 +165,18 @@ async fn ask_for(parameter: &Parameter, input: &Arc<Input>) -> anyhow::Result<St
 }
 
 /// Shows the recipe and the commands that it runs. For the commands of a link, the user is asked.
-async fn agree(recipe: &Recipe, file: &RecipeFile, args: &RunArgs, input: &Arc<Input>) -> anyhow::Result<()> {
+pub(crate) async fn agree(
+    recipe: &Recipe,
+    file: &RecipeFile,
+    is_quiet: bool,
+    input: &Arc<Input>,
+) -> anyhow::Result<()> {
     let mut commands = recipe.commands();
     for sub in sub_recipes(recipe, file)? {
         commands.extend(sub.file.definition()?.commands());
     }
     let is_from_link = file.origin() == RecipeOrigin::Link;
-    if (!args.quiet || is_from_link) && stderr::is_seen() || (is_from_link && !commands.is_empty()) {
+    if (!is_quiet || is_from_link) && stderr::is_seen() || (is_from_link && !commands.is_empty()) {
         stderr::line(format_args!(
             "{NAME}{}{NAME:#} {FAINT}{}{FAINT:#}",
             escape::line(&recipe.title),

@@ -13,10 +13,10 @@ Examples:
   goose schedule list
   goose schedule run
 
-Jobs run while `goose schedule run` does. Several may run at the same time: each
-run of a job happens once. With --once it runs what is due and ends, for cron or
-systemd timers. Times are those of your time zone; `goose schedule cron-help`
-explains the expressions.";
+Jobs run while `goose schedule run` or `goose serve --enable-scheduler` does.
+Several may run at the same time: each run of a job happens once. With --once it
+runs what is due and ends, for cron or systemd timers. Times are those of your
+time zone; `goose schedule cron-help` explains the expressions.";
 
 pub(super) const CRON_HELP: &str = "\
 A cron expression has five fields, or six with the seconds first:

@@ -1,8 +1,10 @@
 //! `goose schedule`: recipes that run at times.
 //!
-//! - `args`: arguments; `runner`: runs what is due; `list`: shows the jobs.
+//! - `args`: arguments; `runner`: runs what is due; `beside_server`: does so for `goose serve`; `list`: shows the jobs.
 
 pub(crate) mod args;
+#[cfg(feature = "server")]
+pub(crate) mod beside_server;
 mod list;
 mod runner;
 
@@ -15,6 +17,7 @@ use std::{
 use anyhow::{Context as _, anyhow, bail, ensure};
 use goose::{
     config::Paths,
+    recipe::RecipeFile,
     session::{
         SessionStore,
         schedule::{JobId, NewJob, read_old_jobs},
@@ -73,9 +76,9 @@ pub(crate) fn run(command: ScheduleCommand, config: &ConfigArgs) -> anyhow::Resu
                 runner::run_now(&store, &id, config, &zone).await
             }
             ScheduleCommand::Run { once } => runner::run(&store, config, once, &zone).await,
-            ScheduleCommand::ServicesStatus | ScheduleCommand::ServicesStop => {
-                say("There is no service. Jobs run while `goose schedule run` does.")
-            }
+            ScheduleCommand::ServicesStatus | ScheduleCommand::ServicesStop => say(
+                "There is no service. Jobs run while `goose schedule run` or `goose serve --enable-scheduler` does.",
+            ),
             ScheduleCommand::CronHelp => Ok(ExitCode::SUCCESS),
         }
     })
@@ -83,7 +86,7 @@ pub(crate) fn run(command: ScheduleCommand, config: &ConfigArgs) -> anyhow::Resu
 
 /// Returns the time zone of the user. `TZ` may name a zone, for which the system's own file is read: the list of
 /// all zones, which is large, is not needed.
-fn user_zone() -> TimeZone {
+pub(crate) fn user_zone() -> TimeZone {
     let named = env::var("TZ").ok().and_then(|name| {
         let name = name.trim_start_matches(':');
         let is_name = !name.is_empty() && !name.starts_with('/') && !name.contains("..");
@@ -131,7 +134,9 @@ async fn add(store: &SessionStore, args: AddArgs, zone: &TimeZone) -> anyhow::Re
 fn recipe_file(source: &str, folder: &Path) -> anyhow::Result<PathBuf> {
     let path = folder.join(source);
     if path.is_file() {
-        return path.canonicalize().with_context(|| format!("{} cannot be used", path.display()));
+        let path = path.canonicalize().with_context(|| format!("{} cannot be used", path.display()))?;
+        RecipeFile::open(&path)?.definition()?;
+        return Ok(path);
     }
     let is_name = !source.is_empty() && source.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
     ensure!(

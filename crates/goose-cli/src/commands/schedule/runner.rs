@@ -4,6 +4,7 @@
 use std::{
     env,
     path::PathBuf,
+    pin::pin,
     process::{ExitCode, ExitStatus},
     time::Duration,
 };
@@ -54,39 +55,53 @@ pub(super) async fn run(
     once: bool,
     zone: &TimeZone,
 ) -> anyhow::Result<ExitCode> {
-    let owner = owner();
     let mut signals = Signals::listen()?;
     let stop = CancellationToken::new();
-    let mut runs = JoinSet::new();
-    let mut has_failed = false;
     if !once {
         stderr::line("Running scheduled jobs. Press Ctrl-C to stop.");
     }
+    let mut work = pin!(run_due(store, config, once, zone, &stop));
+    match signals.unless_signalled(work.as_mut()).await? {
+        Ok(has_failed) => Ok(if has_failed? { ExitCode::FAILURE } else { ExitCode::SUCCESS }),
+        Err(signal) => {
+            stop.cancel();
+            work.await?;
+            Ok(signal.code())
+        }
+    }
+}
+
+/// Runs what is due, until `stop` is cancelled, which ends all runs; with `once` only what is due now. Returns true if
+/// a run has failed.
+pub(super) async fn run_due(
+    store: &SessionStore,
+    config: &ConfigArgs,
+    once: bool,
+    zone: &TimeZone,
+    stop: &CancellationToken,
+) -> anyhow::Result<bool> {
+    let owner = owner();
+    let mut runs = JoinSet::new();
+    let mut has_failed = false;
     loop {
-        if runs.len() < MAX_RUNS {
+        if runs.len() < MAX_RUNS && !stop.is_cancelled() {
             for claimed in store.claim_due_jobs(&owner, clock::now(), zone).await.map_err(explained)? {
                 stderr::line(format_args!("{}  {}  started", moment(clock::now(), zone), claimed.job.id));
                 runs.spawn(run_claimed(claimed, config.config.clone(), stop.clone()));
             }
         }
-        if once && runs.is_empty() {
-            return Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+        if (once || stop.is_cancelled()) && runs.is_empty() {
+            return Ok(has_failed);
         }
-        let pause = if once { LONGEST_PAUSE } else { pause(store).await? };
+        let pause = if once || stop.is_cancelled() { LONGEST_PAUSE } else { pause(store).await? };
         tokio::select! {
-            signal = signals.next() => {
-                stop.cancel();
-                while let Some(Ok(Ended { id, run, .. })) = runs.join_next().await {
-                    report(&id, &run, zone);
-                }
-                return Ok(signal?.code());
-            }
             Some(ended) = runs.join_next(), if !runs.is_empty() => {
                 let Ended { id, run, stored } = ended.context("a run ended unexpectedly")?;
                 has_failed |= run.outcome != JobOutcome::Done;
                 report(&id, &run, zone);
                 stored?;
             }
+            () = stop.cancelled(), if !stop.is_cancelled() => {}
             () = sleep(pause) => {}
         }
     }
@@ -113,7 +128,7 @@ pub(super) async fn run_now(
     };
     let mut signals = Signals::listen()?;
     let stop = CancellationToken::new();
-    let mut work = std::pin::pin!(run_claimed(claimed, config.config.clone(), stop.clone()));
+    let mut work = pin!(run_claimed(claimed, config.config.clone(), stop.clone()));
     let ended = match signals.unless_signalled(work.as_mut()).await? {
         Ok(ended) => ended,
         Err(signal) => {
@@ -160,7 +175,7 @@ async fn run_claimed(claimed: ClaimedRun, config: Option<PathBuf>, stop: Cancell
     let period = JOB_LEASE / 4;
     let mut beats = interval_at(Instant::now() + period, period);
     let run = {
-        let mut work = std::pin::pin!(execute(&claimed.job, started_at, config));
+        let mut work = pin!(execute(&claimed.job, started_at, config));
         loop {
             tokio::select! {
                 run = &mut work => break run,

@@ -327,7 +327,7 @@ impl Chat {
     }
 
     /// Follows a reply to its outcome. The error is the exit code where goose is to end.
-    async fn follow(&mut self, reply: Reply) -> anyhow::Result<Result<Outcome, ExitCode>> {
+    pub(super) async fn follow(&mut self, reply: Reply) -> anyhow::Result<Result<Outcome, ExitCode>> {
         let input = stderr::can_ask().then_some(&self.input);
         let exchange = &self.assembled.exchange;
         let notify = self.assembled.notify;
@@ -352,7 +352,7 @@ impl Chat {
     }
 
     /// Shows where the conversation stands after a reply, unless goose is to end.
-    fn show_standing_after(&self, ended: &Result<Outcome, ExitCode>) {
+    pub(super) fn show_standing_after(&self, ended: &Result<Outcome, ExitCode>) {
         if ended.is_ok() {
             self.show_standing();
         }

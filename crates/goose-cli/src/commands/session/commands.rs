@@ -309,7 +309,7 @@ impl Chat {
         Ok(After::Line)
     }
 
-    fn say_unused(&self, name: &str, users: &str) {
+    pub(super) fn say_unused(&self, name: &str, users: &str) {
         let agent = self.assembled.exchange.agent().id();
         stderr::line(escape::line(&format!("Added {name}. {agent} cannot use it; these can: {users}.")));
     }

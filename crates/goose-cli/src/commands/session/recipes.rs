@@ -1,9 +1,17 @@
 //! `/recipe`, `/skills`, and the user's own commands, which are recipes.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use goose::recipe::{Recipe, RecipeFile, RecipePlaces, Requirement, Values, parse_pair};
-use goose_extension::{Message, Role};
+use goose::{
+    agent_manager::added_extensions,
+    agents::extension_manager::ManagerError,
+    exchange::Outcome,
+    recipe::{Recipe, RecipeFile, RecipePlaces, Requirement, Values, parse_pair},
+};
+use goose_extension::Role;
 use goose_fs::AtomicFile;
 use serde::Deserialize;
 
@@ -11,7 +19,19 @@ use super::{
     chat::{After, Chat},
     commands::failed,
 };
-use crate::{commands::skills, escape, output::Output, stderr};
+use crate::{
+    commands::{
+        explained,
+        run::{
+            checks::{Checked, Task, Tries},
+            recipe::{agree, ask_for_values},
+        },
+        skills,
+    },
+    escape,
+    output::{Output, WARNING},
+    stderr,
+};
 
 /// Setting with the user's own commands.
 const SLASH_COMMANDS: &str = "slash_commands";
@@ -64,7 +84,7 @@ impl Chat {
         last.map(|message| message.own_text()).unwrap_or_default()
     }
 
-    /// Returns the message of a command that the configuration defines; `None` if it defines none of the name.
+    /// Runs a command that the configuration defines; `None` if it defines none of the name.
     pub(super) async fn user_command(&mut self, line: &str) -> anyhow::Result<Option<After>> {
         let Some(line) = line.trim().strip_prefix('/') else { return Ok(None) };
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -73,16 +93,116 @@ impl Chat {
         let is_named = |it: &&UserCommand| it.command.trim_start_matches('/').eq_ignore_ascii_case(name);
         let Some(command) = commands.iter().find(is_named) else { return Ok(None) };
         let path = command.recipe_path.to_string_lossy();
-        let folder = std::env::current_dir()?;
-        let rendered = RecipePlaces::new(settings, &folder).find(&path).and_then(|file| {
-            let values = values(&file.definition()?, rest.trim());
-            file.render(&values?)
-        });
-        Ok(Some(match rendered {
-            Ok(recipe) => After::Reply(message(&recipe)),
-            Err(error) => failed(&error.to_string()),
+        Ok(Some(match self.prepared(&path, rest.trim()).await {
+            Ok(recipe) => self.run_recipe(recipe).await?,
+            Err(error) => failed(&format!("{error:#}")),
         }))
     }
+
+    /// Returns a recipe with its values, after its commands were shown.
+    async fn prepared(&self, path: &str, rest: &str) -> anyhow::Result<Recipe> {
+        let folder = self.assembled.exchange.working_dir();
+        let file = RecipePlaces::new(self.assembled.manager().settings(), folder).find(path)?;
+        let mut values = values(&file.definition()?, rest)?;
+        if stderr::can_ask() {
+            ask_for_values(&file, &mut values, &self.input).await?;
+        }
+        let recipe = file.render(&values)?;
+        agree(&recipe, &file, false, &self.input).await?;
+        Ok(recipe)
+    }
+
+    /// Runs a recipe in this session: with its extensions, which stay, and its model, which does not.
+    async fn run_recipe(&mut self, recipe: Recipe) -> anyhow::Result<After> {
+        let ignored = ignored(&recipe);
+        if !ignored.is_empty() {
+            stderr::line(format_args!(
+                "{WARNING}Not used in a running session: {}. `goose run --recipe` uses them.{WARNING:#}",
+                ignored.join(", ")
+            ));
+        }
+        let message = [recipe.instructions.as_deref(), recipe.prompt.as_deref()];
+        let message = message.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+        if self.is_planning {
+            return Ok(After::Reply(message.as_str().into()));
+        }
+        if let Err(error) = self.add_extensions(&recipe) {
+            return Ok(failed(&format!("{error:#}")));
+        }
+        let exchange = self.assembled.exchange.clone();
+        let before = exchange.model().to_string();
+        let other = model(&recipe).filter(|model| *model != before);
+        if let Some(model) = &other {
+            match self.working("reading the model's key", exchange.set_model(model)).await? {
+                Ok(Ok(model)) => stderr::line(format_args!("Using {}.", escape::line(&model.to_string()))),
+                Ok(Err(error)) => return Ok(failed(&format!("{:#}", explained(error)))),
+                Err(asked) => return Ok(asked.leaves().map_or(After::Line, After::Leave)),
+            }
+        }
+        let ended = self.reply_to_task(Task { message: message.into(), retry: recipe.retry }).await?;
+        if other.is_some()
+            && let Err(error) = exchange.set_model(&before).await
+        {
+            stderr::error(&format!("{:#}", explained(error)));
+        }
+        Ok(ended.map_or(After::Line, After::Leave))
+    }
+
+    /// Adds the extensions of a recipe that the session does not have.
+    fn add_extensions(&self, recipe: &Recipe) -> anyhow::Result<()> {
+        for config in added_extensions(recipe)? {
+            config.check()?;
+            match self.assembled.exchange.enable_extension(&config) {
+                Ok(None) => stderr::line(format_args!("Added {}.", escape::line(&config.key()))),
+                Ok(Some(users)) => self.say_unused(&config.key(), &users),
+                Err(ManagerError::Duplicate(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Replies to a task, again until its checks pass. `Some` where goose is to end.
+    pub(crate) async fn reply_to_task(&mut self, task: Task) -> anyhow::Result<Option<ExitCode>> {
+        let mut tries = Tries::new(&self.assembled, &task, &self.input);
+        let mut message = self.with_commands(task.message);
+        loop {
+            let reply = self.assembled.exchange.reply_to(message);
+            let ended = self.follow(reply).await?;
+            self.show_standing_after(&ended);
+            let is_done = matches!(ended, Ok(Outcome::Done { .. }));
+            let Some(tries) = tries.as_mut().filter(|_| is_done) else { return Ok(ended.err()) };
+            match self.working("checking the result", tries.check()).await? {
+                Ok(Checked::Again(next)) => message = next,
+                Ok(Checked::Passed | Checked::Failed) => return Ok(None),
+                Err(asked) => return Ok(asked.leaves()),
+            }
+        }
+    }
+}
+
+/// Returns the model of a recipe as `/model` takes it.
+fn model(recipe: &Recipe) -> Option<String> {
+    let settings = recipe.settings.as_ref()?;
+    let model = settings.goose_model.as_ref()?;
+    Some(match &settings.goose_provider {
+        Some(provider) => format!("{provider}:{model}"),
+        None => model.clone(),
+    })
+}
+
+/// Returns the names of fields that are set when a session begins.
+fn ignored(recipe: &Recipe) -> Vec<&'static str> {
+    let settings = recipe.settings.clone().unwrap_or_default();
+    let is_provider_only = settings.goose_provider.is_some() && settings.goose_model.is_none();
+    let fields = [
+        ("settings.goose_provider without goose_model", is_provider_only),
+        ("settings.temperature", settings.temperature.is_some()),
+        ("settings.max_turns", settings.max_turns.is_some()),
+        ("response", recipe.response.is_some()),
+        ("sub_recipes", recipe.sub_recipes.as_ref().is_some_and(|all| !all.is_empty())),
+    ];
+    fields.into_iter().filter_map(|(name, is_ignored)| is_ignored.then_some(name)).collect()
 }
 
 /// Returns the values in the text after a command: `KEY=VALUE …`, or the value of the only parameter.
@@ -100,11 +220,6 @@ fn values(definition: &Recipe, rest: &str) -> Result<Values, goose::recipe::Reci
         (_, [only]) => Ok([(only.key.as_str(), rest)].into_iter().collect()),
         _ => rest.split_whitespace().map(parse_pair).collect(),
     }
-}
-
-fn message(recipe: &Recipe) -> Message {
-    let parts = [recipe.instructions.as_deref(), recipe.prompt.as_deref()].into_iter().flatten();
-    parts.collect::<Vec<_>>().join("\n\n").as_str().into()
 }
 
 /// Returns the document in an answer: its first fenced block, or all of it.

@@ -10,7 +10,8 @@ use super::{
         text::{self, clean, counted, fit},
     },
     FIELD,
-    graph::{self, Direction, End, Graph, GraphLink, Group, Item, LINE_HEIGHT, Size, Stroke},
+    graph::{self, Direction, Graph, GraphLink, Group, Item, Size},
+    lines::{self, End, LINE_HEIGHT, Stroke},
     source::{Line, Source, fault, label},
 };
 
@@ -310,7 +311,7 @@ impl Diagram {
         let links = self.relations.iter().map(|relation| GraphLink {
             from: Item::Node(relation.from),
             to: Item::Node(relation.to),
-            label: (!relation.label.is_empty()).then(|| graph::label_size(&relation.label)),
+            label: (!relation.label.is_empty()).then(|| lines::label_size(&relation.label)),
         });
         let graph = Graph {
             sizes: self.classes.iter().map(size).collect(),
@@ -321,8 +322,8 @@ impl Diagram {
             graph::layout(&graph).map_err(|_| Fault::new(FIELD, "the diagram cannot be laid out."))?;
         let mut drawing = Drawing::new(layout.size.0, layout.size.1);
         for (relation, route) in self.relations.iter().zip(&layout.routes) {
-            graph::draw_route(&mut drawing, route, relation.stroke, relation.ends, &relation.label);
-            graph::draw_counts(&mut drawing, route, &relation.counts);
+            lines::draw_route(&mut drawing, route, relation.stroke, relation.ends, &relation.label);
+            lines::draw_counts(&mut drawing, route, &relation.counts);
         }
         for (index, (class, rect)) in self.classes.iter().zip(&layout.nodes).enumerate() {
             draw_class(&mut drawing, class, *rect, &self.describe(index));

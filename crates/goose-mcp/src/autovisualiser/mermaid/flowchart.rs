@@ -4,13 +4,15 @@ use std::collections::HashMap;
 
 use super::{
     super::{
-        drawing::{Drawing, Paint, Point, Rect, at},
+        drawing::Drawing,
         fault::{Checked, Fault},
         page::{Figure, Page, Table},
-        text::{self, counted, wrap},
+        text::{counted, wrap},
     },
     FIELD,
-    graph::{self, Direction, End, Graph, GraphLink, Group, Item, LINE_HEIGHT, Size, Stroke},
+    graph::{self, Direction, Graph, GraphLink, Group, Item},
+    lines::{self, End, Stroke},
+    shapes::{Node, Shape, draw_node, size},
     source::{Line, Source, fault, label},
 };
 
@@ -25,21 +27,6 @@ const MAX_TEXT_LINES: usize = 6;
 
 /// Statements that only decorate.
 const DECORATION: [&str; 6] = ["classDef ", "class ", "style ", "linkStyle ", "click ", "href "];
-
-/// Shape of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    Rect,
-    Rounded,
-    Stadium,
-    Subroutine,
-    Cylinder,
-    Circle,
-    Diamond,
-    Hexagon,
-    Slanted,
-    Flag,
-}
 
 /// Opening and closing marks of labels, longest first.
 const BRACKETS: [(&str, &str, Shape); 14] = [
@@ -58,11 +45,6 @@ const BRACKETS: [(&str, &str, Shape); 14] = [
     ("{", "}", Shape::Diamond),
     (">", "]", Shape::Flag),
 ];
-
-struct Node {
-    lines: Vec<String>,
-    shape: Shape,
-}
 
 struct Link {
     from: Item,
@@ -98,9 +80,9 @@ pub(super) fn page(header: &Line, source: Source) -> Checked<Page> {
         Fault::new(FIELD, problem)
     })?;
     let mut drawing = Drawing::new(layout.size.0, layout.size.1);
-    graph::draw_groups(&mut drawing, &graph, &layout);
+    lines::draw_groups(&mut drawing, &graph, &layout);
     for (link, route) in chart.links.iter().zip(&layout.routes) {
-        graph::draw_route(&mut drawing, route, link.stroke, link.ends, &link.label);
+        lines::draw_route(&mut drawing, route, link.stroke, link.ends, &link.label);
     }
     for (index, (node, rect)) in chart.nodes.iter().zip(&layout.nodes).enumerate() {
         draw_node(&mut drawing, node, *rect, &chart.describe(index));
@@ -341,7 +323,7 @@ impl Chart {
         let links = self.links.iter().map(|link| GraphLink {
             from: link.from.clone(),
             to: link.to.clone(),
-            label: (!link.label.is_empty()).then(|| graph::label_size(&link.label)),
+            label: (!link.label.is_empty()).then(|| lines::label_size(&link.label)),
         });
         Graph {
             sizes: self.nodes.iter().map(size).collect(),
@@ -528,89 +510,4 @@ impl<'a> Reader<'a> {
         self.rest = &rest[1..];
         Some(end)
     }
-}
-
-/// Returns the size of a node around its text.
-fn size(node: &Node) -> Size {
-    let width = node.lines.iter().map(|line| text::width(line, 13.0)).fold(0.0, f64::max);
-    let height = node.lines.len().max(1) as f64 * LINE_HEIGHT;
-    match node.shape {
-        Shape::Diamond => (width + height + 40.0, height * 1.4 + width * 0.25 + 26.0),
-        Shape::Circle => {
-            let side = width.hypot(height) + 18.0;
-            (side, side)
-        }
-        Shape::Hexagon | Shape::Slanted | Shape::Flag | Shape::Subroutine => (width + 50.0, height + 20.0),
-        Shape::Cylinder => (width + 28.0, height + 36.0),
-        Shape::Stadium => (width + 40.0, height + 20.0),
-        Shape::Rect | Shape::Rounded => (width + 28.0, height + 20.0),
-    }
-}
-
-fn draw_node(drawing: &mut Drawing, node: &Node, rect: Rect, name: &str) {
-    let Rect { x, y, width, height } = rect;
-    let (right, bottom, center) = (x + width, y + height, rect.center());
-    let colour = match node.shape {
-        Shape::Diamond => 6,
-        Shape::Stadium | Shape::Circle => 2,
-        Shape::Cylinder => 3,
-        Shape::Hexagon | Shape::Slanted | Shape::Flag => 5,
-        _ => 0,
-    };
-    drawing.mark(&Paint::Series(colour), name, |drawing| {
-        let polygon = |drawing: &mut Drawing, corners: &[Point]| {
-            let corners: Vec<String> = corners.iter().map(Point::to_string).collect();
-            drawing.path("node shape", &format!("M{}Z", corners.join("L")));
-        };
-        match node.shape {
-            Shape::Rect => drawing.rect("node shape", rect, 2.0),
-            Shape::Rounded => drawing.rect("node shape", rect, 9.0),
-            Shape::Stadium => drawing.rect("node shape", rect, height / 2.0),
-            Shape::Circle => drawing.circle("node shape", center, width / 2.0),
-            Shape::Subroutine => {
-                drawing.rect("node shape", rect, 0.0);
-                drawing.line("curve", at(x + 9.0, y), at(x + 9.0, bottom));
-                drawing.line("curve", at(right - 9.0, y), at(right - 9.0, bottom));
-            }
-            Shape::Diamond => {
-                polygon(
-                    drawing,
-                    &[at(center.x, y), at(right, center.y), at(center.x, bottom), at(x, center.y)],
-                );
-            }
-            Shape::Hexagon => polygon(
-                drawing,
-                &[
-                    at(x + 16.0, y),
-                    at(right - 16.0, y),
-                    at(right, center.y),
-                    at(right - 16.0, bottom),
-                    at(x + 16.0, bottom),
-                    at(x, center.y),
-                ],
-            ),
-            Shape::Slanted => {
-                polygon(drawing, &[at(x + 14.0, y), at(right, y), at(right - 14.0, bottom), at(x, bottom)])
-            }
-            Shape::Flag => polygon(
-                drawing,
-                &[at(x, y), at(right, y), at(right, bottom), at(x, bottom), at(x + 14.0, center.y)],
-            ),
-            Shape::Cylinder => {
-                let (rim, half) = (8.0, width / 2.0);
-                let path = format!(
-                    "M{}A{half} {rim} 0 0 1 {}L{}A{half} {rim} 0 0 1 {}Z",
-                    at(x, y + rim),
-                    at(right, y + rim),
-                    at(right, bottom - rim),
-                    at(x, bottom - rim)
-                );
-                drawing.path("node shape", &path);
-                drawing
-                    .path("curve", &format!("M{}A{half} {rim} 0 0 0 {}", at(x, y + rim), at(right, y + rim)));
-            }
-        }
-        let lower = if node.shape == Shape::Cylinder { 5.0 } else { 0.0 };
-        graph::draw_lines(drawing, "middle", at(center.x, center.y + lower), &node.lines);
-    });
 }

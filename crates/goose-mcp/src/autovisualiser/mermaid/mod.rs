@@ -6,8 +6,11 @@
 mod class;
 mod flowchart;
 mod graph;
+mod lifelines;
+mod lines;
 mod pie;
 mod sequence;
+mod shapes;
 mod source;
 
 use self::source::{Source, fault};

@@ -2,13 +2,13 @@
 
 use super::{
     super::{
-        drawing::{Drawing, Paint, Rect, at},
         fault::{Checked, Fault},
         page::{Figure, Page, Table},
-        text::{self, counted, wrap},
+        text::{counted, wrap},
     },
     FIELD,
-    graph::{self, End, LINE_HEIGHT},
+    lifelines::Canvas,
+    lines::End,
     source::{Line, Source, fault, label},
 };
 
@@ -19,16 +19,6 @@ const MAX_DEPTH: usize = 12;
 /// Width at which texts are broken.
 const TEXT_WIDTH: f64 = 260.0;
 const MAX_TEXT_LINES: usize = 8;
-
-const MARGIN: f64 = 16.0;
-const HEAD_HEIGHT: f64 = 40.0;
-
-/// Least distance of two lifelines, and width of an activation.
-const MIN_DISTANCE: f64 = 110.0;
-const ACTIVE_WIDTH: f64 = 10.0;
-
-/// Width of a message to oneself.
-const SELF_WIDTH: f64 = 40.0;
 
 /// Arrows, longest first: the text, whether it is dotted, the ends.
 const ARROWS: [(&str, bool, End, End); 10] = [
@@ -51,12 +41,12 @@ const DIVIDERS: [&str; 3] = ["else", "and", "option"];
 /// Words that only decorate or that are drawn anyway.
 const DECORATION: [&str; 6] = ["link ", "links ", "properties ", "details ", "create ", "destroy "];
 
-struct Participant {
-    id: String,
-    lines: Vec<String>,
+pub(super) struct Participant {
+    pub(super) id: String,
+    pub(super) lines: Vec<String>,
 }
 
-enum Step {
+pub(super) enum Step {
     Message { from: usize, to: usize, is_dotted: bool, ends: (End, End), lines: Vec<String>, name: String },
     Note { first: usize, last: usize, side: Side, lines: Vec<String> },
     Open { word: String, lines: Vec<String> },
@@ -67,16 +57,16 @@ enum Step {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub(super) enum Side {
     Left,
     Right,
     Over,
 }
 
 #[derive(Default)]
-struct Diagram {
-    participants: Vec<Participant>,
-    steps: Vec<Step>,
+pub(super) struct Diagram {
+    pub(super) participants: Vec<Participant>,
+    pub(super) steps: Vec<Step>,
     messages: usize,
     depth: usize,
     is_numbered: bool,
@@ -265,271 +255,4 @@ fn first_arrow(text: &str) -> Option<(usize, Arrow)> {
 
 fn has_arrow(text: &str) -> bool {
     first_arrow(text.split(':').next().unwrap_or_default()).is_some()
-}
-
-/// The diagram as it is drawn, from top to bottom.
-struct Canvas<'a> {
-    diagram: &'a Diagram,
-    /// Place of each lifeline.
-    xs: Vec<f64>,
-    width: f64,
-    y: f64,
-    /// Starts of activations that are not over.
-    active: Vec<Vec<f64>>,
-    bars: Vec<Rect>,
-    /// Blocks that are open: top, word, text.
-    blocks: Vec<(f64, String, Vec<String>)>,
-    /// Frames, drawn below everything else; then the rest.
-    frames: Drawing,
-    front: Vec<Front>,
-}
-
-/// Element that is drawn over the lifelines.
-enum Front {
-    Message { y: f64, index: usize },
-    Note { rect: Rect, index: usize },
-    Divider { from: f64, to: f64, y: f64, lines: Vec<String> },
-    Tag { at: (f64, f64), word: String, lines: Vec<String> },
-}
-
-fn text_width(lines: &[String]) -> f64 {
-    lines.iter().map(|line| text::width(line, 13.0)).fold(0.0, f64::max)
-}
-
-fn text_height(lines: &[String]) -> f64 {
-    lines.len() as f64 * LINE_HEIGHT
-}
-
-impl<'a> Canvas<'a> {
-    fn new(diagram: &'a Diagram) -> Self {
-        let head = |who: &Participant| text_width(&who.lines).max(40.0) + 28.0;
-        let count = diagram.participants.len();
-        let mut distances = vec![MIN_DISTANCE; count];
-        for (index, pair) in diagram.participants.windows(2).enumerate() {
-            distances[index] = distances[index].max((head(&pair[0]) + head(&pair[1])) / 2.0 + 24.0);
-        }
-        let (mut before, mut after) =
-            (head(&diagram.participants[0]) / 2.0, head(&diagram.participants[count - 1]) / 2.0);
-        for step in &diagram.steps {
-            match step {
-                Step::Message { from, to, lines, .. } if from == to => {
-                    let needed = SELF_WIDTH + text_width(lines) + 20.0;
-                    if from + 1 < count {
-                        distances[*from] = distances[*from].max(needed)
-                    } else {
-                        after = after.max(needed)
-                    }
-                }
-                Step::Message { from, to, lines, .. } => {
-                    let (left, right) = (*from.min(to), *from.max(to));
-                    let needed = (text_width(lines) + 36.0) / (right - left) as f64;
-                    for distance in &mut distances[left..right] {
-                        *distance = distance.max(needed);
-                    }
-                }
-                Step::Note { first, last, side, lines } => {
-                    let needed = text_width(lines) + 40.0;
-                    match side {
-                        Side::Right if last + 1 < count => {
-                            distances[*last] = distances[*last].max(needed + 16.0)
-                        }
-                        Side::Right => after = after.max(needed),
-                        Side::Left if *first > 0 => {
-                            distances[first - 1] = distances[first - 1].max(needed + 16.0)
-                        }
-                        Side::Left => before = before.max(needed),
-                        Side::Over => {
-                            before = if *first == 0 { before.max(needed / 2.0) } else { before };
-                            after = if last + 1 == count { after.max(needed / 2.0) } else { after };
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        let mut xs = Vec::new();
-        let mut x = MARGIN + before + MARGIN;
-        for distance in distances {
-            xs.push(x);
-            x += distance;
-        }
-        let width = xs[count - 1] + after + 2.0 * MARGIN;
-        let top =
-            diagram.participants.iter().map(|who| text_height(&who.lines) + 22.0).fold(HEAD_HEIGHT, f64::max);
-        Self {
-            diagram,
-            xs,
-            width,
-            y: top + MARGIN + 14.0,
-            active: vec![Vec::new(); count],
-            bars: Vec::new(),
-            blocks: Vec::new(),
-            frames: Drawing::new(width, 0.0),
-            front: Vec::new(),
-        }
-    }
-
-    fn head_height(&self) -> f64 {
-        self.diagram.participants.iter().map(|who| text_height(&who.lines) + 22.0).fold(HEAD_HEIGHT, f64::max)
-    }
-
-    fn draw(mut self) -> Drawing {
-        for index in 0..self.diagram.steps.len() {
-            self.step(index);
-        }
-        for who in 0..self.active.len() {
-            while !self.active[who].is_empty() {
-                self.deactivate(who);
-            }
-        }
-        let bottom = self.y + 14.0;
-        let head = self.head_height();
-        let mut drawing = Drawing::new(self.width, bottom + head + MARGIN);
-        drawing.append(&self.frames);
-        for x in &self.xs {
-            drawing.line("grid", at(*x, MARGIN + head), at(*x, bottom));
-        }
-        drawing.painted(&Paint::Series(0), |drawing| {
-            for bar in &self.bars {
-                drawing.rect("node", *bar, 1.0);
-            }
-        });
-        for (who, x) in self.diagram.participants.iter().zip(&self.xs) {
-            let width = text_width(&who.lines).max(40.0) + 28.0;
-            for y in [MARGIN, bottom] {
-                let rect = Rect { x: x - width / 2.0, y, width, height: head };
-                drawing.painted(&Paint::Series(0), |drawing| drawing.rect("node", rect, 4.0));
-                graph::draw_lines(&mut drawing, "middle strong", rect.center(), &who.lines);
-            }
-        }
-        for front in &self.front {
-            self.draw_front(&mut drawing, front);
-        }
-        drawing
-    }
-
-    fn step(&mut self, index: usize) {
-        match &self.diagram.steps[index] {
-            Step::Message { from, to, lines, .. } => {
-                self.y += text_height(lines).max(LINE_HEIGHT) + 8.0;
-                self.front.push(Front::Message { y: self.y, index });
-                self.y += if from == to { 30.0 } else { 16.0 };
-            }
-            Step::Note { first, last, side, lines } => {
-                let width = text_width(lines) + 20.0;
-                let height = text_height(lines) + 14.0;
-                let (left, right) = (self.xs[*first], self.xs[*last]);
-                let (x, width) = match side {
-                    Side::Left => (left - width - 10.0, width),
-                    Side::Right => (right + 10.0, width),
-                    Side::Over => {
-                        let width = width.max(right - left + 60.0);
-                        (f64::midpoint(left, right) - width / 2.0, width)
-                    }
-                };
-                self.front.push(Front::Note { rect: Rect { x, y: self.y + 6.0, width, height }, index });
-                self.y += height + 18.0;
-            }
-            Step::Open { word, lines } => {
-                self.blocks.push((self.y + 4.0, word.clone(), lines.clone()));
-                self.y += if word == "rect" || word == "box" {
-                    10.0
-                } else {
-                    text_height(lines).max(LINE_HEIGHT) + 18.0
-                };
-            }
-            Step::Divide { lines } => {
-                let inset = self.blocks.len() as f64 * 5.0;
-                let (from, to) = (MARGIN / 2.0 + inset, self.width - MARGIN / 2.0 - inset);
-                self.front.push(Front::Divider { from, to, y: self.y + 6.0, lines: lines.clone() });
-                self.y += text_height(lines) + 14.0;
-            }
-            Step::Close => self.close(),
-            Step::Activate(who) => {
-                let start = self.y - 16.0;
-                self.active[*who].push(start);
-            }
-            Step::Deactivate(who) => self.deactivate(*who),
-        }
-    }
-
-    fn close(&mut self) {
-        let Some((top, word, lines)) = self.blocks.pop() else { return };
-        self.y += 8.0;
-        let inset = MARGIN / 2.0 + self.blocks.len() as f64 * 5.0;
-        let rect = Rect { x: inset, y: top, width: self.width - 2.0 * inset, height: self.y - top };
-        if word == "box" {
-            return;
-        }
-        // A frame that is closed later lies around this one, so it must come before it.
-        let mut frames = Drawing::new(self.width, 0.0);
-        frames.painted(&Paint::Series(7), |drawing| drawing.rect("group", rect, 3.0));
-        frames.append(&self.frames);
-        self.frames = frames;
-        if word != "rect" {
-            self.front.push(Front::Tag { at: (inset, top), word, lines });
-        }
-        self.y += 8.0;
-    }
-
-    fn deactivate(&mut self, who: usize) {
-        let Some(start) = self.active[who].pop() else { return };
-        let x = self.xs[who] - ACTIVE_WIDTH / 2.0 + self.active[who].len() as f64 * 4.0;
-        let height = (self.y - 16.0 - start).max(10.0);
-        self.bars.push(Rect { x, y: start, width: ACTIVE_WIDTH, height });
-    }
-
-    fn draw_front(&self, drawing: &mut Drawing, front: &Front) {
-        match front {
-            Front::Message { y, index } => self.draw_message(drawing, *y, &self.diagram.steps[*index]),
-            Front::Note { rect, index } => {
-                let Step::Note { lines, .. } = &self.diagram.steps[*index] else { return };
-                drawing.mark(&Paint::Series(6), &format!("Note: {}", lines.join(" ")), |drawing| {
-                    drawing.rect("node shape", *rect, 2.0);
-                    graph::draw_lines(drawing, "middle", rect.center(), lines);
-                });
-            }
-            Front::Divider { from, to, y, lines } => {
-                drawing.line("edge dotted", at(*from, *y), at(*to, *y));
-                let middle = at(f64::midpoint(*from, *to), y + 6.0 + text_height(lines) / 2.0);
-                graph::draw_lines(drawing, "middle small soft halo", middle, lines);
-            }
-            Front::Tag { at: (x, y), word, lines } => {
-                let width = text::width(word, 12.0) + 16.0;
-                drawing.rect("plate", Rect { x: x + 1.0, y: y + 1.0, width, height: 18.0 }, 2.0);
-                drawing.text("start small strong", at(x + 8.0, y + 11.0), word);
-                let middle = at(self.width / 2.0, y + 4.0 + text_height(lines).max(LINE_HEIGHT) / 2.0);
-                graph::draw_lines(drawing, "middle small soft halo", middle, lines);
-            }
-        }
-    }
-
-    fn draw_message(&self, drawing: &mut Drawing, y: f64, step: &Step) {
-        let Step::Message { from, to, is_dotted, ends, lines, name } = step else { return };
-        let class = if *is_dotted { "edge dotted shape" } else { "edge shape" };
-        let (start, end) = (self.xs[*from], self.xs[*to]);
-        drawing.mark(&Paint::Series(0), name, |drawing| {
-            if from == to {
-                let right = start + SELF_WIDTH;
-                let path = format!(
-                    "M{}C{} {} {}",
-                    at(start, y),
-                    at(right, y),
-                    at(right, y + 20.0),
-                    at(start, y + 20.0)
-                );
-                drawing.path(class, &path);
-                graph::draw_end(drawing, ends.1, at(start + 1.0, y + 20.0), at(-1.0, 0.0));
-                let middle = at(start + 12.0, y - 4.0 - text_height(lines) / 2.0);
-                graph::draw_lines(drawing, "start halo", middle, lines);
-                return;
-            }
-            drawing.line(class, at(start, y), at(end, y));
-            let axis = at((end - start).signum(), 0.0);
-            graph::draw_end(drawing, ends.0, at(start, y), at(-axis.x, 0.0));
-            graph::draw_end(drawing, ends.1, at(end, y), axis);
-            let middle = at(f64::midpoint(start, end), y - 4.0 - text_height(lines) / 2.0);
-            graph::draw_lines(drawing, "middle halo", middle, lines);
-        });
-    }
 }

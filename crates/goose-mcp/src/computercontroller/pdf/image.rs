@@ -129,24 +129,7 @@ fn colors(
         "DeviceCMYK" | "CMYK" => 4,
         "ICCBased" => file.get(&file.stream(parts.get(1)?)?.0, "N").index()?,
         "Indexed" | "I" => {
-            let palette = match file.resolve(parts.get(3)?) {
-                Object::Text(palette) => palette,
-                _ => file.unpacked(parts.get(3)?).ok()?,
-            };
-            let base = file.resolve(parts.get(1)?);
-            let kind = match name_of(&base).as_str() {
-                "DeviceGray" => Pixels::Gray,
-                "DeviceRGB" | "CalRGB" => Pixels::Rgb,
-                "ICCBased" => {
-                    let profile = file.stream(base.array()?.get(1)?)?.0;
-                    match file.get(&profile, "N").index()? {
-                        1 => Pixels::Gray,
-                        3 => Pixels::Rgb,
-                        _ => return None,
-                    }
-                }
-                _ => return None,
-            };
+            let (kind, palette) = palette(file, parts)?;
             let size = kind.bytes();
             let mut rows = Vec::with_capacity(width * height * size);
             for index in samples(1, false)? {
@@ -169,6 +152,26 @@ fn colors(
             let pixel = |cmyk: &[u8]| [ink(cmyk[0], cmyk[3]), ink(cmyk[1], cmyk[3]), ink(cmyk[2], cmyk[3])];
             Some((Pixels::Rgb, inks.chunks_exact(4).flat_map(pixel).collect()))
         }
+        _ => None,
+    }
+}
+
+/// Returns the colours that the samples of an indexed colour space stand for.
+fn palette(file: &PdfFile<'_>, space: &[Object]) -> Option<(Pixels, Vec<u8>)> {
+    let palette = match file.resolve(space.get(3)?) {
+        Object::Text(palette) => palette,
+        _ => file.unpacked(space.get(3)?).ok()?,
+    };
+    let base = file.resolve(space.get(1)?);
+    let components = match name_of(&base).as_str() {
+        "DeviceGray" => 1,
+        "DeviceRGB" | "CalRGB" => 3,
+        "ICCBased" => file.get(&file.stream(base.array()?.get(1)?)?.0, "N").index()?,
+        _ => return None,
+    };
+    match components {
+        1 => Some((Pixels::Gray, palette)),
+        3 => Some((Pixels::Rgb, palette)),
         _ => None,
     }
 }

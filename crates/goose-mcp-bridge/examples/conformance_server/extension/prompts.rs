@@ -5,7 +5,7 @@ use goose_extension::{
     PromptMessage, Reference, Role, prelude::*,
 };
 
-use crate::{forms, media, resources};
+use super::{forms, media, resources};
 
 const SIMPLE: &str = "test_simple_prompt";
 const WITH_ARGUMENTS: &str = "test_prompt_with_arguments";

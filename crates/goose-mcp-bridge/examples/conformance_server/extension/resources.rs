@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use goose_extension::{ContentBlock, Resource, ResourceContents, ResourceTemplate, prelude::*};
 
-use crate::media;
+use super::media;
 
 const TEXT: &str = "test://static-text";
 const BINARY: &str = "test://static-binary";

@@ -62,7 +62,7 @@ impl Conversation {
         match step {
             Step::Message { message } => self.add_message(message),
             Step::ToolResult { id, output } => self.add_result(&id, output),
-            Step::Compacted { messages } => self.replace(messages),
+            Step::Compacted { messages, .. } => self.replace(messages),
             Step::Interrupted { .. } | Step::ReplyEnded { .. } => self.close(),
             Step::Cost { .. }
             | Step::Log { .. }

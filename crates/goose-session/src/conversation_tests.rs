@@ -182,7 +182,7 @@ fn compaction_replaces_the_earlier_messages() {
         message_step("go".into()),
         call_step(&["a"]),
         result_step("a", "one"),
-        Step::Compacted { messages: kept },
+        Step::compacted(kept),
         message_step(Message::assistant("done")),
     ];
     let conversation = Conversation::from_steps(steps);
@@ -194,7 +194,7 @@ fn compaction_replaces_the_earlier_messages() {
 
 #[test]
 fn ids_from_before_compaction_are_not_reused() {
-    let compacted = Step::Compacted { messages: vec![Message::user("so far: one call")] };
+    let compacted = Step::compacted(vec![Message::user("so far: one call")]);
     let steps = [
         message_step("go".into()),
         call_step(&["a"]),
@@ -229,7 +229,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => any_message().prop_map(message_step),
         4 => any_id().prop_map(|id| result_step(&id, "result")),
-        1 => prop::collection::vec(any_message(), 0..4).prop_map(|messages| Step::Compacted { messages }),
+        1 => prop::collection::vec(any_message(), 0..4).prop_map(Step::compacted),
         1 => Just(Step::Interrupted { reason: "cancelled".into() }),
         1 => Just(Step::ReplyEnded { outcome: "done".into() }),
         1 => (any_id(), 0..4_usize).prop_map(|(id, index)| for_the_user_only(&id)[index].clone()),

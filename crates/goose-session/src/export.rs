@@ -116,6 +116,10 @@ fn markdown_page(session: &SessionSummary, steps: &Steps) -> String {
     page.text
 }
 
+/// Note about a conversation that the user took back in part.
+const REWOUND: &str =
+    "The conversation went back to an earlier message. What comes before this note stays in the log.";
+
 #[derive(Default)]
 struct Page {
     text: String,
@@ -151,6 +155,7 @@ impl Page {
                 let word = if *enabled { "enabled" } else { "disabled" };
                 self.note(&format!("Extension {word}: {name}"));
             }
+            Step::Compacted { rewound_to: Some(_), .. } => self.note(REWOUND),
             Step::Compacted { .. } => self.note("The conversation so far was shortened for the model."),
             Step::Interrupted { reason } => self.note(&format!("Interrupted: {reason}")),
             Step::TaskPlan { tasks } => {

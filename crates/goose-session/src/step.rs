@@ -44,6 +44,9 @@ pub enum Step {
     Compacted {
         /// Conversation that the model sees from here on.
         messages: Vec<Message>,
+        /// Step of the message that the user went back to. The conversation is the one before it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rewound_to: Option<u64>,
     },
     /// A reply ended early: it was cancelled, or the goose process ended, which is detected when the session
     /// is opened again.
@@ -127,6 +130,11 @@ impl Step {
     /// Returns the step for a new agent.
     pub fn agent_changed(agent: String, chosen_by: ChosenBy) -> Self {
         Self::ModeChanged { permission: None, agent: Some(agent), routed: chosen_by != ChosenBy::User }
+    }
+
+    /// Returns the step that replaces all earlier messages.
+    pub fn compacted(messages: Vec<Message>) -> Self {
+        Self::Compacted { messages, rewound_to: None }
     }
 
     /// Returns the step for a new permission mode.

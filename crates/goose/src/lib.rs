@@ -11,6 +11,8 @@
 
 // The names and classes of platform extensions.
 pub mod builtins;
+// Copies of the files that a session changes.
+pub mod checkpoints;
 // Recipes: files with a task, its parameters and its tools.
 pub mod recipe;
 // One supervised pool of services for each process.

@@ -18,6 +18,7 @@ use goose::{
     permission::Permissions,
     session::{LoadedSession, NewSession, PendingSession, Session, SessionStore, schedule::JobId},
 };
+use goose_mcp::LocalBackend;
 use serde_json::Value;
 
 use super::{explained, project, run::recipe::RecipeRun, session::importable};
@@ -63,6 +64,14 @@ pub(crate) struct SetupOptions<'a> {
     pub(crate) request: Option<&'a str>,
     /// The recipe that is run.
     pub(crate) recipe: Option<&'a RecipeRun>,
+    pub(crate) checkpoints: Checkpoints,
+}
+
+/// Says whether changes of files can be taken back, which only a conversation at the terminal has commands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Checkpoints {
+    Kept,
+    NotKept,
 }
 
 /// Says whether the conversation is kept.
@@ -148,7 +157,10 @@ pub(crate) async fn assemble(
     let profile = profile(&settings, &setup, is_external).await?;
     let notify = settings.get(notify::KEY)?.unwrap_or_default();
     let agents = agent_manager(settings).with_store(store);
-    let options = OpenOptions::new(profile).with_working_dir(&folder);
+    let mut options = OpenOptions::new(profile).with_working_dir(&folder);
+    if setup.checkpoints == Checkpoints::Kept {
+        options = options.with_backend(Arc::new(LocalBackend)).with_checkpoints();
+    }
     let (mut options, before) = match session {
         Kept::New(session) => (options.with_pending_session(session), None),
         Kept::Resumed(resumed) => {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rustix::termios::tcgetwinsize;
+use rustix::termios::{Winsize, tcgetwinsize};
 use unicode_width::UnicodeWidthChar as _;
 
 /// Width if the terminal does not report one.
@@ -14,11 +14,22 @@ const LEAST_WIDTH: usize = 20;
 /// Maximum width of text; longer lines are hard to read.
 const MOST_TEXT_WIDTH: usize = 100;
 
+/// Height if the terminal does not report one.
+const USUAL_HEIGHT: usize = 24;
+
 /// Returns the number of columns of the terminal.
 pub(crate) fn columns() -> usize {
+    reported(|size| size.ws_col).unwrap_or(USUAL_WIDTH).max(LEAST_WIDTH)
+}
+
+/// Returns the number of rows of the terminal.
+pub(crate) fn rows() -> usize {
+    reported(|size| size.ws_row).unwrap_or(USUAL_HEIGHT)
+}
+
+fn reported(part: impl Fn(Winsize) -> u16) -> Option<usize> {
     let sizes = [tcgetwinsize(io::stderr()), tcgetwinsize(io::stdout())];
-    let width = sizes.into_iter().flatten().map(|size| usize::from(size.ws_col)).find(|width| *width > 0);
-    width.unwrap_or(USUAL_WIDTH).max(LEAST_WIDTH)
+    sizes.into_iter().flatten().map(|size| usize::from(part(size))).find(|part| *part > 0)
 }
 
 /// Returns the width of text.

@@ -9,11 +9,11 @@ use serde_json::json;
 
 use crate::{
     support::{Home, program},
-    talk::{at_terminal, at_terminal_with, prompted, say, shell},
+    talk::{at_terminal, at_terminal_with, prompted, say, session_sized, shell},
 };
 
 /// All that users of goose know, and goose's own.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 21] = [
     "/help",
     "/exit",
     "/clear",
@@ -32,6 +32,9 @@ const COMMANDS: [&str; 18] = [
     "/t",
     "/recipe",
     "/skills",
+    "/undo",
+    "/rewind",
+    "/diff",
 ];
 
 /// The last thing that the model was asked.
@@ -54,7 +57,7 @@ fn standing(terminal: &Terminal) -> anyhow::Result<String> {
 fn help_names_every_command() -> anyhow::Result<()> {
     let home = Home::new()?;
     let server = ModelServer::scripted([])?;
-    let mut terminal = at_terminal(&home, &server, "auto", &["session"])?;
+    let mut terminal = session_sized(&home, &server, (100, 80))?;
     say(&terminal, "/help", "Press Ctrl-C to cancel a reply, and again to quit.")?;
     let screen = terminal.screen();
     for command in COMMANDS {

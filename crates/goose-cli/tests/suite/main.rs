@@ -62,3 +62,4 @@ mod support;
 mod talk;
 mod tasks;
 mod tools;
+mod undo;

@@ -16,13 +16,13 @@ use crate::{
 const COLOURED: (u16, u16) = (80, 24);
 
 /// A part of a session, recorded at its end.
-struct Scene {
-    mode: &'static str,
+pub(crate) struct Scene {
+    pub(crate) mode: &'static str,
     /// Variables besides those of every session.
-    more: &'static [(&'static str, &'static str)],
-    prepare: fn(&Path) -> std::io::Result<()>,
-    turns: fn() -> Vec<Turn>,
-    play: fn(&Terminal) -> anyhow::Result<()>,
+    pub(crate) more: &'static [(&'static str, &'static str)],
+    pub(crate) prepare: fn(&Path) -> std::io::Result<()>,
+    pub(crate) turns: fn() -> Vec<Turn>,
+    pub(crate) play: fn(&Terminal) -> anyhow::Result<()>,
 }
 
 impl Default for Scene {
@@ -54,7 +54,7 @@ impl Scene {
         Ok((redacted::screen(&terminal, &home)?, redacted::styled_screen(&terminal, &home)?))
     }
 
-    fn record(&self, name: &str) -> anyhow::Result<()> {
+    pub(crate) fn record(&self, name: &str) -> anyhow::Result<()> {
         for size in SIZES {
             let at = format!("{name}_{}x{}", size.0, size.1);
             let (text, styled) = self.played(size, true)?;

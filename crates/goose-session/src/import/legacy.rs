@@ -182,7 +182,7 @@ fn steps(session: &OldSession) -> Vec<(Timestamp, Step)> {
     }
     let Some(end) = steps.last().map(|(at, _)| *at) else { return steps };
     if !is_uncompacted {
-        steps.push((end, Step::Compacted { messages: seen_by_model }));
+        steps.push((end, Step::compacted(seen_by_model)));
     }
     steps.extend(session.cost.clone().map(|cost| (end, cost)));
     steps.push((end, Step::ReplyEnded { outcome: "imported".to_owned() }));

@@ -29,7 +29,7 @@ pub(crate) fn one_of_each() -> Vec<Step> {
         Step::Message { message: Message::new(Role::Assistant, [MessageContent::text("Well:"), call]) },
         Step::Cost { provider: "openai".into(), model: "gpt-4o".into(), usage, dollars: Some(0.25) },
         Step::ToolResult { id: "1".into(), output: ToolOutput::text("a.rs\n```\nb.rs") },
-        Step::Compacted { messages: vec![Message::user("summary")] },
+        Step::compacted(vec![Message::user("summary")]),
         Step::Interrupted { reason: "cancelled".into() },
         Step::Message { message: Message::assistant("Two files.") },
         Step::Cost { provider: "openai".into(), model: "gpt-4o".into(), usage, dollars: None },
@@ -196,10 +196,10 @@ async fn reply_without_end_is_detected() -> anyhow::Result<()> {
     assert!(unfinished().await?);
     session.append(&Step::Interrupted { reason: "goose was ended".into() }).await?;
     assert!(!unfinished().await?);
-    session.append(&Step::Compacted { messages: vec![] }).await?;
+    session.append(&Step::compacted(vec![])).await?;
     assert!(!unfinished().await?);
     session.append(&user("again")).await?;
-    session.append(&Step::Compacted { messages: vec![] }).await?;
+    session.append(&Step::compacted(vec![])).await?;
     assert!(unfinished().await?);
     session.append(&ended()).await?;
     assert!(!unfinished().await?);

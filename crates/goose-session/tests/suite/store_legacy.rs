@@ -42,7 +42,9 @@ fn outline(steps: &[StoredStep]) -> Vec<String> {
                 output.as_text().replace('\n', "|")
             )
         }
-        Step::Compacted { messages } => format!("now {:?}", messages.iter().map(outline).collect::<Vec<_>>()),
+        Step::Compacted { messages, .. } => {
+            format!("now {:?}", messages.iter().map(outline).collect::<Vec<_>>())
+        }
         Step::Cost { model, usage, .. } => format!("{model} {}", usage.total()),
         other => other.kind().to_owned(),
     };

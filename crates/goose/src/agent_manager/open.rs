@@ -28,6 +28,7 @@ use crate::{
             RouteSettings, TaskLog, route,
         },
     },
+    checkpoints::{CheckpointBackend, Checkpoints},
     config::{ConfigFile, FileSecrets, Origin, Profile, ProjectFile},
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
@@ -64,10 +65,18 @@ impl AgentManager {
         let (first, bound) = first.bind(&options, &binder).await?;
         let has_ripgrep = self.has_program("rg");
         let long_messages = self.settings.paths().cache.join("messages");
-        let (hints, backend) = (self.hints(&dir)?, options.backend.clone());
-        let folder = FolderContext { hints, working_dir: dir, has_ripgrep, long_messages, backend };
+        let hints = self.hints(&dir)?;
         // Awaited as late as possible, because the store opens concurrently until here.
         let mut runtime = SessionRuntime::new(chosen.ready().await?, &mut options, &binder, &guard);
+        let checkpoints = self.checkpoints(&mut options, &runtime);
+        let folder = FolderContext {
+            hints,
+            working_dir: dir,
+            has_ripgrep,
+            long_messages,
+            backend: options.backend.clone(),
+            checkpoints,
+        };
         let wiring = Wiring::new(binder, &options, &guard.permissions, &models, &runtime);
         let agent = ActiveAgent::new(first.make(bound, &wiring.maker, &runtime).await?);
         let orchestrator = self.orchestrator(routing, first, &folder, wiring.delegates, &mut runtime)?;
@@ -110,6 +119,20 @@ impl AgentManager {
         let mode = permissions.mode();
         let mode_change = (last.unwrap_or_default() != mode).then_some(mode);
         Ok(SessionGuard { permissions, notice, mode_change })
+    }
+
+    /// Puts checkpoints in front of the backend, if the options ask for them.
+    fn checkpoints(&self, options: &mut OpenOptions, runtime: &SessionRuntime) -> Option<Arc<Checkpoints>> {
+        let inner = options.backend.clone().filter(|_| options.keeps_checkpoints)?;
+        if !runtime.session.is_saved() || !inner.is_local() {
+            return None;
+        }
+        let events = Arc::downgrade(&runtime.events);
+        let now = move || events.upgrade().map(|events| events.moment()).unwrap_or_default();
+        let (paths, session) = (self.settings.paths(), runtime.session.id().clone());
+        let checkpoints = Checkpoints::new(paths, session, Box::new(now), inner);
+        options.backend = Some(Arc::new(CheckpointBackend(Arc::clone(&checkpoints))));
+        Some(checkpoints)
     }
 
     /// Returns the settings of the routing, from the settings and the options. Returns `None` for a delegate.

@@ -123,6 +123,8 @@ pub struct OpenOptions {
     pub(super) caller: Option<Arc<dyn Caller>>,
     /// Files and programs of the session's tools, instead of those of this machine.
     pub(super) backend: Option<Arc<dyn Backend>>,
+    /// True if files are copied before the backend changes them.
+    pub(super) keeps_checkpoints: bool,
     /// User interface that runs the tools of `frontend` extensions.
     pub(super) frontend: Option<Arc<dyn Frontend>>,
     pub(super) permissions: Option<Arc<Permissions>>,
@@ -168,6 +170,7 @@ impl OpenOptions {
             notifier: Arc::new(SilentNotifier),
             caller: None,
             backend: None,
+            keeps_checkpoints: false,
             frontend: None,
             permissions: None,
             models: None,
@@ -237,6 +240,13 @@ impl OpenOptions {
     /// Uses these files and programs for the tools of the session and of its delegates.
     pub fn with_backend(mut self, backend: Arc<dyn Backend>) -> Self {
         self.backend = Some(backend);
+        self
+    }
+
+    /// Keeps copies of the files that the [backend](Self::with_backend) changes, so that the user can take changes back. A session
+    /// that is not stored has none.
+    pub fn with_checkpoints(mut self) -> Self {
+        self.keeps_checkpoints = true;
         self
     }
 

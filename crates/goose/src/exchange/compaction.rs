@@ -154,7 +154,7 @@ impl AgentLoop {
         if let Some(notice) = room.notice {
             self.emit(Event::Notice(notice));
         }
-        self.replace_messages(&room.messages).await?;
+        self.replace_messages(&room.messages, None).await?;
         let after = self.state.context_usage.used();
         self.emit(Event::Compacted { before, after });
         Ok(true)
@@ -164,11 +164,16 @@ impl AgentLoop {
         self.state.context_usage.meter().would_use(messages.iter().map(AsRef::as_ref))
     }
 
-    /// Replaces the messages that the model sees. The earlier steps stay in the store.
-    pub(super) async fn replace_messages(&mut self, messages: &[Arc<Message>]) -> StepResult<()> {
+    /// Replaces the messages that the model sees, with those before a step if the user goes back. The earlier steps stay in the
+    /// store.
+    pub(super) async fn replace_messages(
+        &mut self,
+        messages: &[Arc<Message>],
+        rewound_to: Option<u64>,
+    ) -> StepResult<()> {
         let messages = messages.iter().map(|message| Message::clone(message)).collect();
         self.flush_usage().await?;
-        self.record(Step::Compacted { messages }).await?;
+        self.record(Step::Compacted { messages, rewound_to }).await?;
         let state = &mut *self.state;
         state.context_usage.restart(state.conversation.messages());
         Ok(())

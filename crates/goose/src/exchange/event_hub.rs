@@ -35,7 +35,10 @@ use self::{
     open_questions::PendingQuestion,
 };
 use super::event::{Event, content_weight};
-use crate::session::{SessionId, Step, clock};
+use crate::{
+    checkpoints::Moment,
+    session::{SessionId, Step, clock},
+};
 
 /// Maximum number of entries that are kept for slow readers.
 const MAX_ENTRIES: usize = 512;
@@ -240,6 +243,12 @@ impl EventHub {
     /// Sets the number of the last stored step.
     pub(super) fn stored(&self, step: u64) {
         self.lock().step = step;
+    }
+
+    /// Returns the numbers of the last stored step and of the last reply.
+    pub(crate) fn moment(&self) -> Moment {
+        let log = self.lock();
+        Moment { step: log.step, reply: log.replies }
     }
 
     /// Takes the steps that are stored before the next one.

@@ -224,7 +224,7 @@ impl Exchange {
     pub async fn replace_messages(&self, messages: Vec<Message>) -> Result<(), Failure> {
         let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
         let mut work = self.command().await.map_err(failure)?;
-        work.replace_messages(&messages).await.map_err(failure)?;
+        work.replace_messages(&messages, None).await.map_err(failure)?;
         self.responder.forget_tasks();
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Exchange {
     /// Fails if the store fails.
     pub async fn clear(&self) -> Result<(), Failure> {
         let mut work = self.command().await.map_err(failure)?;
-        work.replace_messages(&[]).await.map_err(failure)?;
+        work.replace_messages(&[], None).await.map_err(failure)?;
         self.responder.forget_tasks();
         if let Some(hooks) = &self.context.hooks {
             hooks.end("clear").await;
@@ -286,7 +286,7 @@ impl Exchange {
     }
 
     /// Starts a command between replies. An interrupted reply is closed first.
-    async fn command(&self) -> StepResult<AgentLoop> {
+    pub(super) async fn command(&self) -> StepResult<AgentLoop> {
         let state = Arc::clone(&self.context.conversation.state).lock_owned().await;
         let cancellation = self.context.begin();
         let events = self.context.outlets.events.begin_reply(cancellation.clone());
@@ -296,7 +296,7 @@ impl Exchange {
     }
 }
 
-fn failure(stop: Abort) -> Failure {
+pub(super) fn failure(stop: Abort) -> Failure {
     match stop {
         Abort::Failed(failure) => failure,
         Abort::Cancelled => Failure { message: "This was cancelled.".to_owned(), hint: None },

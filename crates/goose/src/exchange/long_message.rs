@@ -63,7 +63,7 @@ impl AgentLoop {
     /// such a message.
     pub(super) async fn withdraw(&mut self) -> StepResult<Option<Vec<Arc<Message>>>> {
         let Some(Unanswered { earlier, .. }) = self.progress.unanswered.take() else { return Ok(None) };
-        self.replace_messages(&earlier).await?;
+        self.replace_messages(&earlier, None).await?;
         Ok(Some(earlier))
     }
 

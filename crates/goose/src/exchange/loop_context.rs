@@ -29,6 +29,7 @@ use crate::{
         agent::{ActiveAgent, Agent, AgentSource},
         extension_manager::Events,
     },
+    checkpoints::Checkpoints,
     context::hints::Hints,
     hooks::Hooks,
     permission::Permissions,
@@ -69,6 +70,8 @@ pub(crate) struct FolderContext {
     pub(crate) long_messages: PathBuf,
     /// Files and programs of the tools; by default those of this machine.
     pub(crate) backend: Option<Arc<dyn Backend>>,
+    /// Copies of the files that the session changes, if they are kept.
+    pub(crate) checkpoints: Option<Arc<Checkpoints>>,
 }
 
 /// Connections from a session to its user interfaces.

@@ -13,6 +13,7 @@
 //!   it is open;
 //! - `call_path`: the only path to a tool, for the loop and for tools that call tools; `external_host`: the
 //!   same for external agents;
+//! - `rewind`: the user's messages, to go back to one of them;
 //! - `delegates`: the interface to agents that work for a session; `task_writes`: files that parallel tasks
 //!   change;
 //! - `event`, `event_hub`: events for user interfaces; `replay`: the same events from stored steps; `outbox`: holds events back until their steps are
@@ -46,6 +47,7 @@ mod repetition;
 mod replay;
 mod reply;
 mod responder;
+mod rewind;
 mod sanitize_output;
 mod stream_dedup;
 mod task_writes;
@@ -77,5 +79,6 @@ pub use replay::replay;
 pub use reply::Reply;
 pub(crate) use responder::{Request, Responder};
 pub use responder::{TaskState, TaskStatus};
+pub use rewind::Prompt;
 pub(crate) use task_writes::{TaskWriter, TaskWrites};
 pub(crate) use usage_ledger::UsageLedger;

@@ -67,7 +67,10 @@ impl Replay {
                 self.usage.count(*usage, *dollars);
                 vec![Event::Cost(self.usage.cost(*usage, usage.total(), 0))]
             }
-            Step::Compacted { messages } => vec![Event::Notice(compacted(messages).to_owned())],
+            Step::Compacted { rewound_to: Some(_), .. } => {
+                vec![Event::Notice("The conversation went back to an earlier message.".to_owned())]
+            }
+            Step::Compacted { messages, .. } => vec![Event::Notice(compacted(messages).to_owned())],
             Step::Interrupted { reason } => {
                 vec![Event::Notice(reason.clone()), Event::Finished(Outcome::Cancelled)]
             }

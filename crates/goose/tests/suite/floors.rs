@@ -8,8 +8,9 @@ use std::{
 use anyhow::ensure;
 
 /// The modules from the bottom up. A module stands on the floor of its longest prefix.
-const FLOORS: [&str; 11] = [
+const FLOORS: [&str; 12] = [
     "builtins",
+    "checkpoints",
     "recipe",
     "services",
     "hooks",

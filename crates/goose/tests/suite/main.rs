@@ -9,6 +9,7 @@ mod asking;
 mod bad_output;
 mod call_path;
 mod chatrecall;
+mod checkpoints;
 mod code_execution;
 mod config_keyring;
 mod crashes;

@@ -21,7 +21,7 @@ use self::{
 };
 use super::{
     attachments::attached,
-    conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
+    conversation_setup::{self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
     session::Chat,
 };
 use crate::{
@@ -107,6 +107,7 @@ async fn task(args: RunArgs, mut message: String) -> anyhow::Result<ExitCode> {
         verbosity: verbosity(&args),
         request: Some(message.as_str()).filter(|message| !message.is_empty()),
         recipe: recipe.as_ref(),
+        checkpoints: if args.interactive { Checkpoints::Kept } else { Checkpoints::NotKept },
     };
     let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
         Ok(assembled) => assembled?,

@@ -24,7 +24,9 @@ use super::{
 use crate::{
     choice::Verbosity,
     commands::attachments::attached,
-    commands::conversation_setup::{self, Assembled, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
+    commands::conversation_setup::{
+        self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble,
+    },
     escape,
     output::{FAINT, NAME, WARNING},
     runtime::run_to_end,
@@ -54,6 +56,8 @@ pub(crate) struct Chat {
     pub(super) is_planning: bool,
     /// Commands of the user since the last message, with their output.
     pub(super) commands: Vec<String>,
+    /// What the model is told with the next message: files that the user has taken back.
+    pub(super) note: Option<String>,
     /// Time limit for everything to end.
     end_time: Duration,
 }
@@ -85,6 +89,7 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
             verbosity: Verbosity::Normal,
             request: None,
             recipe: None,
+            checkpoints: Checkpoints::Kept,
         };
         let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
             Ok(assembled) => assembled?,
@@ -112,6 +117,7 @@ impl Chat {
             screen,
             is_planning: false,
             commands: Vec::new(),
+            note: None,
             end_time: END_TIME,
         }
     }
@@ -305,6 +311,7 @@ impl Chat {
         &mut self,
         message: goose_extension::Message,
     ) -> anyhow::Result<Option<ExitCode>> {
+        let message = self.with_note(message);
         let reply = self.assembled.exchange.reply_to(message);
         let ended = self.follow(reply).await?;
         self.show_standing_after(&ended);

@@ -72,6 +72,9 @@ impl Chat {
             Slash::EndPlan => self.end_plan(),
             Slash::Recipe(file) => return self.make_recipe(file.as_deref()).await,
             Slash::Skills => show_skills()?,
+            Slash::Undo => return self.undo().await,
+            Slash::Rewind(number) => return self.rewind(number.as_deref()).await,
+            Slash::Diff(path) => return self.diff(path.as_deref()).await,
         }
         Ok(After::Line)
     }

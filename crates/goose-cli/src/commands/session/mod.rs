@@ -4,6 +4,7 @@
 //! - `edit`: the messages of a resumed session, in an editor;
 //! - `shell_command`: `!command`;
 //! - `recipes`: `/recipe`, `/skills` and the user's own commands;
+//! - `undo`: `/undo`, `/rewind` and `/diff`;
 //! - `list`, `manage`, `remove`, `diagnostics`: saved sessions.
 
 pub(crate) mod args;
@@ -18,6 +19,7 @@ mod recipes;
 mod remove;
 mod shell_command;
 pub(crate) mod slash;
+mod undo;
 
 use std::process::ExitCode;
 

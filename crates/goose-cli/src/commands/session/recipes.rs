@@ -139,7 +139,8 @@ impl Chat {
                 Err(asked) => return Ok(asked.leaves().map_or(After::Line, After::Leave)),
             }
         }
-        let ended = self.reply_to_task(Task { message: message.into(), retry: recipe.retry }).await?;
+        let ended =
+            self.reply_to_task(Task { message: message.as_str().into(), retry: recipe.retry }).await?;
         if other.is_some()
             && let Err(error) = exchange.set_model(&before).await
         {
@@ -165,7 +166,7 @@ impl Chat {
     /// Replies to a task, again until its checks pass. `Some` where goose is to end.
     pub(crate) async fn reply_to_task(&mut self, task: Task) -> anyhow::Result<Option<ExitCode>> {
         let mut tries = Tries::new(&self.assembled, &task, &self.input);
-        let mut message = self.with_commands(task.message);
+        let mut message = task.message;
         loop {
             let reply = self.assembled.exchange.reply_to(message);
             let ended = self.follow(reply).await?;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use fancy_regex::Regex;
 use goose::{
+    checkpoints::Checkpoints,
     config::Paths,
     session::{ListOptions, SessionStore, SessionSummary},
 };
@@ -47,6 +48,9 @@ pub(super) async fn remove(
         // First, because the session's id is needed to find it.
         local::forget_session(paths, &session.id.to_string())?;
         store.remove(&session.id).await.map_err(explained)?;
+        if let Err(error) = Checkpoints::forget(paths, &session.id) {
+            stderr::line(format_args!("The copies of its files stay for now: {error}."));
+        }
         say(&format!("Removed {}.", called(session)))?;
     }
     Ok(ExitCode::SUCCESS)

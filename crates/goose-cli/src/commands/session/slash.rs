@@ -47,6 +47,9 @@ pub(crate) const COMMANDS: &[Described] = &[
     command("/t", "", "themes are not supported; goose uses the terminal's colours"),
     command("/recipe", "[FILE]", "write a recipe of this conversation, to recipe.yaml by default"),
     command("/skills", "", "list the skills"),
+    command("/undo", "", "take back what goose wrote to files for the last message that changed some"),
+    command("/rewind", "[N]", "go back to before a message: the conversation, the files, or both"),
+    command("/diff", "[FILE]", "show what goose changed in files since the session began"),
 ];
 
 const fn command(name: &'static str, takes: &'static str, help: &'static str) -> Described {
@@ -85,6 +88,11 @@ pub(crate) enum Slash {
     /// Writes a recipe of the conversation to a file.
     Recipe(Option<String>),
     Skills,
+    Undo,
+    /// Goes back to before a message, by its number if one is given.
+    Rewind(Option<String>),
+    /// Shows the changes of all files, or of one.
+    Diff(Option<String>),
     /// Not supported, and why.
     Later(&'static str),
     /// Invalid, and why.
@@ -127,6 +135,9 @@ impl Slash {
             "t" => Self::Later("goose uses the colours of your terminal; change them there."),
             "recipe" => Self::Recipe(some),
             "skills" => Self::Skills,
+            "undo" => Self::Undo,
+            "rewind" => Self::Rewind(some),
+            "diff" => Self::Diff(some),
             _ => Self::Unclear(format!("Unknown command {word}. Type /help for a list.")),
         })
     }

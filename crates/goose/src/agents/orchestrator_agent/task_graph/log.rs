@@ -26,7 +26,8 @@ impl TaskLog {
         let mut log = match step {
             Step::TaskPlan { tasks } => return Self::planned(tasks),
             Step::Message { .. } | Step::ReplyEnded { .. } => return None,
-            Step::Compacted { messages } if messages.is_empty() => return None,
+            Step::Compacted { messages, .. } if messages.is_empty() => return None,
+            Step::Compacted { rewound_to: Some(_), .. } => return None,
             Step::Interrupted { reason } if reason == CANCELLED_REPLY => return None,
             _ => log?,
         };
@@ -126,7 +127,7 @@ mod tests {
             Step::Message { message: Message::user("Something else") },
             Step::ReplyEnded { outcome: "done".to_owned() },
             interrupted(CANCELLED_REPLY),
-            Step::Compacted { messages: Vec::new() },
+            Step::compacted(Vec::new()),
             Step::TaskPlan { tasks: Vec::new() },
         ];
         for end in ends {

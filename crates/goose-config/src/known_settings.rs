@@ -62,6 +62,10 @@ pub const SETTINGS: &[Setting] = &[
     ),
     setting("GOOSE_MOIM_MESSAGE_FILE", "file with text that is added to each request, up to 64 KB"),
     setting("GOOSE_MOIM_MESSAGE_TEXT", "text that is added to each request, up to 64 KB"),
+    setting(
+        "GOOSE_NOTIFY",
+        "sign when a long reply ends or a question waits: `bell` (default), `desktop`, `off`",
+    ),
     setting("GOOSE_OPENAI_API", "API of OpenAI: `chat` or `responses`; by default what the model needs"),
     setting(
         "GOOSE_ORCHESTRATOR_DISABLED",

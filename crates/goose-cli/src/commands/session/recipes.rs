@@ -139,7 +139,8 @@ impl Chat {
                 Err(asked) => return Ok(asked.leaves().map_or(After::Line, After::Leave)),
             }
         }
-        let ended = self.reply_to_task(Task { message: message.as_str().into(), retry: recipe.retry }).await?;
+        let ended =
+            self.reply_to_task(Task { message: message.as_str().into(), retry: recipe.retry }).await?;
         if other.is_some()
             && let Err(error) = exchange.set_model(&before).await
         {

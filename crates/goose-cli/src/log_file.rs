@@ -240,7 +240,7 @@ mod tests {
         let folder = folder.path().join("logs");
         fs::create_dir(&folder).unwrap();
         for day in 10..30 {
-            File::create(folder.join(format!("goose-2020-01-{day}.log"))).unwrap();
+            goose_fs::open_private_file(&folder.join(format!("goose-2020-01-{day}.log"))).unwrap();
         }
         let mut writer = LogWriter { secrets: Vec::new(), ..LogWriter::new(folder.clone()) };
         for _ in 0..MAX_FILES_OF_DAY + 2 {

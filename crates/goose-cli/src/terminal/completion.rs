@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(completed("@nothing/here"), (1, vec![]));
         assert_eq!(completed("look\u{3000}@src/mai"), (8, vec!["src/main.rs".to_owned()]));
         assert_eq!(completed("look\u{a0}"), (6, vec![]));
-        let (begin, found) = candidates("@s");
+        let (begin, found) = candidates("@s", &SessionValues::default());
         assert_eq!(begin, 1);
         let shown: Vec<&str> = found.iter().map(|pair| pair.display.as_str()).collect();
         assert!(shown.contains(&"security (agent)") && shown.contains(&"src/"), "{shown:?}");

@@ -122,7 +122,15 @@ impl Reader {
     ) -> Self {
         // A pipe in its place would be waited for.
         let history = history.filter(|path| path.metadata().map_or(true, |found| found.is_file()));
-        Self { editor: None, dropped: Arc::default(), pastes: Arc::default(), ahead, history, terminal, values }
+        Self {
+            editor: None,
+            dropped: Arc::default(),
+            pastes: Arc::default(),
+            ahead,
+            history,
+            terminal,
+            values,
+        }
     }
 
     /// Handles requests until all senders are dropped. Skips cancelled ones.

@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn speeds_are_shown_as_precisely_as_they_matter() {
-        let line = speed_line(Some(Speed { reading: 84.6, writing: 3.14 }));
+        let line = speed_line(Some(Speed { reading: 84.6, writing: 3.06 }));
         assert_eq!(line, "Speed here: it reads 85 and writes 3.1 tokens a second.");
         assert!(speed_line(None).contains("too slow"));
     }

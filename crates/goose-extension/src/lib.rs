@@ -60,6 +60,7 @@ mod result_fields;
 pub mod schema;
 mod script;
 mod tool;
+mod tool_summary;
 mod visible;
 
 pub use arguments::{Arguments, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH};

@@ -18,4 +18,6 @@ mod text;
 pub use atomic::{AtomicFile, Draft, create_private_dir, open_private_file, sync_dir};
 pub use folder::{Folder, is_link, open_file, open_regular, read_regular, resolve};
 pub use lock::{FileLock, open_lock_file};
-pub use text::{HeadTail, head_chars, head_tail_bytes, head_tail_chars, truncate_chars, truncate_lines};
+pub use text::{
+    HeadTail, head_chars, head_tail_bytes, head_tail_chars, truncate_chars, truncate_lines, truncate_middle,
+};

@@ -1,6 +1,8 @@
 //! Truncation never cuts through a character, and says how much is missing.
 
-use goose_fs::{head_chars, head_tail_bytes, head_tail_chars, truncate_chars, truncate_lines};
+use goose_fs::{
+    head_chars, head_tail_bytes, head_tail_chars, truncate_chars, truncate_lines, truncate_middle,
+};
 
 #[test]
 fn a_long_line_ends_in_an_ellipsis() {
@@ -37,4 +39,13 @@ fn both_ends_stay_and_the_middle_is_counted() {
     let parts = head_tail_chars(text, 2, 2).unwrap();
     assert_eq!((parts.head, parts.tail), ("aé", "😀c"));
     assert_eq!(head_tail_chars(text, 1, 0).unwrap().tail, "");
+}
+
+#[test]
+fn short_texts_are_kept_and_long_ones_keep_both_ends() {
+    assert_eq!(truncate_middle("héllo", 5), "héllo");
+    let lines: String = (1..=100).map(|line| format!("line {line} ä\n")).collect();
+    let short = truncate_middle(&lines, 200);
+    assert!(short.starts_with("line 1 ä\n") && short.ends_with("line 100 ä\n"), "{short}");
+    assert!(short.contains("characters left out") && short.chars().count() < 260, "{short}");
 }

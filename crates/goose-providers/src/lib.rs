@@ -8,6 +8,7 @@
 //! - [`ProviderError`]: a failure, by what can be done about it; [`Usage`]: the tokens of an answer;
 //! - [`OpenAiChat`], [`OpenAiResponses`], [`Anthropic`], [`Ollama`], [`Gemini`], [`Bedrock`]: the wires;
 //! - [`Collector`]: the events of an answer as one [`Reply`]; [`RetryPolicy`]: the pauses between retries;
+//! - [`parse_text_calls`]: calls that a model wrote as text;
 //! - [`Endpoint`]: the address of a service, its key and its options; [`ApiKey`]: a key that cannot be printed.
 
 #![forbid(unsafe_code)]
@@ -24,6 +25,7 @@ mod provider;
 mod provider_model;
 mod registry;
 mod reply;
+mod text_calls;
 mod wires;
 
 pub use catalogue::{ModelOverride, ModelOverrides, model_info};
@@ -41,4 +43,5 @@ pub use registry::{
     SettingInfo, SetupError, is_here,
 };
 pub use reply::{Arguments, Collector, Reply, ReplyEvent, ReplyStream, StopReason, ToolCall, Usage};
+pub use text_calls::{TEXT_CALL_MARK, TextCall, parse_text_calls, plain_text_len};
 pub use wires::{Anthropic, Bedrock, Gemini, Ollama, OpenAiChat, OpenAiResponses, chat_request};

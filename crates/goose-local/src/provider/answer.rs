@@ -64,54 +64,47 @@ impl Question {
     /// Writes the answer to `events`.
     pub(super) async fn answer(&self, backend: &mut dyn Backend, events: &EventSender) -> ProviderResult<()> {
         backend.prepare(self.conversation(None), &events.reporter()).await?;
-        let mut usage = Usage::default();
-        let stop = if self.tools.offered.is_empty() {
-            let completion = backend.write(self.conversation(None), &mut Forwarder(events)).await?;
-            usage = completion.usage;
-            completion.stop_reason()
-        } else {
-            self.next_step(backend, events, &mut usage).await?
+        let mut writer = Writer { backend, events, usage: Usage::default() };
+        let stop = match self.tools.offered.is_empty() {
+            true => writer.forward(self.conversation(None)).await?,
+            false => self.next_step(&mut writer).await?,
         };
-        let _ = events.send(ReplyEvent::Usage(usage)).await;
+        let _ = events.send(ReplyEvent::Usage(writer.usage)).await;
         let is_kept = stop == StopReason::EndTurn && !self.options.is_ephemeral;
         if let Some(conversation) = self.options.conversation.as_ref().filter(|_| is_kept) {
-            backend.remember(conversation);
+            writer.backend.remember(conversation);
         }
         let _ = events.send(ReplyEvent::Finished(stop)).await;
         Ok(())
     }
 
     /// Writes the next call, or the final answer.
-    async fn next_step(
-        &self,
-        backend: &mut dyn Backend,
-        events: &EventSender,
-        usage: &mut Usage,
-    ) -> ProviderResult<StopReason> {
+    async fn next_step(&self, writer: &mut Writer<'_>) -> ProviderResult<StopReason> {
+        let events = writer.events;
         let state = RequestState::new(&self.messages, &self.tools);
-        let plan = self.plan(backend, &state, usage).await?;
+        let plan = self.plan(writer, &state).await?;
         let unread = state.unread(plan.goal() != Goal::Run);
         if !unread.is_empty() && self.tools.by_capability(Capability::Read).is_some() {
-            return Ok(self.read(unread.into_iter(), &plan, events).await);
+            return Ok(self.read(unread, &plan, events).await);
         }
         let form = Form::new(&self.tools, &state, &plan);
         let mut step = StepSink::new(self, Some((&state, &plan)), events);
-        let completion = backend.write(self.conversation(Some(&form)), &mut step).await?;
-        *usage = Usage { output: usage.output + completion.usage.output, ..completion.usage };
+        let completion = writer.write(self.conversation(Some(&form)), &mut step).await?;
         match step.focus.take() {
             None => return Ok(step.finish(&plan, &completion).await),
-            Some(Focus::Look) => return Ok(self.read(state.names(), &plan, events).await),
+            Some(Focus::Look) => return Ok(self.read(state.names().collect(), &plan, events).await),
             Some(Focus::Answer(turns)) => {
-                let prompt = self.detached(&turns, focus::MAX_ANSWER_TOKENS);
-                let completion = backend.write(prompt, &mut Forwarder(events)).await?;
-                usage.output += completion.usage.output;
-                return Ok(completion.stop_reason());
+                return writer.forward(self.detached(&turns, focus::MAX_ANSWER_TOKENS)).await;
             }
             Some(Focus::Call(path, turns)) => {
                 let path = path.as_deref();
                 let status = format!("writing {}", path.unwrap_or("a command"));
                 let _ = events.send(ReplyEvent::Status(status)).await;
-                if let Some(text) = self.focused_text(backend, path.is_some(), &turns, usage).await?
+                let max_tokens = if path.is_some() { usize::MAX } else { focus::MAX_ANSWER_TOKENS };
+                // Models like to explain what they wrote. Only the first code block is used.
+                let is_enough = |text: &str| focus::block(text).is_some();
+                let (text, is_cut) = writer.collect(self.detached(&turns, max_tokens), is_enough).await?;
+                if !is_cut
                     && let Some((capability, arguments)) = focus::call(path, &state, plan.goal(), &text)
                     && let Some(tool) = self.tools.by_capability(capability)
                 {
@@ -119,39 +112,16 @@ impl Question {
                 }
             }
         }
-        // The focused prompt gave no usable call: the model writes the whole step in the conversation. Its
-        // input was counted with the first attempt.
+        // The focused prompt gave no usable call: the model writes the whole step in the conversation.
         let mut step = StepSink::new(self, None, events);
-        let completion = backend.write(self.conversation(Some(&form)), &mut step).await?;
-        usage.output += completion.usage.output;
+        let completion = writer.write(self.conversation(Some(&form)), &mut step).await?;
         Ok(step.finish(&plan, &completion).await)
     }
 
-    /// Writes a command or the content of a file. Returns none if it was cut off.
-    async fn focused_text(
-        &self,
-        backend: &mut dyn Backend,
-        is_file: bool,
-        turns: &[Turn],
-        usage: &mut Usage,
-    ) -> ProviderResult<Option<String>> {
-        let max_tokens = if is_file { usize::MAX } else { focus::MAX_ANSWER_TOKENS };
-        // Models like to explain what they wrote. Only the first code block is used.
-        let mut sink = TextCollector { text: String::new(), is_enough: |text| focus::block(text).is_some() };
-        let completion = backend.write(self.detached(turns, max_tokens), &mut sink).await?;
-        usage.output += completion.usage.output;
-        Ok(completion.why_cut().is_none().then_some(sink.text))
-    }
-
     /// Calls the tool that reads files, without asking the model.
-    async fn read<'a>(
-        &self,
-        files: impl Iterator<Item = &'a str>,
-        plan: &Plan,
-        events: &EventSender,
-    ) -> StopReason {
+    async fn read(&self, files: Vec<&str>, plan: &Plan, events: &EventSender) -> StopReason {
         let tool = self.tools.by_capability(Capability::Read);
-        for (index, (tool, path)) in files.filter_map(|path| Some((tool?, path))).enumerate() {
+        for (index, (tool, path)) in files.into_iter().filter_map(|path| Some((tool?, path))).enumerate() {
             let id = format!("{CALL_ID}-{index}");
             events.send_call(tool_call(&id, tool, json!({ "path": path }), plan)).await;
         }
@@ -159,12 +129,7 @@ impl Question {
     }
 
     /// Returns the plan of the request: from an earlier call, or from the model.
-    async fn plan(
-        &self,
-        backend: &mut dyn Backend,
-        state: &RequestState<'_>,
-        usage: &mut Usage,
-    ) -> ProviderResult<Plan> {
+    async fn plan(&self, writer: &mut Writer<'_>, state: &RequestState<'_>) -> ProviderResult<Plan> {
         if let Some(plan) = state.steps.iter().find_map(|step| Plan::from_call(step.plan)) {
             return Ok(plan);
         }
@@ -174,10 +139,8 @@ impl Question {
             favoured: Some(plan::FAVOUR),
             ..self.detached(&turns, plan::MAX_TOKENS)
         };
-        let mut reply = TextCollector { text: String::new(), is_enough: |_| false };
-        let completion = backend.write(prompt, &mut reply).await?;
-        usage.output += completion.usage.output;
-        Ok(Plan::new(&reply.text))
+        let (reply, _) = writer.collect(prompt, |_| false).await?;
+        Ok(Plan::new(&reply))
     }
 
     /// Returns the focused prompt that takes over, as soon as the written text shows which one it is.
@@ -185,13 +148,9 @@ impl Question {
         let capability = parser.tool().map(|tool| tool.capability);
         // Small models look at one file of a folder and guess the rest.
         let is_small = (1..=MAX_AT_ONCE).contains(&state.names().count());
-        let is_look =
-            capability.is_some_and(|capability| capability != Capability::Other) && state.steps.is_empty();
-        if plan.goal() != Goal::Run
-            && is_look
-            && is_small
-            && self.tools.by_capability(Capability::Read).is_some()
-        {
+        let may_look = plan.goal() != Goal::Run && is_small && state.steps.is_empty();
+        let can_read = self.tools.by_capability(Capability::Read).is_some();
+        if may_look && can_read && !matches!(capability, None | Some(Capability::Other)) {
             return Some(Focus::Look);
         }
         let changes = matches!(capability, Some(Capability::Edit | Capability::Write));
@@ -238,6 +197,39 @@ impl Question {
 fn tool_call(id: &str, tool: &OfferedTool, arguments: Value, plan: &Plan) -> ToolCall {
     let arguments = Arguments::Object(arguments.as_object().cloned().unwrap_or_default());
     ToolCall { id: id.to_owned(), name: tool.name.clone(), arguments, opaque: Some(plan.in_call()) }
+}
+
+/// Model and reader of one answer.
+struct Writer<'a> {
+    backend: &'a mut dyn Backend,
+    events: &'a EventSender,
+    /// Tokens so far. The input is that of the first prompt in the conversation.
+    usage: Usage,
+}
+
+impl Writer<'_> {
+    async fn write(&mut self, prompt: Prompt<'_>, sink: &mut dyn TextSink) -> ProviderResult<Completion> {
+        let completion = self.backend.write(prompt, sink).await?;
+        let first = if prompt.is_detached || self.usage.input > 0 { self.usage } else { completion.usage };
+        self.usage = Usage { output: self.usage.output + completion.usage.output, ..first };
+        Ok(completion)
+    }
+
+    /// Sends the text as it is written.
+    async fn forward(&mut self, prompt: Prompt<'_>) -> ProviderResult<StopReason> {
+        Ok(self.write(prompt, &mut self.events.clone()).await?.stop_reason())
+    }
+
+    /// Returns the text up to where it is enough, and true if it was cut off.
+    async fn collect(
+        &mut self,
+        prompt: Prompt<'_>,
+        is_enough: fn(&str) -> bool,
+    ) -> ProviderResult<(String, bool)> {
+        let mut sink = TextCollector { text: String::new(), is_enough };
+        let completion = self.write(prompt, &mut sink).await?;
+        Ok((sink.text, completion.why_cut().is_some()))
+    }
 }
 
 /// Parser of a step while the model writes it. It sends the text of a final answer, and breaks as soon as a
@@ -288,16 +280,6 @@ impl TextSink for StepSink<'_> {
             Some(text) => self.events.send(ReplyEvent::Text(text)).await,
             None => ControlFlow::Continue(()),
         }
-    }
-}
-
-/// Sends each piece of text as it is written.
-struct Forwarder<'a>(&'a EventSender);
-
-#[async_trait]
-impl TextSink for Forwarder<'_> {
-    async fn push(&mut self, text: &str) -> ControlFlow<()> {
-        self.0.send(ReplyEvent::Text(text.to_owned())).await
     }
 }
 

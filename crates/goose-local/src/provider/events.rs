@@ -5,10 +5,11 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
+use async_trait::async_trait;
 use goose_providers::{ProviderResult, ReplyEvent, ReplyStream, StopReason, ToolCall};
 use tokio::sync::mpsc::{self, Sender};
 
-use crate::backend::Report;
+use crate::backend::{Report, TextSink};
 
 /// Maximum number of events that wait to be read.
 const MAX_EVENTS: usize = 64;
@@ -41,6 +42,14 @@ impl EventSender {
         // The computing thread reports too, and must not wait. A message that does not fit is outdated by
         // the next one.
         Arc::new(move |status| drop(events.try_send(Ok(ReplyEvent::Status(status)))))
+    }
+}
+
+/// Sends each piece of text as it is written.
+#[async_trait]
+impl TextSink for EventSender {
+    async fn push(&mut self, text: &str) -> ControlFlow<()> {
+        self.send(ReplyEvent::Text(text.to_owned())).await
     }
 }
 

@@ -63,8 +63,7 @@ pub(super) fn file_prompt(path: &str, state: &RequestState<'_>) -> Vec<Turn> {
 fn results(state: &RequestState<'_>, but: &str) -> String {
     let mut found: Vec<String> = Vec::new();
     let mut chars = 0;
-    for step in state.steps.iter().rev().filter(|step| step.path() != Some(but)) {
-        let Some(result) = result(step) else { continue };
+    for result in state.steps.iter().rev().filter(|step| step.path() != Some(but)).filter_map(result) {
         chars += result.chars().count();
         if chars > MAX_FOUND_CHARS && !found.is_empty() {
             break;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use goose_engine::{Speaker, Turn};
 use goose_extension::{ContentBlock, JsonObject, Message, MessageContent, Role, ToolOutput};
+use goose_fs::truncate_middle;
 use serde_json::json;
 
 use super::{
@@ -59,7 +60,7 @@ pub(super) fn turns(tools: &Tools, before: &str, messages: &[Arc<Message>]) -> V
         let asked = user_text(message);
         if !asked.trim().is_empty() {
             // Small models forget a request that is far back in the conversation.
-            task = format!("\n\nTask: {}", shorten(asked.trim(), MAX_TASK_CHARS));
+            task = format!("\n\nTask: {}", truncate_middle(asked.trim(), MAX_TASK_CHARS));
         }
     }
     turns
@@ -69,9 +70,14 @@ pub(super) fn turns(tools: &Tools, before: &str, messages: &[Arc<Message>]) -> V
 pub(super) fn result_text(output: &ToolOutput) -> String {
     let block = |block: &ContentBlock| block.as_text().map_or(UNSEEN.to_owned(), |text| text.text.clone());
     let text = match (lines(output), &output.structured) {
-        (Some((text, true)), _) => shorten(&text, 2 * MAX_RESULT_CHARS),
-        (_, Some(fields)) if output.content.is_empty() => shorten(&fields.to_string(), MAX_RESULT_CHARS),
-        _ => shorten(&output.content.iter().map(block).collect::<Vec<_>>().join("\n"), MAX_RESULT_CHARS),
+        (Some((text, true)), _) => truncate_middle(&text, 2 * MAX_RESULT_CHARS),
+        (_, Some(fields)) if output.content.is_empty() => {
+            truncate_middle(&fields.to_string(), MAX_RESULT_CHARS)
+        }
+        _ => truncate_middle(
+            &output.content.iter().map(block).collect::<Vec<_>>().join("\n"),
+            MAX_RESULT_CHARS,
+        ),
     };
     let text = text.trim_end();
     if text.is_empty() { "(nothing)".to_owned() } else { text.to_owned() }
@@ -80,7 +86,7 @@ pub(super) fn result_text(output: &ToolOutput) -> String {
 /// Returns a text of the user, or a final answer of the model as a call.
 fn block_text(block: &ContentBlock, speaker: Speaker, tools: &Tools) -> Option<String> {
     let Some(text) = block.as_text() else { return Some(UNSEEN.to_owned()) };
-    let text = shorten(&text.text, MAX_MESSAGE_CHARS);
+    let text = truncate_middle(&text.text, MAX_MESSAGE_CHARS);
     match speaker {
         Speaker::Model if text.is_empty() => None,
         Speaker::Model if tools.takes_text && !tools.offered.is_empty() => {
@@ -88,20 +94,6 @@ fn block_text(block: &ContentBlock, speaker: Speaker, tools: &Tools) -> Option<S
         }
         _ => Some(text),
     }
-}
-
-/// Shortens a text to about `most` characters: two thirds from its beginning and one third from its end,
-/// with a note in between.
-pub(super) fn shorten(text: &str, most: usize) -> String {
-    let Some(parts) = goose_fs::head_tail_chars(text, most - most / 3, most / 3) else {
-        return text.to_owned();
-    };
-    let (start, end) = (parts.head, parts.tail);
-    // Whole lines are easier to read.
-    let start = start.rfind('\n').filter(|at| *at > start.len() / 2).map_or(start, |at| &start[..at]);
-    let end = end.find('\n').filter(|at| *at < end.len() / 2).map_or(end, |at| &end[at + 1..]);
-    let left_out = text.chars().count() - start.chars().count() - end.chars().count();
-    format!("{start}\n[… {left_out} characters left out …]\n{end}")
 }
 
 #[cfg(test)]

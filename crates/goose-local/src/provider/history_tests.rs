@@ -39,12 +39,3 @@ fn an_answer_becomes_a_call_if_tools_are_offered() {
     let none = Tools::new(&[], &[]);
     assert_eq!(turns(&none, "", &said)[1].text, "Hello");
 }
-
-#[test]
-fn short_texts_are_kept_and_long_ones_keep_both_ends() {
-    assert_eq!(shorten("héllo", 5), "héllo");
-    let lines: String = (1..=100).map(|line| format!("line {line} ä\n")).collect();
-    let short = shorten(&lines, 200);
-    assert!(short.starts_with("line 1 ä\n") && short.ends_with("line 100 ä\n"), "{short}");
-    assert!(short.contains("characters left out") && short.chars().count() < 260, "{short}");
-}

@@ -4,11 +4,12 @@ use async_trait::async_trait;
 use goose_engine::{LoadOptions, Model};
 use goose_providers::{
     ModelInfo, PromptStyle, Provider, ProviderResult, ReplyStream, Request, SMALL_MODEL_PARAMETERS,
+    TEXT_CALL_MARK,
 };
 
 use crate::backend::Engine;
 
-use super::{answer::Question, events::reply_stream, templated::TemplatedRequest, text_calls};
+use super::{answer::Question, events::reply_stream, templated::TemplatedRequest};
 
 /// Name of the provider in settings.
 pub const PROVIDER_NAME: &str = "local";
@@ -81,7 +82,7 @@ impl Provider for LocalProvider {
 /// known shape.
 fn calls_tools(parameters: u64, template: Option<&str>) -> bool {
     let has = |mark: &str| template.is_some_and(|template| template.contains(mark));
-    let is_known = has(text_calls::MARK) || has("[TOOL_CALLS]") || has("\"parameters\"");
+    let is_known = has(TEXT_CALL_MARK) || has("[TOOL_CALLS]") || has("\"parameters\"");
     parameters as f64 >= SMALL_MODEL_PARAMETERS && has("tools") && is_known
 }
 

@@ -17,7 +17,6 @@
 //! stream_parser.rs  the text of a step while it is written
 //! focus.rs          focused prompts: answer from results, write a command, write or rewrite a file
 //! templated.rs      requests to larger models, through their own template
-//! text_calls.rs     calls that were written as text
 //! served.rs         small models on servers
 //! ```
 
@@ -35,7 +34,6 @@ mod request_state;
 mod served;
 mod stream_parser;
 mod templated;
-mod text_calls;
 mod tools;
 
 pub(crate) use form::Form;

@@ -4,8 +4,7 @@
 
 use goose_engine::{Speaker, Turn};
 use goose_extension::Opaque;
-
-use super::history::shorten;
+use goose_fs::truncate_middle;
 
 const HOW: &str = "You sort requests by what the user wants. Reply with one word, and the files whose \
                    content has to be written for it: \"answer\" (to be told or shown something; all files \
@@ -93,7 +92,7 @@ pub(super) fn opening() -> Vec<Turn> {
 }
 
 pub(super) fn question(task: &str) -> Turn {
-    Turn { speaker: Speaker::User, text: shorten(task.trim(), MAX_CHARS) }
+    Turn { speaker: Speaker::User, text: truncate_middle(task.trim(), MAX_CHARS) }
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use goose_extension::{Message, MessageContent, Opaque, Role, ToolOutput};
+use goose_extension::{
+    EXIT_CODE, FIRST_LINE, LAST_LINE, Message, MessageContent, Opaque, Role, TOTAL_LINES, ToolOutput,
+};
 use serde_json::Value;
 
 use super::{
@@ -14,14 +16,8 @@ use super::{
 /// Metadata key of the list of files, in the block that shows it.
 const FILES: &str = "files";
 
-/// Fields of a result that shows lines of a file.
-const FIRST_LINE: &str = "first_line";
-const LAST_LINE: &str = "last_line";
-const TOTAL_LINES: &str = "total_lines";
-
-/// Fields of results: number of matches of a search, and exit code of a failed command.
+/// Field of a result: number of matches of a search.
 const MATCHES: &str = "matches";
-const EXIT_CODE: &str = "exit_code";
 
 /// Number of calls after which the model may give up. The first reads do not count.
 const MAX_ATTEMPTS: usize = 3;
@@ -259,18 +255,17 @@ pub(super) fn lines(output: &ToolOutput) -> Option<(String, bool)> {
 
 /// Returns the user's text in a message.
 pub(super) fn user_text(message: &Message) -> String {
-    let is_person = |part: &&MessageContent| message.role == Role::User && !part.is_aside();
-    let said = message.content.iter().filter(is_person).filter_map(MessageContent::as_text);
-    said.collect::<Vec<_>>().join("\n")
+    if message.role == Role::User { message.own_text() } else { String::new() }
 }
 
-/// Returns true if the request contains the path of a file, or its name with or without its extension.
-/// With `in_folders`, the name of a folder above the file is enough.
+/// Returns true if the request contains the path of a file, or its name with or without its extension. The
+/// first word is rather a verb or a greeting than a name without its extension: `hello, …`. With `in_folders`, the name of a folder above the file is enough.
 fn is_named(file: &str, task: &str, in_folders: bool) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or(name);
     let is_around = |word: &str| in_folders && format!("/{file}").contains(&format!("/{word}/"));
-    words(task).any(|word| word == file || word == name || word == stem || is_around(word))
+    let is_name = |at: usize, word: &str| word == file || word == name || at > 0 && word == stem;
+    words(task).enumerate().any(|(at, word)| is_name(at, word) || is_around(word))
 }
 
 /// Returns the words of a text. Characters of file names do not separate words.

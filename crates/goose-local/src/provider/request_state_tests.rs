@@ -19,6 +19,7 @@ fn named_files_are_read_once() {
     assert_eq!(unread("Was steht in web.ini?", &[]), "conf/web.ini");
     assert_eq!(unread("Translate the README.", &[]), "README.md");
     assert_eq!(unread("How are you?", &[]), "");
+    assert_eq!(unread("ring, what can you do with web?", &[]), "conf/web.ini", "it begins like a greeting");
     let both = "Compare src/ring.c and src/ring.h";
     assert_eq!(unread(both, &[]), "src/ring.c src/ring.h");
     assert_eq!(unread(both, &[read("./src/ring.c", "int x;")]), "src/ring.h");

@@ -2,12 +2,9 @@
 //! answer, whose text is passed on at once.
 
 use goose_extension::JsonObject;
-use goose_providers::{Arguments, ToolCall};
+use goose_providers::{Arguments, TextCall, ToolCall, parse_text_calls};
 
-use super::{
-    text_calls,
-    tools::{FINAL_ANSWER, OfferedTool, TEXT, Tools},
-};
+use super::tools::{FINAL_ANSWER, OfferedTool, TEXT, Tools};
 
 /// Maximum length of an unusable call in the error, in characters.
 const MAX_RAW_CHARS: usize = 1_000;
@@ -80,8 +77,8 @@ impl<'a> StreamParser<'a> {
     }
 
     /// Returns a call in another known shape. Some servers do not enforce the form.
-    fn own_shape(&self) -> Option<text_calls::TextCall> {
-        let (name, arguments) = text_calls::parse(&self.raw).into_iter().next()?;
+    fn own_shape(&self) -> Option<TextCall> {
+        let (name, arguments) = parse_text_calls(&self.raw).into_iter().next()?;
         let tool = self.tools.by_name(&name).or_else(|| self.tools.by_short(&name))?;
         let Arguments::Object(arguments) = arguments else { return None };
         Some((tool.name.clone(), Arguments::Object(tool.complete(arguments))))

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use goose_engine::Text;
 use goose_providers::{
     ModelInfo, ProviderResult, ReplyEvent, Request, RequestOptions, StopReason, ToolCall, chat_request,
+    parse_text_calls, plain_text_len,
 };
 use serde_json::Value;
 
@@ -15,7 +16,6 @@ use crate::backend::{EngineGuard, TextSink, sampling};
 use super::{
     answer::{CALL_ID, max_tokens},
     events::EventSender,
-    text_calls,
 };
 
 /// Request in the form that templates take.
@@ -47,7 +47,7 @@ impl TemplatedRequest {
         let mut sink = PlainText { text: String::new(), sent: 0, events };
         let completion = engine.generate(prompt, &mut sink).await?;
         let rest = &sink.text[sink.sent..];
-        let calls = text_calls::parse(rest);
+        let calls = parse_text_calls(rest);
         if calls.is_empty() && !rest.is_empty() {
             let _ = events.send(ReplyEvent::Text(rest.to_owned())).await;
         }
@@ -74,7 +74,7 @@ struct PlainText<'a> {
 impl TextSink for PlainText<'_> {
     async fn push(&mut self, text: &str) -> ControlFlow<()> {
         self.text.push_str(text);
-        let plain = text_calls::plain_len(&self.text);
+        let plain = plain_text_len(&self.text);
         if plain <= self.sent {
             return ControlFlow::Continue(());
         }

@@ -119,7 +119,10 @@ impl OfferedTool {
         let schema = tool.input_schema();
         let Some(known) = DEVELOPER_TOOLS.iter().find(|known| known.name == name) else {
             let (capability, fixed, schema) = (Capability::Other, JsonObject::new(), schema.clone());
-            let (description, example) = (description(tool), example(&schema));
+            let summary = tool.summary();
+            let description =
+                goose_fs::head_chars(summary.trim_end_matches('.'), MAX_DESCRIPTION_CHARS).to_lowercase();
+            let example = tool.example_arguments();
             return Self { capability, short, name, description, example, schema, fixed };
         };
         let own = |name: &str| schema.get("properties").and_then(|own| own.get(name)).cloned();
@@ -176,32 +179,6 @@ fn short(name: &str, all: &[&Tool]) -> String {
     let is_taken =
         own == FINAL_ANSWER || all.iter().any(|tool| tool.name() != name && bare(tool.name()) == own);
     if is_taken || own.is_empty() { name.to_owned() } else { own.to_owned() }
-}
-
-/// Returns the first sentence of the description.
-fn description(tool: &Tool) -> String {
-    let line = tool.description().lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let sentence = line.split_once(". ").map_or(line, |(first, _)| first).trim_end_matches('.');
-    goose_fs::head_chars(sentence, MAX_DESCRIPTION_CHARS).to_lowercase()
-}
-
-/// Returns the required arguments with values from the schema, or else with values of the right type.
-fn example(schema: &JsonObject) -> JsonObject {
-    let Some(Value::Object(properties)) = schema.get("properties") else { return JsonObject::new() };
-    let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let value = |name: &str, schema: &Value| {
-        let first = |key: &str| schema.get(key)?.as_array()?.first().cloned();
-        let shown = schema.get("const").cloned().or_else(|| first("examples")).or_else(|| first("enum"));
-        shown.unwrap_or_else(|| match schema.get("type").and_then(Value::as_str) {
-            Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or(json!(3)),
-            Some("boolean") => json!(true),
-            Some("array") => json!([]),
-            Some("object") => json!({}),
-            _ => json!(name),
-        })
-    };
-    let needed = properties.iter().filter(|(name, _)| required.iter().any(|needed| needed == name.as_str()));
-    needed.map(|(name, schema)| (name.clone(), value(name, schema))).collect()
 }
 
 #[cfg(test)]

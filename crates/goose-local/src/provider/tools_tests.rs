@@ -46,22 +46,11 @@ fn names_are_short_if_unique() {
 }
 
 #[test]
-fn examples_have_all_required_arguments() {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "query": { "type": "string" },
-            "days": { "type": "integer", "minimum": 1 },
-            "unit": { "enum": ["mm", "inch"] },
-            "place": { "type": "object" },
-            "more": { "type": "string" },
-        },
-        "required": ["query", "days", "unit", "place"],
-    });
+fn unknown_tools_are_described_by_their_first_sentence() {
+    let schema = json!({ "properties": { "query": { "type": "string" } }, "required": ["query"] });
     let tools = Tools::new(&[tool("w__f", "The weather of the next days. Slow.", schema)], &["x".to_owned()]);
     let offered = &tools.offered[0];
-    let example = json!({ "query": "query", "days": 1, "unit": "mm", "place": {} });
-    assert_eq!(Value::Object(offered.example.clone()), example);
+    assert_eq!(Value::Object(offered.example.clone()), json!({ "query": "query" }));
     assert_eq!(offered.description, "the weather of the next days");
 }
 

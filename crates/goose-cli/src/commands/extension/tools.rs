@@ -128,7 +128,7 @@ fn as_json(manager: &ExtensionManager, tool: &Tool) -> Value {
 fn print_text(out: &mut Output, tools: &[Tool]) -> io::Result<()> {
     let width = tools.iter().map(|tool| tool.name().len()).max().unwrap_or_default();
     for tool in tools {
-        let summary = summary(tool.description());
+        let summary = tool.summary();
         if out.is_terminal() {
             let name = out.paint(NAME, tool.name());
             out.line(name)?;
@@ -139,33 +139,4 @@ fn print_text(out: &mut Output, tools: &[Tool]) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Returns the first sentence of a description. A line break does not end a sentence.
-fn summary(description: &str) -> String {
-    let paragraph = description.trim().lines().take_while(|line| !line.trim().is_empty());
-    let paragraph = paragraph.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
-    let ends = |at: usize| paragraph[at + 2..].starts_with(char::is_uppercase);
-    match paragraph.match_indices(". ").map(|(at, _)| at).find(|at| ends(*at)) {
-        Some(at) => paragraph[..=at].to_owned(),
-        None => paragraph,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::summary;
-
-    #[test]
-    fn a_summary_is_the_first_sentence() {
-        let cases = [
-            ("Says hello. Then goes.", "Says hello."),
-            ("Says hello to\n  everybody.\n\nMore.", "Says hello to everybody."),
-            ("Takes e.g. a name", "Takes e.g. a name"),
-            ("  \n", ""),
-        ];
-        for (description, expected) in cases {
-            assert_eq!(summary(description), expected);
-        }
-    }
 }

@@ -7,7 +7,7 @@ fn found(text: &str) -> Vec<(String, Value)> {
         Arguments::Object(arguments) => Value::Object(arguments),
         Arguments::Malformed { raw, .. } => Value::String(raw),
     };
-    parse(text).into_iter().map(|(name, arguments)| (name, value(arguments))).collect()
+    parse_text_calls(text).into_iter().map(|(name, arguments)| (name, value(arguments))).collect()
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn other_text_is_not_a_call_and_a_broken_call_is_kept() {
 
 #[test]
 fn text_is_plain_up_to_a_possible_call() {
-    assert_eq!(plain_len("Hello"), 5);
-    assert_eq!(plain_len("Hello <tool"), 6);
-    assert_eq!(plain_len("Hi <tool_call>{"), 3);
-    assert_eq!(plain_len(" {\"name\""), 0);
+    assert_eq!(plain_text_len("Hello"), 5);
+    assert_eq!(plain_text_len("Hello <tool"), 6);
+    assert_eq!(plain_text_len("Hi <tool_call>{"), 3);
+    assert_eq!(plain_text_len(" {\"name\""), 0);
 }

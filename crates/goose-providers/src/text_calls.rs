@@ -2,20 +2,21 @@
 //! arguments, alone or within `<tool_call>`.
 
 use goose_extension::JsonObject;
-use goose_providers::Arguments;
 use serde_json::{Deserializer, Value};
 
-/// Mark before a call.
-pub(super) const MARK: &str = "<tool_call>";
+use crate::reply::Arguments;
+
+/// Mark before a call that is written as text.
+pub const TEXT_CALL_MARK: &str = "<tool_call>";
 const END: &str = "</tool_call>";
 
-/// Name and arguments of a call.
-pub(super) type TextCall = (String, Arguments);
+/// Name and arguments of a call that was written as text.
+pub type TextCall = (String, Arguments);
 
 /// Returns the calls in a text that consists of calls, and none for any other text.
-pub(super) fn parse(text: &str) -> Vec<TextCall> {
-    let is_marked = text.contains(MARK);
-    let bare = text.replace(MARK, "\n").replace(END, "\n");
+pub fn parse_text_calls(text: &str) -> Vec<TextCall> {
+    let is_marked = text.contains(TEXT_CALL_MARK);
+    let bare = text.replace(TEXT_CALL_MARK, "\n").replace(END, "\n");
     let bare = bare.trim().trim_start_matches("```json").trim_matches('`');
     let mut found: Vec<TextCall> = Vec::new();
     for value in Deserializer::from_str(bare).into_iter::<Value>() {
@@ -43,13 +44,16 @@ fn call(value: &Value) -> Option<TextCall> {
     Some((name, Arguments::Object(arguments)))
 }
 
-/// Returns the length of the beginning that cannot be part of a call.
-pub(super) fn plain_len(text: &str) -> usize {
+/// Returns the length of the beginning of a text that cannot be part of a call.
+pub fn plain_text_len(text: &str) -> usize {
     if text.trim_start().starts_with(['{', '[']) {
         return 0;
     }
-    let begun = (1..MARK.len()).rev().find(|length| text.ends_with(&MARK[..*length])).unwrap_or(0);
-    text.find(MARK).unwrap_or(text.len() - begun)
+    let begun = (1..TEXT_CALL_MARK.len())
+        .rev()
+        .find(|length| text.ends_with(&TEXT_CALL_MARK[..*length]))
+        .unwrap_or(0);
+    text.find(TEXT_CALL_MARK).unwrap_or(text.len() - begun)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub struct Facts {
     /// Exit code of the last command, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
-    /// Files that tools changed, by the given names. Commands may have changed others.
+    /// Files that tools changed, and those that commands name and changed. Commands may have changed others.
     pub files_changed: Vec<String>,
     /// Number of calls that a rule or the user did not allow.
     pub calls_refused: u32,

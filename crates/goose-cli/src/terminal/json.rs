@@ -205,6 +205,7 @@ fn notification(event: &Event) -> Option<(&'static str, Value)> {
         | Event::TaskStarted { .. }
         | Event::TaskProgress { .. }
         | Event::TaskRetried { .. }
+        | Event::FilesWritten { .. }
         | Event::Checked(_) => {
             let mut event = json!(event);
             let name = event["event"].as_str()?.to_owned();

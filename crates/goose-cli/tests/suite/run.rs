@@ -1,6 +1,7 @@
 //! `goose run`, against a scripted model.
 
 use std::{
+    fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -80,8 +81,8 @@ extensions:
 fn a_home_of_goose_1_52_works_without_a_notice() -> anyhow::Result<()> {
     let home = Home::with_config(OTHER_VERSION)?;
     let secrets = home.config().with_file_name("secrets.yaml");
-    std::fs::write(&secrets, "OPENAI_API_KEY: test\n")?;
-    std::fs::set_permissions(&secrets, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    fs::write(&secrets, "OPENAI_API_KEY: test\n")?;
+    fs::set_permissions(&secrets, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     let server = ModelServer::scripted([Turn::text("ok")])?;
     let mut command = home.goose(&["run", "-t", "hi"]);
     command.env("OPENAI_HOST", server.url()).env("GOOSE_DISABLE_KEYRING", "1");
@@ -130,7 +131,7 @@ fn the_answer_goes_to_standard_output_as_it_came() -> anyhow::Result<()> {
 #[test]
 fn what_to_do_comes_from_the_line_a_file_and_standard_input() -> anyhow::Result<()> {
     let home = Home::new()?;
-    std::fs::write(home.path().join("task.md"), "From the file\n")?;
+    fs::write(home.path().join("task.md"), "From the file\n")?;
     for (arguments, expected) in [
         (vec!["run", "Plain words"], vec!["Plain words"]),
         (vec!["run", "-i", "task.md"], vec!["From the file"]),
@@ -173,7 +174,7 @@ fn tools_run_and_their_results_go_back() -> anyhow::Result<()> {
         ModelServer::scripted([shell("echo made-by-the-shell > made.txt; echo told"), Turn::text("Done.")])?;
     let run = run(&home, &server, &["run", "-t", "Make it"])?;
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Done.\n"), "{run:?}");
-    assert_eq!(std::fs::read_to_string(home.path().join("made.txt"))?, "made-by-the-shell\n");
+    assert_eq!(fs::read_to_string(home.path().join("made.txt"))?, "made-by-the-shell\n");
     ensure!(last_message(&server)?.contains("told"), "{}", last_message(&server)?);
     Ok(())
 }
@@ -295,7 +296,7 @@ fn a_conversation_is_not_kept_where_that_is_not_wanted() -> anyhow::Result<()> {
 fn an_answer_can_be_made_to_fit_a_schema() -> anyhow::Result<()> {
     let home = Home::new()?;
     let schema = json!({"type": "object", "required": ["ports"], "properties": {"ports": {"type": "array"}}});
-    std::fs::write(home.path().join("ports.json"), schema.to_string())?;
+    fs::write(home.path().join("ports.json"), schema.to_string())?;
     let value = json!({"ports": [80]});
     let server =
         ModelServer::scripted([Turn::text("Here: ").and_call("recipe__final_output", value.clone())])?;
@@ -445,6 +446,31 @@ fn a_failed_command_is_told_after_the_answer() -> anyhow::Result<()> {
     let server = ModelServer::scripted([Turn::text("Nothing to do.")])?;
     let run: Run = goose(&home, &server, &["run", "-t", "Say"]).output()?.try_into()?;
     assert_eq!(run.stderr, "");
+    Ok(())
+}
+
+/// Files that a command names are facts as well, if they are different after it.
+#[test]
+fn files_that_commands_change_are_told() -> anyhow::Result<()> {
+    let command = "echo 1 > new.txt && cp new.txt copy.txt && sed -i s/a/b/ old.txt && rm gone.txt && mkdir -p sub && \
+                   cat same.txt > /dev/null && touch sub/made.txt && sed -n p same.txt";
+    let home = Home::new()?;
+    for name in ["old.txt", "gone.txt", "same.txt"] {
+        fs::write(home.path().join(name), "a\n")?;
+    }
+    let server = ModelServer::scripted([shell(command), Turn::text("Done.")])?;
+    let arguments = ["run", "-t", "Go", "--output-format", "stream-json"];
+    let run: Run = goose(&home, &server, &arguments).output()?.try_into()?;
+    let events: Vec<Value> = run.stdout.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let expected = json!(["copy.txt", "gone.txt", "new.txt", "old.txt", "sub/made.txt"]);
+    assert_eq!(events.last().context("events")?["facts"]["files_changed"], expected, "{run:?}");
+    let written = events.iter().find_map(|event| event.get("files_written")).context("no event")?;
+    assert_eq!(written["paths"], expected);
+
+    let server =
+        ModelServer::scripted([shell("cat same.txt; cp same.txt /no/such/folder"), Turn::text("Done.")])?;
+    let run: Run = goose(&home, &server, &["run", "-t", "Go"]).output()?.try_into()?;
+    ensure!(!run.stderr.contains("Changed"), "{run:?}");
     Ok(())
 }
 

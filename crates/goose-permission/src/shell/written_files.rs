@@ -31,6 +31,10 @@ pub(crate) fn written_files(words: &[Word]) -> WrittenFiles {
     let Some((program, rest)) = words.split_first() else { return WrittenFiles::default() };
     match program.program().unwrap_or_default() {
         "rm" | "rmdir" | "tee" | "unlink" => named(Arguments::new(rest, &NONE).operands),
+        "touch" => {
+            let valued = Valued { letters: "drt", long: &["--date", "--reference", "--time"], ..NONE };
+            named(Arguments::new(rest, &valued).operands)
+        }
         "shred" => named(Arguments::new(rest, &Valued { letters: "ns", ..NONE }).operands),
         "truncate" => {
             let valued = Valued { letters: "rs", long: &["--reference", "--size"], ..NONE };

@@ -531,6 +531,7 @@ const WRITES: &[(&str, &[&str])] = &[
     ("dd if=a of=b", &["b"]),
     ("sort -o a a", &["a"]),
     ("truncate -s 0 a", &["a"]),
+    ("touch -t 202601010000 a b", &["a", "b"]),
     ("sudo -u me rm a", &["a"]),
     ("bash -c 'rm a' && env X=1 rm b", &["a", "b"]),
     ("cd dir && rm a", &["dir/a"]),

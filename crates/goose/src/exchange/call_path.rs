@@ -12,6 +12,7 @@
 
 mod call_hooks;
 mod claims;
+mod command_writes;
 mod running_call;
 
 use std::{
@@ -28,6 +29,7 @@ use goose_extension::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use self::command_writes::CommandWrites;
 pub(super) use self::running_call::RunningCall;
 use super::{
     delegates,
@@ -392,8 +394,13 @@ impl CallPath {
             let claim = self.claim(&call)?;
             let running = Arc::new(RunningCall::new(self, &call, cancellation.clone()));
             let context = running.context();
+            let writes = CommandWrites::before(&call);
             let dispatch = call.toolset.manager().dispatch(&call.handle, call.arguments.clone(), &context);
             let ended = AssertUnwindSafe(dispatch).catch_unwind().await;
+            let paths = writes.changed(&self.working_dir);
+            if !paths.is_empty() {
+                running.emit(Event::FilesWritten { call: call.id.id.clone(), paths });
+            }
             self.note_writes(&call, claim, matches!(&ended, Ok(Ok(Ok(output))) if !output.is_error));
             match ended {
                 Ok(Ok(result)) => {

@@ -106,6 +106,13 @@ pub enum Event {
         /// Content to show.
         content: RichRenderable,
     },
+    /// A command has changed files that it names. It may have changed others.
+    FilesWritten {
+        /// Id of the call.
+        call: String,
+        /// Paths, relative to the working folder if they are below it.
+        paths: Vec<String>,
+    },
     /// An extension reports its current activity, until the next report or the end of the call.
     Status {
         /// Id of the call; none outside of calls.

@@ -32,6 +32,7 @@ impl Event {
                 facts.exit_code = code.and_then(Value::as_i64).or(facts.exit_code);
             }
             Self::Log { content: RichRenderable::Diff { path, .. }, .. } => facts.changed(path),
+            Self::FilesWritten { paths, .. } => paths.iter().for_each(|path| facts.changed(path)),
             Self::TaskFinished(finished) => facts.add(&finished.facts),
             _ => {}
         }

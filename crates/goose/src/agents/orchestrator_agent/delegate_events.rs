@@ -148,6 +148,9 @@ fn nested(call: &str, event: &Event) -> Option<(String, Event)> {
             (String::new(), progress(call, &answer.text())?)
         }
         Event::Log { call, content } => (String::new(), Event::Log { call: around(&call), content }),
+        Event::FilesWritten { call, paths } => {
+            (String::new(), Event::FilesWritten { call: under(&call), paths })
+        }
         Event::Status { call, message } => (String::new(), Event::Status { call: around(&call), message }),
         Event::Approval(approval) => {
             (under(&approval.id), Event::Approval(Approval { id: under(&approval.id), ..approval }))

@@ -1,6 +1,10 @@
 //! The model that is used if none is configured.
 
-use std::process::Command;
+use std::{
+    fs,
+    process::Command,
+    time::{Duration, SystemTime},
+};
 
 use anyhow::{Context as _, ensure};
 use goose_test_support::{HttpAnswer, HttpAsked, Loopback, ModelServer, Terminal, Turn};
@@ -74,10 +78,33 @@ fn a_key_in_the_environment_is_used_and_said_in_one_line() -> anyhow::Result<()>
         "{}",
         run.stderr
     );
-    for quiet in [&["run", "-q", "-t", "Hi"][..], &["run", "-t", "Hi", "--output-format", "json"]] {
-        assert_eq!(with_key(quiet)?.stderr, "", "{quiet:?}");
-    }
     ensure!(other.asked().is_empty());
+    Ok(())
+}
+
+#[test]
+fn the_same_choice_is_said_once_a_day() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::answering(|_| Turn::text("Hello."))?;
+    let said = |key: &str, arguments: &[&str]| -> anyhow::Result<bool> {
+        let run: Run = goose(&home, &[&["run", "-t", "Hi"], arguments].concat())
+            .env(key, "k")
+            .env("OPENAI_HOST", server.url())
+            .env("ANTHROPIC_HOST", server.url())
+            .output()?
+            .try_into()?;
+        Ok(run.stderr.contains("Using "))
+    };
+    for quiet in [&["-q"][..], &["--output-format", "json"]] {
+        ensure!(!said("OPENAI_API_KEY", quiet)?, "{quiet:?}");
+    }
+    ensure!(said("OPENAI_API_KEY", &[])?, "it was not shown before");
+    ensure!(!said("OPENAI_API_KEY", &[])?);
+    ensure!(said("ANTHROPIC_API_KEY", &[])?, "it is another one");
+    ensure!(!said("ANTHROPIC_API_KEY", &[])?);
+    let reported = fs::OpenOptions::new().write(true).open(home.path().join("state/cache/reported-model"))?;
+    reported.set_modified(SystemTime::now() - Duration::from_secs(25 * 60 * 60))?;
+    ensure!(said("ANTHROPIC_API_KEY", &[])?, "it was yesterday");
     Ok(())
 }
 
@@ -212,7 +239,7 @@ fn configure_begins_with_what_would_be_used() -> anyhow::Result<()> {
         terminal.send("\r")?;
     }
     ensure!(terminal.wait()?.success(), "{}", terminal.screen());
-    let config = std::fs::read_to_string(home.config())?;
+    let config = fs::read_to_string(home.config())?;
     ensure!(config.starts_with("GOOSE_PROVIDER: lmstudio\nGOOSE_MODEL: org/b\n"), "{config}");
     Ok(())
 }

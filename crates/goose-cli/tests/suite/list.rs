@@ -83,10 +83,18 @@ code_execution    tool calls from code
 #[test]
 fn features_are_built_in_or_not_supported() -> anyhow::Result<()> {
     let entry = |name: &str| format!("  {name}: {{enabled: true, type: platform, name: {name}}}\n");
-    let home = Home::with_config(&format!("extensions:\n{}{}", entry("summon"), entry("skills")))?;
+    let names = ["summon", "skills", "scheduler", "apps", "tasks"];
+    let home = Home::with_config(&format!("extensions:\n{}", names.map(entry).concat()))?;
     let shown = home.run(&["extension", "list"])?.stdout;
-    ensure!(shown.contains("summon     on   platform  built in\n"), "{shown}");
-    ensure!(shown.contains("skills     on   platform  not supported\n"), "{shown}");
+    for line in [
+        "summon     on   platform  built in\n",
+        "skills     on   platform  built in; see `goose skills`\n",
+        "scheduler  on   platform  built in; see `goose schedule`\n",
+        "apps       on   platform  built in, for the modes that need it\n",
+        "tasks      on   platform  not supported\n",
+    ] {
+        ensure!(shown.contains(line), "{line}: {shown}");
+    }
     Ok(())
 }
 

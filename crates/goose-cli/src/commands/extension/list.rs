@@ -142,10 +142,19 @@ fn target(config: &ExtensionConfig) -> Option<String> {
             }
             Some(target)
         }
-        ExtensionKind::Platform => {
-            let is_known = builtins::find(&config.key()).is_some();
-            Some(if is_known { "built in" } else { "not supported" }.to_owned())
-        }
+        ExtensionKind::Platform => Some(feature(&config.key()).to_owned()),
         _ => config.shown_target(),
+    }
+}
+
+/// Returns what became of a feature that configurations of goose 1.x switch as an extension.
+fn feature(key: &str) -> &'static str {
+    match (key, builtins::find(key)) {
+        ("skills", _) => "built in; see `goose skills`",
+        ("scheduler", _) => "built in; see `goose schedule`",
+        (_, None) => "not supported",
+        (_, Some(known)) if known.comes_with_commands || key == "todo" => "built in",
+        // The default agent does without their tools, which every request would carry.
+        (_, Some(_)) => "built in, for the modes that need it",
     }
 }

@@ -13,7 +13,7 @@ use goose_providers::Registry;
 use goose_test_support::{ModelServer, Turn};
 use serde_json::Value;
 
-use super::root;
+use super::{pages, root};
 use crate::{help_texts, run::goose, support::Home};
 
 /// Modes that together have all tools of the platform extensions.
@@ -369,4 +369,27 @@ fn page_of_events_is_current() -> anyhow::Result<()> {
 fn variants(item: &Item) -> String {
     let row = |part: &Part| format!("| `{}` | {} |\n", snake_case(&part.name), cell(&plain(&part.about)));
     format!("\n| value | |\n| --- | --- |\n{}", item.parts.iter().map(row).collect::<String>())
+}
+
+/// README, the guides, the help and the wizard name one model of a service as their example.
+#[test]
+fn examples_name_the_model_that_the_wizard_suggests() -> anyhow::Result<()> {
+    let registry = Registry::default();
+    let anthropic = registry.info("anthropic").context("anthropic")?;
+    let suggested = anthropic.default_model.as_deref().context("a default model")?;
+    let help = Home::new()?.run(&["configure", "--help"])?.stdout;
+    let guides = pages()?.into_iter().filter(|page| page.is_guide());
+    let texts = guides.map(|page| (page.name, page.text)).chain([("help".to_owned(), help)]);
+    let mut names = 0;
+    for (place, text) in texts {
+        let words = text.split(|sign: char| !(sign.is_ascii_alphanumeric() || matches!(sign, '-' | '.')));
+        for word in
+            words.filter(|word| word.starts_with("claude-") && word.contains(|c: char| c.is_ascii_digit()))
+        {
+            assert_eq!(word, suggested, "{place}");
+            names += 1;
+        }
+    }
+    ensure!(names > 4, "{names} names");
+    Ok(())
 }

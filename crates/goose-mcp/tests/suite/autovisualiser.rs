@@ -123,6 +123,22 @@ fn assert_self_contained(html: &str) {
     assert!(!html.contains("NaN") && !html.contains("inf\""), "a coordinate is not a number");
 }
 
+/// Some models write nested arguments as JSON in a text.
+#[tokio::test]
+async fn data_may_be_json_in_a_text() {
+    let studio = Studio::new();
+    for (name, tool, mut arguments) in samples() {
+        let Some(data) = arguments.get("data").cloned() else { continue };
+        let expected = studio.page(&tool, arguments.clone()).await;
+        arguments["data"] = data.to_string().into();
+        assert_eq!(studio.page(&tool, arguments).await, expected, "{name}");
+    }
+    let problem = studio.problem("render_radar", json!({ "data": "{\"labels\": 5}" })).await;
+    assert!(problem.contains("`data.labels`") && problem.contains("got 5"), "{problem}");
+    let problem = studio.problem("render_radar", json!({ "data": "a, b" })).await;
+    assert!(problem.contains("got the string"), "{problem}");
+}
+
 #[tokio::test]
 async fn every_kind_is_a_self_contained_page() {
     let studio = Studio::new();

@@ -139,6 +139,20 @@ async fn data_may_be_json_in_a_text() {
     assert!(problem.contains("got the string"), "{problem}");
 }
 
+/// The signs at the ends of relations do not cover each other.
+#[tokio::test]
+async fn relations_of_a_class_begin_apart() {
+    let code = "classDiagram\n Pond o-- Duck\n Pond *-- Water\n Pond <|-- Lake";
+    for code in [code.to_owned(), code.replace("\n Pond o", "\n direction LR\n Pond o")] {
+        let html = Studio::new().page("render_mermaid", json!({ "mermaid_code": code })).await;
+        let lines = html.split("class=\"edge\" d=\"M").skip(1);
+        let mut begins: Vec<&str> = lines.map(|line| line.split('C').next().unwrap()).collect();
+        begins.sort_unstable();
+        begins.dedup();
+        assert_eq!(begins.len(), 3, "{begins:?}");
+    }
+}
+
 #[tokio::test]
 async fn every_kind_is_a_self_contained_page() {
     let studio = Studio::new();

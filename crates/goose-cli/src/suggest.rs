@@ -12,7 +12,7 @@ use clap::{
 const MAX_ERRORS: usize = 2;
 
 /// Commands of goose 1.52 that are not here, and what to use instead.
-const ELSEWHERE: [(&str, &str); 6] = [
+const ELSEWHERE: [(&str, &str); 7] = [
     ("gateway", GATEWAY),
     ("gw", GATEWAY),
     (
@@ -26,10 +26,26 @@ const ELSEWHERE: [(&str, &str); 6] = [
     ),
     ("update", "install the new version the way this one was installed"),
     ("review", "to review a change: git diff | goose run 'Review this change:'"),
+    (
+        "search",
+        "`goose models list` has the models that goose knows; `goose models use FILE` uses any GGUF file",
+    ),
 ];
 
-const GATEWAY: &str = "goose has no gateways to messengers. Other programs run tasks with \
-                       `goose run --output-format stream-json`, or use the agents with `goose mcp agents`";
+const GATEWAY: &str = "goose has no gateways to messengers. Other programs use the agents with `goose serve` or \
+                       `goose mcp agents`, or run tasks with `goose run --output-format stream-json`";
+
+/// Flags of goose 1.52 that are not here, and what to use instead.
+const FLAGS_ELSEWHERE: [(&str, &str); 5] = [
+    ("--container", "to run an extension in a container: --with-extension 'docker exec -i ID COMMAND'"),
+    ("--nostr", NOSTR),
+    ("--relay", NOSTR),
+    ("--check", "to test the connection to the provider: goose doctor"),
+    ("--enable-scheduler", "to run scheduled jobs: goose schedule run, or goose serve --enable-scheduler"),
+];
+
+const NOSTR: &str =
+    "to pass a session on: goose session export -o FILE.json, and goose session import FILE.json";
 
 /// Replaces the suggestion of an error by the command or flag with the fewest typing errors.
 pub(crate) fn improved(mut error: Error, mut root: Command, args: &[OsString]) -> Error {
@@ -46,9 +62,9 @@ pub(crate) fn improved(mut error: Error, mut root: Command, args: &[OsString]) -
         _ => None,
     };
     if let Some(typed) = text(ContextKind::InvalidSubcommand) {
-        if let Some((_, advice)) = ELSEWHERE.iter().find(|(name, _)| *name == typed) {
+        if let Some(advice) = advice(&ELSEWHERE, &typed) {
             error.remove(ContextKind::SuggestedSubcommand);
-            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*advice).into()]));
+            error.insert(ContextKind::Suggested, advice);
             return error;
         }
         let names = command.get_subcommands().flat_map(Command::get_name_and_visible_aliases);
@@ -56,6 +72,11 @@ pub(crate) fn improved(mut error: Error, mut root: Command, args: &[OsString]) -
             error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![name]));
         }
     } else if let Some(typed) = text(ContextKind::InvalidArg) {
+        if let Some(advice) = advice(&FLAGS_ELSEWHERE, &typed) {
+            error.remove(ContextKind::SuggestedArg);
+            error.insert(ContextKind::Suggested, advice);
+            return error;
+        }
         let flags = command.get_arguments().filter(|flag| !flag.is_hide_set());
         let flags = flags.filter_map(|flag| Some(format!("--{}", flag.get_long()?)));
         if let Some(flag) = nearest(&typed, flags) {
@@ -64,6 +85,11 @@ pub(crate) fn improved(mut error: Error, mut root: Command, args: &[OsString]) -
         }
     }
     error
+}
+
+fn advice(elsewhere: &[(&str, &'static str)], typed: &str) -> Option<ContextValue> {
+    let (_, advice) = elsewhere.iter().find(|(name, _)| *name == typed)?;
+    Some(ContextValue::StyledStrs(vec![(*advice).into()]))
 }
 
 fn nearest(typed: &str, names: impl Iterator<Item = String>) -> Option<String> {

@@ -84,32 +84,73 @@ impl Validator {
                 "Tool `{tool}` cannot be called: its input schema is not valid ({reason}). Use another tool."
             ))
         })?;
-        let mut arguments = Value::Object(arguments);
-        if !validator.is_valid(&arguments)
-            && (!drop_nulls(schema, &mut arguments) || !validator.is_valid(&arguments))
-        {
-            return Err(ToolError::InvalidParameters(explain(tool, schema, validator, &arguments)));
+        let arguments = Value::Object(arguments);
+        if validator.is_valid(&arguments) {
+            return Ok(into_object(arguments));
         }
-        match arguments {
-            Value::Object(arguments) => Ok(arguments),
-            _ => Ok(JsonObject::new()),
+        let arguments = repaired(tool, schema, validator, arguments)?;
+        if validator.is_valid(&arguments) {
+            return Ok(into_object(arguments));
         }
+        Err(ToolError::InvalidParameters(explain(tool, schema, validator, &arguments)))
     }
 }
 
-/// Leaves out optional arguments that are `null`, which is how some models leave out an argument. Whether there were
-/// any.
-fn drop_nulls(schema: &JsonObject, arguments: &mut Value) -> bool {
-    let Value::Object(arguments) = arguments else { return false };
+fn into_object(arguments: Value) -> JsonObject {
+    match arguments {
+        Value::Object(arguments) => arguments,
+        _ => JsonObject::new(),
+    }
+}
+
+/// Changes arguments that do not fit in the ways in which models are known to write them.
+///
+/// # Errors
+///
+/// Fails if they break a cap after that.
+fn repaired(
+    tool: &str,
+    schema: &JsonObject,
+    validator: &jsonschema::Validator,
+    arguments: Value,
+) -> ToolResult<Value> {
+    let parsed = parsed_texts(validator, &arguments);
+    let mut arguments = into_object(arguments);
+    drop_nulls(schema, &mut arguments);
+    if !parsed.is_empty() {
+        arguments.extend(parsed);
+        check_caps(tool, &mut arguments)?;
+    }
+    Ok(Value::Object(arguments))
+}
+
+/// Removes optional arguments that are `null`, which is how some models leave out an argument.
+fn drop_nulls(schema: &JsonObject, arguments: &mut JsonObject) {
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
     let is_optional = |name: &str| {
         properties.is_some_and(|all| all.contains_key(name))
             && !required.is_some_and(|names| names.iter().any(|it| it == name))
     };
-    let before = arguments.len();
     arguments.retain(|name, value| !(value.is_null() && is_optional(name)));
-    arguments.len() < before
+}
+
+/// Returns the lists and objects that stand as JSON in a text where the schema wants no text, which is how some
+/// models write nested arguments.
+fn parsed_texts(validator: &jsonschema::Validator, arguments: &Value) -> JsonObject {
+    use ValidationErrorKind::{AnyOf, OneOfNotValid, Type};
+
+    let errors = validator.iter_errors(arguments).take(MAX_LOOKED_AT);
+    let of_type = |kind: &_| matches!(kind, Type { .. } | AnyOf { .. } | OneOfNotValid { .. });
+    let parsed = errors.filter(|error| of_type(error.kind())).filter_map(|error| {
+        let name = error.instance_path().as_str().strip_prefix('/')?;
+        let text = error.instance().as_str().filter(|text| text.trim_start().starts_with(['{', '[']))?;
+        let value = serde_json::from_str(text).ok()?;
+        let name = name.replace("~1", "/").replace("~0", "~");
+        // A text deeper within is left as it is.
+        (arguments.get(&name)?.as_str()? == text).then_some((name, value))
+    });
+    parsed.collect()
 }
 
 /// Refuses arguments that are too deep or too large and turns integral floats into integers.

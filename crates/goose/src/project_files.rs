@@ -23,7 +23,7 @@ pub enum ProjectFileKind {
     Skill,
     /// A recipe.
     Recipe,
-    /// `.claude/settings.json` with hooks, which run commands.
+    /// `.claude/settings.json` or `.claude/settings.local.json` with hooks, which run commands.
     Hooks,
 }
 

@@ -30,7 +30,8 @@ Examples:
 Hooks are commands that run at fixed points of a session: SessionStart,
 UserPromptSubmit, PreToolUse, PostToolUse, Stop, SessionEnd. They are read
 from 'hooks:' in config.yaml, from ~/.claude/settings.json, and from the
-trusted .goose/config.yaml and .claude/settings.json of the project:
+project's .goose/config.yaml, .claude/settings.json and
+.claude/settings.local.json, once these are trusted:
 
   hooks:
     PreToolUse:

@@ -242,22 +242,26 @@ fn hooks_of_a_project_need_trust() -> anyhow::Result<()> {
     let project = home.path().join("project");
     fs::create_dir_all(project.join(".claude"))?;
     fs::write(project.join(".claude/settings.json"), hook("Stop", "touch theirs", 20.0))?;
+    fs::write(project.join(".claude/settings.local.json"), hook("Stop", "touch local", 20.0))?;
     let server = ModelServer::scripted([Turn::text("One."), Turn::text("Two.")])?;
     let mut command = goose(&home, &server, &["run", "-t", "hi"]);
     let run: Run = command.current_dir(&project).output()?.try_into()?;
     assert_eq!(run.code, Some(0), "{run:?}");
     ensure!(run.stderr.contains("not trusted") && !project.join("theirs").exists(), "{run:?}");
+    ensure!(!project.join("local").exists(), "{run:?}");
     ensure!(project.join("own").exists(), "{run:?}");
 
     let listed: Run = home.goose(&["hooks", "list", "--json"]).current_dir(&project).output()?.try_into()?;
     let files = listed.json()?["files"].clone();
     assert_eq!((&files[0]["state"], &files[1]["state"]), (&json!("used"), &json!("not_trusted")), "{files}");
-    assert_eq!(files[1]["hooks"][0]["command"], "touch theirs");
+    let commands = [&files[1]["hooks"][0]["command"], &files[2]["hooks"][0]["command"]];
+    assert_eq!(commands, ["touch theirs", "touch local"]);
 
     let mut command = goose(&home, &server, &["run", "--trust-project", "-t", "hi"]);
     let run: Run = command.current_dir(&project).output()?.try_into()?;
     assert_eq!(run.code, Some(0), "{run:?}");
     ensure!(project.join("theirs").exists() && !run.stderr.contains("not trusted"), "{run:?}");
+    ensure!(project.join("local").exists(), "{run:?}");
     Ok(())
 }
 

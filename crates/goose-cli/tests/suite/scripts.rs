@@ -99,12 +99,21 @@ fn names_of_commands_and_shells_are_known() -> anyhow::Result<()> {
     }
     assert_eq!(home.run(&["sched", "cron-help"])?.code, Some(0));
     for (name, advice) in [
-        ("gateway", "goose mcp agents"),
+        ("gateway", "goose serve"),
         ("term", "goose run --resume"),
         ("plugin", "skills"),
         ("review", "git diff"),
     ] {
         let run = home.run(&[name, "status"])?;
+        ensure!(run.code == Some(2) && run.stderr.contains(advice), "{run:?}");
+    }
+    for (arguments, advice) in [
+        (["session", "--container", "x"], "docker exec -i"),
+        (["session", "export", "--nostr"], "goose session import FILE.json"),
+        (["info", "--check", "-v"], "goose doctor"),
+        (["acp", "--enable-scheduler", "--mode"], "goose schedule run"),
+    ] {
+        let run = home.run(&arguments)?;
         ensure!(run.code == Some(2) && run.stderr.contains(advice), "{run:?}");
     }
     Ok(())

@@ -123,6 +123,36 @@ fn assert_self_contained(html: &str) {
     assert!(!html.contains("NaN") && !html.contains("inf\""), "a coordinate is not a number");
 }
 
+/// Some models write nested arguments as JSON in a text.
+#[tokio::test]
+async fn data_may_be_json_in_a_text() {
+    let studio = Studio::new();
+    for (name, tool, mut arguments) in samples() {
+        let Some(data) = arguments.get("data").cloned() else { continue };
+        let expected = studio.page(&tool, arguments.clone()).await;
+        arguments["data"] = data.to_string().into();
+        assert_eq!(studio.page(&tool, arguments).await, expected, "{name}");
+    }
+    let problem = studio.problem("render_radar", json!({ "data": "{\"labels\": 5}" })).await;
+    assert!(problem.contains("`data.labels`") && problem.contains("got 5"), "{problem}");
+    let problem = studio.problem("render_radar", json!({ "data": "a, b" })).await;
+    assert!(problem.contains("got the string"), "{problem}");
+}
+
+/// The signs at the ends of relations do not cover each other.
+#[tokio::test]
+async fn relations_of_a_class_begin_apart() {
+    let code = "classDiagram\n Pond o-- Duck\n Pond *-- Water\n Pond <|-- Lake";
+    for code in [code.to_owned(), code.replace("\n Pond o", "\n direction LR\n Pond o")] {
+        let html = Studio::new().page("render_mermaid", json!({ "mermaid_code": code })).await;
+        let lines = html.split("class=\"edge\" d=\"M").skip(1);
+        let mut begins: Vec<&str> = lines.map(|line| line.split('C').next().unwrap()).collect();
+        begins.sort_unstable();
+        begins.dedup();
+        assert_eq!(begins.len(), 3, "{begins:?}");
+    }
+}
+
 #[tokio::test]
 async fn every_kind_is_a_self_contained_page() {
     let studio = Studio::new();

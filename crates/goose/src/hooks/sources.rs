@@ -20,6 +20,9 @@ const DISABLE_ALL: &str = "disableAllHooks";
 /// Path of the settings of Claude Code, from the home folder and from a project's folder.
 const CLAUDE_SETTINGS: &str = ".claude/settings.json";
 
+/// Paths of the settings of Claude Code from a project's folder: shared ones, and the user's own.
+const PROJECT_SETTINGS: [&str; 2] = [CLAUDE_SETTINGS, ".claude/settings.local.json"];
+
 /// File with hooks.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
@@ -51,29 +54,27 @@ pub enum HookFileState {
 
 impl HookFile {
     /// Finds the files with hooks for a folder: the user's configuration and `~/.claude/settings.json`, then
-    /// the project's configuration, if it is trusted, and its `.claude/settings.json`. Files without hooks
-    /// are left out.
+    /// the project's configuration, if it is trusted, and its `.claude/settings.json` and
+    /// `.claude/settings.local.json`. Files without hooks are left out.
     pub fn find_all(settings: &Settings, working_dir: &Path) -> Vec<Self> {
         let user = settings.user_file();
         let home = settings.variable("HOME").map(|home| Path::new(home).join(CLAUDE_SETTINGS));
-        // In the home folder, both paths lead to one file: it is the user's.
-        let project = ProjectFile::find_named(working_dir, CLAUDE_SETTINGS);
-        let is_users = |file: &ProjectFile| {
-            home.as_ref().is_some_and(|home| home.canonicalize().is_ok_and(|home| home == file.path()))
-        };
-        let project = project.map(|file| file.filter(|file| !is_users(file)));
         let of_home = home.as_deref().and_then(|path| match read_capped(path, MAX_CONFIG_BYTES) {
             Ok(text) => text.and_then(|text| Self::claude(path, &text)),
             Err(error) => Some(Self::broken(path, error.to_string())),
         });
-        let of_project = match project {
-            Ok(file) => file.and_then(|file| Self::of_project(settings, &file)),
-            Err(error) => Some(Self::broken(&working_dir.join(CLAUDE_SETTINGS), error.to_string())),
-        };
-        [Self::config(user), of_home, settings.project_file().and_then(Self::config), of_project]
-            .into_iter()
-            .flatten()
-            .collect()
+        // In the home folder, both paths lead to one file: it is the user's.
+        let users = home.as_deref().and_then(|home| home.canonicalize().ok());
+        let of_project = PROJECT_SETTINGS.into_iter().filter_map(|name| {
+            match ProjectFile::find_named(working_dir, name) {
+                Ok(file) => file
+                    .filter(|file| users.as_deref() != Some(file.path()))
+                    .and_then(|file| Self::of_project(settings, &file)),
+                Err(error) => Some(Self::broken(&working_dir.join(name), error.to_string())),
+            }
+        });
+        let own = [Self::config(user), of_home, settings.project_file().and_then(Self::config)];
+        own.into_iter().flatten().chain(of_project).collect()
     }
 
     /// Reads the hooks of a configuration.
@@ -133,11 +134,14 @@ impl HookFile {
     }
 }
 
-/// Returns the project's `.claude/settings.json`, if it has hooks.
-pub(crate) fn project_hooks(working_dir: &Path) -> Option<ProjectFile> {
-    let file = ProjectFile::find_named(working_dir, CLAUDE_SETTINGS).ok()??;
-    let found = HookFile::claude(file.path(), file.text())?;
-    (!found.hooks.is_empty()).then_some(file)
+/// Returns those of the project's `.claude/settings.json` and `.claude/settings.local.json` that have hooks.
+pub(crate) fn project_hooks(working_dir: &Path) -> Vec<ProjectFile> {
+    let files =
+        PROJECT_SETTINGS.into_iter().filter_map(|name| ProjectFile::find_named(working_dir, name).ok()?);
+    let has_hooks = |file: &ProjectFile| {
+        HookFile::claude(file.path(), file.text()).is_some_and(|found| !found.hooks.is_empty())
+    };
+    files.filter(has_hooks).collect()
 }
 
 /// Returns a notice about hooks of the project that the user does not trust.

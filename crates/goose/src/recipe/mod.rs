@@ -7,14 +7,16 @@
 //!
 //! - `model`: the fields; `extension`: an extension of a recipe in the form that is written;
 //! - `source`: finds a recipe by name, path or link; `deeplink`: the link;
-//! - `template`: Jinja, bounded in time and size; `literal`: template tags; `markers`: values that must not
-//!   change the structure of the document;
+//! - `template`: Jinja, bounded in time and size; `growth`: the bound of what operators can make; `filters`: filters
+//!   with limits; `literal`: template tags; `markers`: values that must not change the structure of the document;
 //! - `parameters`: values for the parameters; `validate`: everything that is wrong with a recipe;
 //! - `sub_recipes`: the recipes that a recipe names.
 
 pub mod deeplink;
 mod error;
 mod extension;
+mod filters;
+mod growth;
 mod literal;
 mod markers;
 mod model;

@@ -258,7 +258,7 @@ impl RecipeFile {
         validate::file(self)
     }
 
-    pub(super) fn template(&self) -> Result<Template<'_>, RecipeError> {
+    pub(super) fn template(&self) -> Result<Template, RecipeError> {
         Template::load(&self.place, &self.text, &self.includes)
     }
 

@@ -1,82 +1,38 @@
 //! Jinja templates of recipes, bounded in time and size.
 //!
-//! minijinja counts instructions and limits the depth of includes. The rest is bounded here: output, also of
-//! captured blocks; operators and filters that join texts, which could double a text with each step; files,
-//! which are read before anything is rendered and come from the folder of the recipe only.
+//! minijinja counts instructions and limits the depth of includes. The rest is bounded here: time; output, also of
+//! captured blocks; filters that make texts; files, which are read before anything is rendered and come from the folder of
+//! the recipe only. `growth` bounds what operators can make.
 
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     path::{Component, Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
 };
 
-use minijinja::{
-    AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior,
-    value::{Value, ValueKind},
-};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, value::Value};
 
 use super::{
     RECIPE_DIR, RecipeError, Values,
+    filters::{Budget, add_filters, too_long},
+    growth::{Growth, Limits, MAX_OUTPUT, check_tag},
     literal::{Tag, TagKind, tags},
     markers::Markers,
     source::MAX_RECIPE_BYTES,
 };
 use crate::config::read_capped;
 
-/// Maximum number of instructions of a rendering. Templates of real recipes need a few hundred.
-const MAX_STEPS: u64 = 100_000;
-
-/// Maximum size of everything that a rendering writes, in bytes.
-const MAX_OUTPUT: usize = 1024 * 1024;
+/// Maximum time of a rendering.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// Maximum number of files of a recipe.
 const MAX_FILES: usize = 32;
 
-/// Maximum number of operators that join texts.
-const MAX_JOINS: usize = 64;
-
-/// Maximum number of those whose result gets a name, because each can double a text.
-const MAX_NAMED_JOINS: usize = 4;
-
-/// Maximum width of an indentation.
-const MAX_INDENT: usize = 1_000;
-
 /// Name of the recipe's own text.
 const MAIN: &str = "recipe";
-
-/// Methods of texts and mappings that need no more room than the text.
-const METHODS: &[&str] = &[
-    "capitalize",
-    "count",
-    "endswith",
-    "find",
-    "get",
-    "isalnum",
-    "isalpha",
-    "isascii",
-    "isdigit",
-    "islower",
-    "isnumeric",
-    "isupper",
-    "items",
-    "keys",
-    "lower",
-    "lstrip",
-    "rfind",
-    "rsplit",
-    "rstrip",
-    "split",
-    "splitlines",
-    "startswith",
-    "strip",
-    "title",
-    "upper",
-    "values",
-];
 
 /// Files that a template may include or extend.
 #[derive(Debug, Clone)]
@@ -99,10 +55,19 @@ pub(super) enum Undefined {
 }
 
 /// Template of a recipe, with the files that it includes.
-pub(super) struct Template<'r> {
+#[derive(Clone)]
+pub(super) struct Template {
     /// Path for errors.
-    place: &'r str,
+    place: String,
     /// Texts by the name that templates use.
+    texts: Arc<BTreeMap<String, String>>,
+    growth: Growth,
+}
+
+/// Texts of a template that are being read.
+struct Reader<'r> {
+    place: &'r str,
+    includes: &'r Includes,
     texts: BTreeMap<String, String>,
 }
 
@@ -112,55 +77,52 @@ pub(super) struct Rendered {
     pub(super) markers: Arc<Markers>,
 }
 
-impl<'r> Template<'r> {
-    /// Reads the files of a template and checks its tags.
-    pub(super) fn load(place: &'r str, text: &str, includes: &Includes) -> Result<Self, RecipeError> {
-        let mut template = Self { place, texts: BTreeMap::new() };
-        let mut joins = Joins::default();
-        template.add(MAIN.to_owned(), text.to_owned(), includes, &mut joins, &mut Vec::new())?;
-        Ok(template)
-    }
-
+impl Reader<'_> {
     /// Adds a text and those that it includes. `above` are the files that include it.
-    fn add(
-        &mut self,
-        name: String,
-        text: String,
-        includes: &Includes,
-        joins: &mut Joins,
-        above: &mut Vec<String>,
-    ) -> Result<(), RecipeError> {
+    fn add(&mut self, name: String, text: &str, above: &mut Vec<String>) -> Result<(), RecipeError> {
+        let place = self.place;
+        let problem = |line, message: String| error(place, &name, line, message);
         if self.texts.len() >= MAX_FILES {
-            return Err(self.error(&name, 0, format!("it includes more than {MAX_FILES} files; use fewer")));
+            return Err(problem(0, format!("it includes more than {MAX_FILES} files; use fewer")));
         }
-        let text = with_literals(&text).into_owned();
-        let tags = tags(&text);
+        let text = with_literals(text).into_owned();
         let mut files = Vec::new();
-        for tag in &tags {
+        for tag in &tags(&text) {
             let line = text[..tag.range.start].lines().count().max(1);
-            joins.count(tag).map_err(|message| self.error(&name, line, message))?;
-            if let Some(file) = included(tag).map_err(|message| self.error(&name, line, message))? {
+            check_tag(tag).map_err(|message| problem(line, message))?;
+            if let Some(file) = included(tag).map_err(|message| problem(line, message))? {
                 files.push((file.to_owned(), line));
             }
         }
-        self.texts.insert(name.clone(), text.clone());
         above.push(name.clone());
-        for (file, line) in files {
-            if above.contains(&file) {
-                let path = [above.as_slice(), &[file]].concat().join(" → ");
-                return Err(self.error(
-                    &name,
-                    line,
+        for (file, line) in &files {
+            if above.contains(file) {
+                let path = [above.as_slice(), std::slice::from_ref(file)].concat().join(" → ");
+                return Err(problem(
+                    *line,
                     format!("files include each other: {path}; remove one of the tags"),
                 ));
             }
+        }
+        self.texts.insert(name.clone(), text);
+        for (file, line) in files {
             if !self.texts.contains_key(&file) {
-                let included = includes.read(&file).map_err(|message| self.error(&name, line, message))?;
-                self.add(file, included, includes, joins, above)?;
+                let included = self.includes.read(&file).map_err(|message| problem(line, message))?;
+                self.add(file, &included, above)?;
             }
         }
         above.pop();
         Ok(())
+    }
+}
+
+impl Template {
+    /// Reads the files of a template and checks its tags.
+    pub(super) fn load(place: &str, text: &str, includes: &Includes) -> Result<Self, RecipeError> {
+        let mut reader = Reader { place, includes, texts: BTreeMap::new() };
+        reader.add(MAIN.to_owned(), text, &mut Vec::new())?;
+        let growth = Growth::of(reader.texts.values().map(String::as_str));
+        Ok(Self { place: place.to_owned(), texts: Arc::new(reader.texts), growth })
     }
 
     /// Returns true if the text is only complete with other files.
@@ -170,7 +132,7 @@ impl<'r> Template<'r> {
 
     /// Returns the variables that the template uses and does not define.
     pub(super) fn variables(&self) -> Result<BTreeSet<String>, RecipeError> {
-        let environment = self.environment(Undefined::Empty, None)?;
+        let environment = self.environment(Undefined::Empty, None, self.limits(&Values::default())?)?;
         let globals: BTreeSet<&str> = environment.globals().map(|(name, _)| name).collect();
         let mut variables = BTreeSet::new();
         for name in self.texts.keys() {
@@ -181,8 +143,29 @@ impl<'r> Template<'r> {
         Ok(variables)
     }
 
-    /// Renders the text.
+    fn limits(&self, values: &Values) -> Result<Limits, RecipeError> {
+        let size = values.iter().map(|(_, value)| value.len()).sum();
+        self.growth.limits(size).map_err(|message| self.error(MAIN, 0, message))
+    }
+
+    /// Renders the text. After the time limit, the steps that are left go on on their own thread.
     pub(super) fn render(&self, values: &Values, undefined: Undefined) -> Result<Rendered, RecipeError> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let (template, values) = (self.clone(), values.clone());
+        let render = move || drop(sender.send(template.render_to_end(&values, undefined)));
+        let started = thread::Builder::new().name("recipe".to_owned()).spawn(render);
+        started.map_err(|error| self.error(MAIN, 0, error.to_string()))?;
+        receiver.recv_timeout(TIME_LIMIT).unwrap_or_else(|_| {
+            let seconds = TIME_LIMIT.as_secs();
+            Err(self.error(
+                MAIN,
+                0,
+                format!("the template takes more than {seconds} seconds; shorten its loops"),
+            ))
+        })
+    }
+
+    fn render_to_end(&self, values: &Values, undefined: Undefined) -> Result<Rendered, RecipeError> {
         let markers = Arc::new(Markers::default());
         let text = self.render_with(values, undefined, Some(&markers))?;
         if let Some(expected) = markers.in_text(&text) {
@@ -203,7 +186,8 @@ impl<'r> Template<'r> {
         undefined: Undefined,
         markers: Option<&Arc<Markers>>,
     ) -> Result<String, RecipeError> {
-        let environment = self.environment(undefined, markers)?;
+        let limits = self.limits(values)?;
+        let environment = self.environment(undefined, markers, limits)?;
         let template = environment.get_template(MAIN).map_err(|error| self.template_error(&error))?;
         let mut output = Capped::default();
         let rendered = template.render_captured_to(Value::from_pairs(values.iter()), &mut output);
@@ -215,30 +199,26 @@ impl<'r> Template<'r> {
         &self,
         undefined: Undefined,
         markers: Option<&Arc<Markers>>,
+        limits: Limits,
     ) -> Result<Environment<'_>, RecipeError> {
         let mut environment = Environment::new();
-        environment.set_fuel(Some(MAX_STEPS));
+        environment.set_fuel(Some(limits.steps));
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_undefined_behavior(match undefined {
             Undefined::Empty => UndefinedBehavior::Chainable,
             Undefined::Refused => UndefinedBehavior::Strict,
         });
-        environment.set_unknown_method_callback(call_method);
-        environment.add_filter("join", join);
-        environment.add_filter("replace", replace);
-        environment.add_filter("indent", indent);
-        // Widths in a format could be of any size.
-        environment.remove_filter("format");
+        add_filters(&mut environment, &Budget::new(limits.made));
         // It would carry texts from one round of a loop to the next.
         environment.remove_global("namespace");
-        let (written, markers) = (AtomicUsize::new(0), markers.map(Arc::clone));
+        let (written, markers) = (Budget::new(limits.made), markers.map(Arc::clone));
         environment.set_formatter(move |output, state, value| {
             if value.is_undefined() && undefined == Undefined::Refused {
                 return Err(Error::new(ErrorKind::UndefinedError, "a value is not defined"));
             }
             write_value(output, state, value, &written, markers.as_deref())
         });
-        for (name, text) in &self.texts {
+        for (name, text) in &*self.texts {
             environment.add_template(name, text).map_err(|error| self.template_error(&error))?;
         }
         Ok(environment)
@@ -251,9 +231,7 @@ impl<'r> Template<'r> {
         }
         let error = innermost.downcast_ref::<Error>().unwrap_or(error);
         let message = match error.kind() {
-            ErrorKind::OutOfFuel => {
-                format!("the template takes more than {MAX_STEPS} steps; shorten its loops")
-            }
+            ErrorKind::OutOfFuel => "the template takes too many steps; shorten its loops".to_owned(),
             ErrorKind::WriteFailure => format!("the template writes more than {MAX_OUTPUT} bytes"),
             kind => match error.detail() {
                 Some(detail) => format!("{kind}: {detail}"),
@@ -264,14 +242,19 @@ impl<'r> Template<'r> {
     }
 
     fn error(&self, name: &str, line: usize, message: impl Into<String>) -> RecipeError {
-        let place = match name {
-            MAIN => self.place.to_owned(),
-            name => Path::new(self.place).with_file_name(name).display().to_string(),
-        };
-        match line {
-            0 => RecipeError::text(place, message),
-            line => RecipeError::text(format!("{place}:{line}"), message),
-        }
+        error(&self.place, name, line, message)
+    }
+}
+
+/// Returns an error in a file of a template; line 0 is for the whole file.
+fn error(place: &str, name: &str, line: usize, message: impl Into<String>) -> RecipeError {
+    let place = match name {
+        MAIN => place.to_owned(),
+        name => Path::new(place).with_file_name(name).display().to_string(),
+    };
+    match line {
+        0 => RecipeError::text(place, message),
+        line => RecipeError::text(format!("{place}:{line}"), message),
     }
 }
 
@@ -317,34 +300,6 @@ fn included<'t>(tag: &Tag<'t>) -> Result<Option<&'t str>, String> {
     }
 }
 
-/// Number of operators that join texts.
-#[derive(Default)]
-struct Joins {
-    all: usize,
-    named: usize,
-}
-
-impl Joins {
-    fn count(&mut self, tag: &Tag<'_>) -> Result<(), String> {
-        let code = tag.without_strings();
-        if code.contains('*') {
-            return Err("'*' is not available, because it could repeat a text without a limit".to_owned());
-        }
-        let joins = code.chars().filter(|c| matches!(c, '~' | '+')).count();
-        let names = |keyword| matches!(keyword, "set" | "with" | "for" | "include");
-        if tag.kind == TagKind::Statement && tag.keyword().is_some_and(names) {
-            self.named += joins;
-        }
-        self.all += joins;
-        if self.named > MAX_NAMED_JOINS || self.all > MAX_JOINS {
-            return Err(format!(
-                "a template may join texts with '~' and '+' {MAX_JOINS} times, {MAX_NAMED_JOINS} of them in 'set' or 'for'"
-            ));
-        }
-        Ok(())
-    }
-}
-
 /// Marks expressions that are none, such as `{{ your name }}`, as plain text.
 fn with_literals(text: &str) -> Cow<'_, str> {
     let environment = Environment::empty();
@@ -372,13 +327,11 @@ fn write_value(
     output: &mut Output<'_>,
     _: &mut State<'_, '_>,
     value: &Value,
-    written: &AtomicUsize,
+    written: &Budget,
     markers: Option<&Markers>,
 ) -> Result<(), Error> {
     let text = value.to_string();
-    if written.fetch_add(text.len(), Ordering::Relaxed) + text.len() > MAX_OUTPUT {
-        return Err(too_long());
-    }
+    written.spend(text.len())?;
     let text = markers.map_or(text.clone(), |markers| markers.written(&text));
     Ok(output.write_str(&text)?)
 }
@@ -388,10 +341,6 @@ fn is_same_but_indents(one: &str, two: &str) -> bool {
     one.lines().map(str::trim_start).eq(two.lines().map(str::trim_start))
 }
 
-fn too_long() -> Error {
-    Error::new(ErrorKind::InvalidOperation, format!("the template writes more than {MAX_OUTPUT} bytes"))
-}
-
 /// Output of a template.
 #[derive(Default)]
 struct Capped(Vec<u8>);
@@ -399,7 +348,7 @@ struct Capped(Vec<u8>);
 impl std::io::Write for Capped {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.0.len() + bytes.len() > MAX_OUTPUT {
-            return Err(std::io::Error::other(too_long()));
+            return Err(std::io::Error::other(too_long(MAX_OUTPUT)));
         }
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -407,83 +356,5 @@ impl std::io::Write for Capped {
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
-    }
-}
-
-fn join(items: Value, separator: Option<String>) -> Result<String, Error> {
-    let separator = separator.unwrap_or_default();
-    let mut joined = String::new();
-    for (index, item) in items.try_iter()?.enumerate() {
-        if index > 0 {
-            joined.push_str(&separator);
-        }
-        joined.push_str(&item.to_string());
-        if joined.len() > MAX_OUTPUT {
-            return Err(too_long());
-        }
-    }
-    Ok(joined)
-}
-
-fn replace(text: &str, from: &str, to: &str) -> Result<String, Error> {
-    let count = text.matches(from).count();
-    match count.checked_mul(to.len()).is_some_and(|more| more + text.len() <= MAX_OUTPUT) {
-        true => Ok(text.replace(from, to)),
-        false => Err(too_long()),
-    }
-}
-
-/// Indents all lines but the first, or all.
-fn indent(
-    text: &str,
-    width: Option<usize>,
-    first: Option<bool>,
-    blank: Option<bool>,
-) -> Result<String, Error> {
-    let width = width.unwrap_or(4);
-    if width > MAX_INDENT {
-        return Err(Error::new(
-            ErrorKind::InvalidOperation,
-            format!("the indentation is larger than {MAX_INDENT}"),
-        ));
-    }
-    let prefix = " ".repeat(width);
-    let (mut indented, mut is_first) = (String::new(), !first.unwrap_or(false));
-    for line in text.trim_end_matches('\n').split_inclusive('\n') {
-        let is_blank = line.trim_end_matches(['\n', '\r']).is_empty();
-        if !is_first && (!is_blank || blank.unwrap_or(false)) {
-            indented.push_str(&prefix);
-        }
-        indented.push_str(line);
-        is_first = false;
-        if indented.len() > MAX_OUTPUT {
-            return Err(too_long());
-        }
-    }
-    Ok(indented)
-}
-
-/// Calls a method as Python has it. A method of nothing is nothing.
-fn call_method(
-    state: &mut State<'_, '_>,
-    value: &Value,
-    method: &str,
-    arguments: &[Value],
-) -> Result<Value, Error> {
-    let text = |index: usize| arguments.get(index).and_then(Value::as_str).unwrap_or_default();
-    match (value.kind(), method) {
-        (ValueKind::Undefined, _) if state.env().undefined_behavior() == UndefinedBehavior::Chainable => {
-            Ok(Value::UNDEFINED)
-        }
-        (ValueKind::String, "replace") if arguments.len() == 2 => {
-            replace(value.as_str().unwrap_or_default(), text(0), text(1)).map(Value::from)
-        }
-        (ValueKind::String, "join") if arguments.len() == 1 => {
-            join(arguments[0].clone(), value.as_str().map(str::to_owned)).map(Value::from)
-        }
-        (_, method) if METHODS.contains(&method) => {
-            minijinja_contrib::pycompat::unknown_method_callback(state, value, method, arguments)
-        }
-        _ => Err(Error::from(ErrorKind::UnknownMethod)),
     }
 }

@@ -12,7 +12,7 @@ use goose::{
     project_files,
     recipe::{RecipeError, RecipeFile, RecipeOrigin, RecipePlaces, Values, deeplink},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Files that goose 1.52 refuses, and this version accepts: it tries templates with sample values, and not with
 /// undefined ones, and knows that text in a `raw` block is no expression.
@@ -161,6 +161,50 @@ fn templates_that_never_end_or_grow_are_errors() -> anyhow::Result<()> {
         let error = render(&text, &[("name", "x")]).err().with_context(|| template.to_owned())?.to_string();
         ensure!(error.contains(expected) && error.contains("recipe.yaml"), "{template}: {error}");
         ensure!(begun.elapsed().as_secs() < 30, "{template}");
+    }
+    Ok(())
+}
+
+/// Names that are set again and again, lists in lists, filters that quote, blocks that are kept.
+#[test]
+fn templates_that_would_fill_the_memory_are_errors() -> anyhow::Result<()> {
+    let again = |set: &str| format!("{{% set a = ['x'] %}}{}{{{{ a | length }}}}", set.repeat(40));
+    let long = "y".repeat(100_000);
+    let is_refused = [
+        (again("{% set a = [a, a] %}"), "may join texts"),
+        (again("{% set a = {'k': a, 'l': a} %}"), "may join texts"),
+        (again("{% set a = dict(k=a, l=a) %}"), "may join texts"),
+        (again("{% set a = (a, a) %}"), "may join texts"),
+        (again("{% set a = a | zip(a) | list %}"), "may join texts"),
+        (again("{% set a = a | chain(a) | list %}"), "may join texts"),
+        (again("{% set a = a | tojson %}"), "may join texts"),
+        (again("{% set a = a | list | string %}"), "may join texts"),
+        (format!("{{{{ 'x' {} | length }}}}", "| tojson".repeat(60)), "may join texts"),
+        (format!("{{% set a %}}{{% for i in range(30000) %}}{long}{{% endfor %}}{{% endset %}}"), "steps"),
+        (
+            format!("{{% filter upper %}}{{% for i in range(30000) %}}{long}{{% endfor %}}{{% endfilter %}}"),
+            "steps",
+        ),
+        ("{% for x in ['a'] recursive %}{{ loop([x ~ x]) }}{% endfor %}".to_owned(), "'recursive'"),
+        ("{{ [1] | batch(10000000000, 'x') | length }}".to_owned(), "arguments"),
+        ("{{ [1] | slice(10000000000) | length }}".to_owned(), "parts"),
+        (
+            "{{ range(90000) | map(attribute='x', default='long') | list | length }}".to_owned(),
+            "'map' takes no",
+        ),
+        (
+            "{% set a = range(90000) | map('string') | map('replace', '1', '1111111111111111111111111111111111111111') | list %}"
+                .to_owned(),
+            "bytes",
+        ),
+    ];
+    for (template, expected) in is_refused {
+        let text = json!({ "title": "T", "description": "D", "prompt": format!("x{template}") }).to_string();
+        let begun = Instant::now();
+        let shown: String = template.chars().take(200).collect();
+        let error = render(&text, &[]).err().with_context(|| shown.clone())?.to_string();
+        ensure!(error.contains(expected), "{shown}: {error}");
+        ensure!(begun.elapsed().as_secs() < 30, "{shown}");
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ pub(crate) enum ModelsCommand {
     #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
     /// Download a model
-    #[command(after_help = PULL_EXAMPLES)]
+    #[command(visible_alias = "download", after_help = PULL_EXAMPLES)]
     Pull {
         /// Name of the model; the default local model by default
         name: Option<String>,
@@ -76,7 +76,7 @@ pub(crate) enum ModelsCommand {
         name: Option<String>,
     },
     /// Remove a downloaded model
-    #[command(after_help = REMOVE_EXAMPLES)]
+    #[command(visible_alias = "delete", after_help = REMOVE_EXAMPLES)]
     Remove {
         /// Name of the model
         name: String,

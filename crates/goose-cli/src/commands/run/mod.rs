@@ -92,9 +92,8 @@ async fn task(args: RunArgs, mut message: String) -> anyhow::Result<ExitCode> {
         },
         None => None,
     };
-    if let Some(task) = recipe.as_ref().and_then(|run| run.recipe.task()) {
-        let parts = [task, message.as_str()].map(str::trim).into_iter().filter(|part| !part.is_empty());
-        message = parts.collect::<Vec<_>>().join("\n\n");
+    if let Some(recipe) = &recipe {
+        message = with_task(recipe, &message);
     }
     let setup = SetupOptions {
         model: &args.model,
@@ -130,16 +129,17 @@ async fn task(args: RunArgs, mut message: String) -> anyhow::Result<ExitCode> {
     match args.output_format {
         OutputFormat::Text if args.interactive => interactive(&args, assembled, input, signals, task).await,
         OutputFormat::Text => {
-            let began = Instant::now();
-            let mut view = screen(&args).structured(args.schema.is_some() || has_schema);
-            let code = once(assembled, &input, signals, task, &mut view).await?;
-            if args.stats {
-                print_stats(view.cost(), began);
-            }
-            Ok(code)
+            let is_structured = args.schema.is_some() || has_schema;
+            text(&args, assembled, &input, signals, task, is_structured).await
         }
         OutputFormat::Json | OutputFormat::StreamJson => json(&args, assembled, &input, signals, task).await,
     }
+}
+
+/// Returns the task of a recipe, followed by the message.
+fn with_task(run: &RecipeRun, message: &str) -> String {
+    let parts = [run.recipe.task().unwrap_or_default(), message].map(str::trim);
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
 fn verbosity(args: &RunArgs) -> Verbosity {
@@ -182,6 +182,23 @@ async fn interactive(
         return Ok(code);
     }
     chat.talk().await
+}
+
+async fn text(
+    args: &RunArgs,
+    assembled: Assembled,
+    input: &Arc<Input>,
+    signals: Signals,
+    task: Task,
+    is_structured: bool,
+) -> anyhow::Result<ExitCode> {
+    let began = Instant::now();
+    let mut view = screen(args).structured(is_structured);
+    let code = once(assembled, input, signals, task, &mut view).await?;
+    if args.stats {
+        print_stats(view.cost(), began);
+    }
+    Ok(code)
 }
 
 async fn json(

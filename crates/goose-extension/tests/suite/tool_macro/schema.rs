@@ -232,8 +232,19 @@ async fn enums_and_structures() {
 
     let nested = call(&Files, "nested", json!({ "range": { "from": 1 }, "order": "newest" })).await;
     assert_eq!(nested, Ok(json!([{ "from": 1, "to": null }, "newest", null])));
-    let message = refusal(&Files, "nested", json!({ "range": { "from": 1 }, "order": "later" })).await;
-    assert!(message.contains("expected one of \"oldest\", \"newest\""), "{message}");
+    let in_text = call(&Files, "nested", json!({ "range": "{\"from\": 1.0}", "order": "newest" })).await;
+    assert_eq!(in_text, nested);
+    for (order, expected) in
+        [("later", "expected one of \"oldest\", \"newest\""), ("{}", "got the string \"{}\"")]
+    {
+        let message = refusal(&Files, "nested", json!({ "range": { "from": 1 }, "order": order })).await;
+        assert!(message.contains(expected), "{message}");
+    }
+    let deep = format!("{}1{}", "[".repeat(70), "]".repeat(70));
+    for range in [deep.as_str(), "{\"from\": \"x\"}", "{\"from\": 1", "[]", ""] {
+        let message = refusal(&Files, "nested", json!({ "range": range, "order": "newest" })).await;
+        assert!(message.contains("`nested`"), "{message}");
+    }
 }
 
 #[tokio::test]

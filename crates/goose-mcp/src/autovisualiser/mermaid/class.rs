@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use super::{
     super::{
-        drawing::{Drawing, Paint, Rect, at},
+        drawing::{Drawing, Paint, Point, Rect, at},
         fault::{Checked, Fault},
         page::{Figure, Page, Table},
         text::{self, clean, counted, fit},
     },
     FIELD,
-    graph::{self, Direction, Graph, GraphLink, Group, Item, Size},
+    graph::{self, Direction, Graph, GraphLink, Group, Item, Layout, Size},
     lines::{self, End, LINE_HEIGHT, Stroke},
     source::{Line, Source, fault, label},
 };
@@ -21,6 +21,9 @@ const MAX_MEMBERS: usize = 60;
 
 /// Width at which members are cut.
 const MAX_WIDTH: f64 = 320.0;
+
+/// Space between the ends of lines on one side of a class.
+const END_GAP: f64 = 28.0;
 
 /// Ends of a relation on its left and on its right, longest first.
 const LEFT_ENDS: [(&str, End); 6] = [
@@ -318,8 +321,9 @@ impl Diagram {
             groups: vec![Group { title: String::new(), direction: self.direction, items }],
             links: links.collect(),
         };
-        let layout =
+        let mut layout =
             graph::layout(&graph).map_err(|_| Fault::new(FIELD, "the diagram cannot be laid out."))?;
+        self.spread_ends(&mut layout);
         let mut drawing = Drawing::new(layout.size.0, layout.size.1);
         for (relation, route) in self.relations.iter().zip(&layout.routes) {
             lines::draw_route(&mut drawing, route, relation.stroke, relation.ends, &relation.label);
@@ -331,6 +335,38 @@ impl Diagram {
         Ok(drawing)
     }
 
+    /// Moves lines apart that end at one side of a class, so that their signs and numbers do not cover each other.
+    fn spread_ends(&self, layout: &mut Layout) {
+        let is_sideways = matches!(self.direction, Direction::Left | Direction::Right);
+        for (class, rect) in layout.nodes.iter().enumerate() {
+            let (center, extent) =
+                if is_sideways { (rect.center().y, rect.height) } else { (rect.center().x, rect.width) };
+            for is_far_side in [false, true] {
+                // Position of the next point of the line, and the line with its end.
+                let mut ends: Vec<(f64, usize, usize)> = Vec::new();
+                for (index, (relation, route)) in self.relations.iter().zip(&layout.routes).enumerate() {
+                    let last = route.points.len().saturating_sub(1);
+                    for (of, end, next) in
+                        [(relation.from, 0, 1), (relation.to, last, last.saturating_sub(1))]
+                    {
+                        let is_here = of == class && relation.from != relation.to && last > 0;
+                        if is_here && is_far_side == is_far(route.points[end], *rect, is_sideways) {
+                            let next = route.points[next];
+                            ends.push((if is_sideways { next.y } else { next.x }, index, end));
+                        }
+                    }
+                }
+                ends.sort_by(|one, other| one.0.total_cmp(&other.0));
+                let gap = END_GAP.min(extent / (ends.len() + 1) as f64);
+                let first = center - gap * ends.len().saturating_sub(1) as f64 / 2.0;
+                for (place, (_, index, end)) in ends.into_iter().enumerate() {
+                    let point = &mut layout.routes[index].points[end];
+                    *(if is_sideways { &mut point.y } else { &mut point.x }) = first + gap * place as f64;
+                }
+            }
+        }
+    }
+
     fn describe(&self, class: usize) -> String {
         let relations = self.relations_of(class);
         let members = self.classes[class].attributes.len() + self.classes[class].methods.len();
@@ -340,6 +376,11 @@ impl Diagram {
         }
         text
     }
+}
+
+/// Returns true for a point on the right or lower side of a box.
+fn is_far(point: Point, rect: Rect, is_sideways: bool) -> bool {
+    if is_sideways { point.x > rect.center().x } else { point.y > rect.center().y }
 }
 
 fn ends_with(text: &str, symbol: &str) -> bool {

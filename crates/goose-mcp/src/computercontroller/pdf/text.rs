@@ -110,6 +110,47 @@ struct State {
     leading: f64,
 }
 
+impl State {
+    /// Applies an operator that sets a value of the state.
+    fn set(&mut self, operator: &str, number: impl Fn(usize) -> f64) {
+        match operator {
+            "cm" => self.matrix = times([0, 1, 2, 3, 4, 5].map(number), self.matrix),
+            "Tf" => self.size = number(1),
+            "Tc" => self.char_space = number(0),
+            "Tw" => self.word_space = number(0),
+            "Tz" => self.scale = number(0) / 100.0,
+            "TL" => self.leading = number(0),
+            "TD" => self.leading = -number(1),
+            "\"" => (self.word_space, self.char_space) = (number(0), number(1)),
+            _ => {}
+        }
+    }
+}
+
+/// Position of text.
+struct Place {
+    /// Start of the line.
+    line: Matrix,
+    /// Position of the next character.
+    next: Matrix,
+}
+
+impl Place {
+    const START: Self = Self { line: IDENTITY, next: IDENTITY };
+
+    /// Applies an operator that moves the position.
+    fn move_by(&mut self, operator: &str, number: impl Fn(usize) -> f64, leading: f64) {
+        self.line = match operator {
+            "BT" => IDENTITY,
+            "Tm" => [0, 1, 2, 3, 4, 5].map(number),
+            "Td" | "TD" => times([1.0, 0.0, 0.0, 1.0, number(0), number(1)], self.line),
+            "T*" | "'" | "\"" => times([1.0, 0.0, 0.0, 1.0, 0.0, -leading], self.line),
+            _ => return,
+        };
+        self.next = self.line;
+    }
+}
+
 impl Reader {
     fn page(&mut self, file: &PdfFile<'_>, page: &Page, text: &mut PageText) -> Result<(), PdfError> {
         let contents = match file.get(&page.dict, "Contents") {
@@ -146,7 +187,7 @@ impl Reader {
     ) -> Result<(), PdfError> {
         let mut lexer = Lexer::new(bytes, 0);
         let (mut operands, mut saved) = (Vec::<Object>::new(), Vec::new());
-        let (mut line, mut matrix) = (IDENTITY, IDENTITY);
+        let mut place = Place::START;
         while let Some(object) = lexer.object() {
             let Object::Operator(operator) = object else {
                 if operands.len() < MAX_OPERANDS {
@@ -158,46 +199,18 @@ impl Reader {
                 return Ok(());
             }
             let number = |index: usize| operands.get(index).and_then(Object::number).unwrap_or(0.0);
-            let six = || [0, 1, 2, 3, 4, 5].map(number);
-            let mut move_to = |line: &mut Matrix, x: f64, y: f64| {
-                *line = times([1.0, 0.0, 0.0, 1.0, x, y], *line);
-                matrix = *line;
-            };
+            let name = || operands.first().and_then(Object::name).unwrap_or_default();
+            state.set(&operator, number);
+            place.move_by(&operator, number, state.leading);
             match operator.as_str() {
                 "q" if saved.len() < MAX_STATES => saved.push(state.clone()),
                 "Q" => state = saved.pop().unwrap_or(state),
-                "cm" => state.matrix = times(six(), state.matrix),
-                "BT" => (line, matrix) = (IDENTITY, IDENTITY),
-                "Tf" => {
-                    state.size = number(1);
-                    let name = operands.first().and_then(Object::name).unwrap_or_default();
-                    state.font = self.font(file, resources, name);
-                }
-                "Tc" => state.char_space = number(0),
-                "Tw" => state.word_space = number(0),
-                "Tz" => state.scale = number(0) / 100.0,
-                "TL" => state.leading = number(0),
-                "Td" => move_to(&mut line, number(0), number(1)),
-                "TD" => {
-                    state.leading = -number(1);
-                    move_to(&mut line, number(0), number(1));
-                }
-                "Tm" => (line, matrix) = (six(), six()),
-                "T*" => move_to(&mut line, 0.0, -state.leading),
-                "Tj" | "TJ" => self.show(&operands, &state, &mut matrix, text),
-                "'" => {
-                    move_to(&mut line, 0.0, -state.leading);
-                    self.show(&operands, &state, &mut matrix, text);
-                }
+                "Tf" => state.font = self.font(file, resources, name()),
+                "Tj" | "TJ" | "'" => self.show(&operands, &state, &mut place.next, text),
                 "\"" => {
-                    (state.word_space, state.char_space) = (number(0), number(1));
-                    move_to(&mut line, 0.0, -state.leading);
-                    self.show(operands.get(2..).unwrap_or_default(), &state, &mut matrix, text);
+                    self.show(operands.get(2..).unwrap_or_default(), &state, &mut place.next, text);
                 }
-                "Do" if depth < MAX_FORMS => {
-                    let name = operands.first().and_then(Object::name).unwrap_or_default();
-                    self.form(file, resources, name, &state, text, depth)?;
-                }
+                "Do" if depth < MAX_FORMS => self.form(file, resources, name(), &state, text, depth)?,
                 "ID" => skip_image(bytes, &mut lexer),
                 _ => {}
             }

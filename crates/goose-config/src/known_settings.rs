@@ -49,6 +49,11 @@ pub const SETTINGS: &[Setting] = &[
         "GOOSE_DISABLE_KEYRING",
         "`true` keeps secrets in `secrets.yaml` instead of the system's keyring",
     ),
+    setting(
+        "GOOSE_GITHUB_CLIENT_ID",
+        "client id of the GitHub App with which `goose configure login github_models` logs in",
+    ),
+    setting("GOOSE_GITHUB_HOST", "address of that login (`https://github.com`)"),
     setting("GOOSE_INPUT_LIMIT", "context in tokens that Ollama is asked to provide (32768)"),
     setting("GOOSE_LOCAL_THREADS", "number of compute threads of the local model"),
     setting("GOOSE_MAX_TOKENS", "maximum length of an answer in tokens"),

@@ -17,8 +17,9 @@ mod stdio_transport;
 mod transport;
 
 pub use client::{
-    Browser, ConnectOptions, DroppedTool, FileTokenStore, Interceptor, Lifecycle, MemoryTokenStore, OAuth,
-    OAuthSettings, RemoteExtension, StoredLogin, SystemBrowser, Target, TokenStore, connect,
+    AuthorizationCode, Browser, Callback, ConnectOptions, DroppedTool, FileTokenStore, Interceptor,
+    Lifecycle, MemoryTokenStore, OAuth, OAuthSettings, RemoteExtension, StoredLogin, SystemBrowser, Target,
+    TokenStore, connect,
 };
 pub use goose_process::{ProcessSpec, Stream};
 pub use http::{HttpEndpoint, HttpOptions, HttpServer, http_router};

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     endpoint::{ApiKey, Endpoint},
     error::ProviderError,
-    http::Refusal,
+    http::ShortAnswer,
 };
 
 /// Longest part of a service's message that is kept.
@@ -99,7 +99,7 @@ struct Details {
 }
 
 /// The error that an answer other than 2xx stands for.
-pub(crate) fn from_refusal(endpoint: &Endpoint, refusal: &Refusal) -> ProviderError {
+pub(crate) fn from_refusal(endpoint: &Endpoint, refusal: &ShortAnswer) -> ProviderError {
     let status = refusal.status;
     if status.is_redirection() {
         return redirected(status, &refusal.headers);
@@ -110,6 +110,17 @@ pub(crate) fn from_refusal(endpoint: &Endpoint, refusal: &Refusal) -> ProviderEr
     };
     let retry_after = retry_after(&refusal.headers, &words);
     classify(endpoint, Some(status.as_u16()), words, retry_after)
+}
+
+/// The text of an error response.
+pub(crate) fn refusal_text(endpoint: &Endpoint, refusal: &ShortAnswer) -> String {
+    presentable(endpoint, &text_of(&refusal.body), Some(refusal.status.as_u16()))
+}
+
+/// The words of an error document, without those that are for programs.
+pub(crate) fn words(document: &Value) -> String {
+    let described = document.get("error_description").and_then(Value::as_str).filter(|text| !text.is_empty());
+    clean(&described.map_or_else(|| words_of(document).message, str::to_owned))
 }
 
 /// The error in the middle of a stream, or in an answer that claims success.

@@ -14,7 +14,7 @@ fn refused(status: u16, headers: &[(&'static str, &str)], body: &str) -> Provide
     for (name, value) in headers {
         map.insert(*name, value.parse().unwrap());
     }
-    let refusal = Refusal {
+    let refusal = ShortAnswer {
         status: StatusCode::from_u16(status).unwrap(),
         headers: map,
         body: body.as_bytes().to_vec(),

@@ -33,9 +33,9 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(60);
 /// The user agent.
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("goose/", env!("CARGO_PKG_VERSION")));
 
-/// Limits for reading the body of an error response.
-const MAX_REFUSAL_BYTES: usize = 64 * 1024;
-const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
+/// Limits for reading the body of a short answer.
+const MAX_SHORT_BYTES: usize = 64 * 1024;
+const SHORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time limits for the end of an answer whose last event has come: first in the foreground, then in a task. A
 /// connection is only used again where its answer was read to the end.
@@ -56,8 +56,8 @@ pub(crate) struct Http {
     client: OnceLock<ProviderResult<reqwest::Client>>,
 }
 
-/// An answer that was not 2xx.
-pub(crate) struct Refusal {
+/// An answer that is read as a whole: a refusal, or a small document.
+pub(crate) struct ShortAnswer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
@@ -85,6 +85,27 @@ impl Http {
         usual_key: UsualKey,
         extra: &[(&'static str, &'static str)],
     ) -> ProviderResult<Body> {
+        let (status, headers, mut body) = self.send(body, usual_key, extra).await?;
+        if status.is_success() {
+            return Ok(body);
+        }
+        let refusal = ShortAnswer { status, headers, body: body.beginning().await };
+        Err(failure::from_refusal(&self.endpoint, &refusal))
+    }
+
+    /// Posts a JSON document for another one, whatever the status of the answer is.
+    pub(crate) async fn exchange(&self, body: Vec<u8>) -> ProviderResult<ShortAnswer> {
+        let accept = [("accept", "application/json")];
+        let (status, headers, mut body) = self.send(body, UsualKey::Bearer, &accept).await?;
+        Ok(ShortAnswer { status, headers, body: body.beginning().await })
+    }
+
+    async fn send(
+        &self,
+        body: Vec<u8>,
+        usual_key: UsualKey,
+        extra: &[(&'static str, &'static str)],
+    ) -> ProviderResult<(StatusCode, HeaderMap, Body)> {
         let headers = self.headers(usual_key, extra)?;
         let request = self.prepare()?.post(self.endpoint.url.clone()).headers(headers).body(body);
         let idle = self.endpoint.idle_timeout();
@@ -95,12 +116,7 @@ impl Http {
         };
         let (status, headers) = (response.status(), response.headers().clone());
         let endpoint = self.endpoint.clone();
-        let mut body = Body { response: Some(response), endpoint, idle, waited: Duration::ZERO };
-        if status.is_success() {
-            return Ok(body);
-        }
-        let refusal = Refusal { status, headers, body: body.refusal().await };
-        Err(failure::from_refusal(&self.endpoint, &refusal))
+        Ok((status, headers, Body { response: Some(response), endpoint, idle, waited: Duration::ZERO }))
     }
 
     /// Returns a request for a document, with the key and the endpoint's headers; `extra` are the wire's.
@@ -201,18 +217,18 @@ impl Body {
         &self.endpoint
     }
 
-    /// The beginning of a refusal's text.
-    async fn refusal(&mut self) -> Vec<u8> {
+    /// The beginning of a short answer, as far as it comes.
+    async fn beginning(&mut self) -> Vec<u8> {
         let mut text = Vec::new();
         let Some(response) = &mut self.response else { return text };
         let read = async {
-            while text.len() < MAX_REFUSAL_BYTES {
+            while text.len() < MAX_SHORT_BYTES {
                 let Ok(Some(chunk)) = response.chunk().await else { break };
                 text.extend_from_slice(&chunk);
             }
         };
-        let _ = tokio::time::timeout(REFUSAL_TIMEOUT, read).await;
-        text.truncate(MAX_REFUSAL_BYTES);
+        let _ = tokio::time::timeout(SHORT_TIMEOUT, read).await;
+        text.truncate(MAX_SHORT_BYTES);
         text
     }
 }

@@ -9,6 +9,7 @@
 //! - [`OpenAiChat`], [`OpenAiResponses`], [`Anthropic`], [`Ollama`], [`Gemini`], [`Bedrock`]: the wires;
 //! - [`Collector`]: the events of an answer as one [`Reply`]; [`RetryPolicy`]: the pauses between retries;
 //! - [`parse_text_calls`]: calls that a model wrote as text;
+//! - [`BrowserLogin`], [`DeviceLogin`]: logins that get a key from a service;
 //! - [`Endpoint`]: the address of a service, its key and its options; [`ApiKey`]: a key that cannot be printed.
 
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ mod endpoint;
 mod error;
 mod failure;
 mod http;
+mod login;
 mod lookup;
 mod model_ref;
 mod provider;
@@ -32,6 +34,7 @@ pub use catalogue::{ModelOverride, ModelOverrides, model_info};
 pub use custom::{CustomProvider, CustomProviderError, CustomProviders, MAX_PROVIDER_FILE_BYTES};
 pub use endpoint::{ApiKey, Dialect, Endpoint, KeyHeader};
 pub use error::{ProviderError, ProviderResult, RetryPolicy};
+pub use login::{BrowserLogin, DeviceLogin, DeviceToken, LoginError, LoginMethod};
 pub use lookup::{LookedUp, Lookup, LookupError};
 pub use model_ref::{BadModelRef, ModelRef};
 pub use provider::{

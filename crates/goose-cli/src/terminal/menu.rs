@@ -22,6 +22,9 @@ const USUAL_ROWS: usize = 24;
 /// Rows that are not for entries: the hint, the filter, and one that stays free.
 const OTHER_ROWS: usize = 3;
 
+/// Maximum number of entries that are visible at once. More would push what is above out of view.
+const MAX_ROOM: usize = 15;
+
 /// Maximum length of the filter, in characters.
 const MAX_FILTER: usize = 200;
 
@@ -48,6 +51,11 @@ impl MenuEntry {
         Self { title: escape::line(title).into_owned(), details: escape::line(details).into_owned() }
     }
 
+    /// Returns the first word of the title, which names the entry.
+    fn name(&self) -> &str {
+        self.title.split_whitespace().next().unwrap_or_default()
+    }
+
     /// Returns true if each word of the filter occurs in it.
     fn fits(&self, words: &[String]) -> bool {
         let text = format!("{} {}", self.title, self.details).to_lowercase();
@@ -56,24 +64,35 @@ impl MenuEntry {
 }
 
 /// List to choose from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Menu {
     prompt: String,
     entries: Vec<MenuEntry>,
+    /// True if the user may also choose what is typed.
+    takes_typed: bool,
     filter: String,
     /// Entries that fit the filter.
     shown: Vec<usize>,
-    /// Position of the selected entry in `shown`.
+    /// Position of the selected entry in `shown`; behind them is what is typed.
     at: usize,
     /// Position of the first visible entry in `shown`.
     top: usize,
 }
 
+/// Choice of the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum MenuChoice {
+    /// Number of an entry.
+    Entry(usize),
+    /// Text that the user typed instead.
+    Typed(String),
+}
+
 /// Effect of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum MenuStep {
     Stay,
-    Chosen(usize),
+    Chosen(MenuChoice),
     Cancelled,
 }
 
@@ -96,26 +115,49 @@ impl Menu {
     /// Creates a menu.
     pub(crate) fn new(prompt: &str, entries: Vec<MenuEntry>) -> Self {
         let shown = (0..entries.len()).collect();
-        Self { prompt: prompt.to_owned(), entries, filter: String::new(), shown, at: 0, top: 0 }
+        let (filter, takes_typed) = (String::new(), false);
+        Self { prompt: prompt.to_owned(), entries, takes_typed, filter, shown, at: 0, top: 0 }
+    }
+
+    /// Selects an entry.
+    pub(crate) fn at(self, entry: usize) -> Self {
+        Self { at: entry.min(self.entries.len().saturating_sub(1)), ..self }
+    }
+
+    /// Lets the user also choose what is typed.
+    pub(crate) fn or_typed(self) -> Self {
+        Self { takes_typed: true, ..self }
     }
 
     /// Lets the user choose. Returns the number of the entry; `None` if the user or the asker cancelled.
-    pub(super) fn choose(mut self, asker: &Asker<'_>) -> Option<usize> {
+    pub(super) fn choose(self, asker: &Asker<'_>) -> Option<usize> {
+        match self.ask_while(|| !asker.is_gone())? {
+            MenuChoice::Entry(entry) => Some(entry),
+            MenuChoice::Typed(_) => None,
+        }
+    }
+
+    /// Lets the user choose, on this thread; `None` if the user cancelled. Nothing else may read the keyboard meanwhile.
+    pub(crate) fn ask(self) -> Option<MenuChoice> {
+        self.ask_while(|| true)
+    }
+
+    fn ask_while(mut self, is_wanted: impl Fn() -> bool) -> Option<MenuChoice> {
         let before = tcgetattr(io::stdin()).ok()?;
         set(&raw(&before));
-        let chosen = self.follow_keys(asker);
+        let chosen = self.follow_keys(is_wanted);
         set(&before);
         chosen
     }
 
-    fn follow_keys(&mut self, asker: &Asker<'_>) -> Option<usize> {
+    fn follow_keys(&mut self, is_wanted: impl Fn() -> bool) -> Option<MenuChoice> {
         let (stdin, mut typed) = (io::stdin(), Vec::new());
         let mut drawn = Drawn::default();
         let chosen = loop {
             let (columns, rows) = (size::columns(), rows());
             drawn.show(&self.lines(columns, rows));
             let is_there = is_typed(&stdin);
-            if asker.is_gone() {
+            if !is_wanted() {
                 break None;
             }
             match is_there {
@@ -133,7 +175,7 @@ impl Menu {
             }
             match self.keys(&mut typed, rows) {
                 MenuStep::Stay => {}
-                MenuStep::Chosen(entry) => break Some(entry),
+                MenuStep::Chosen(choice) => break Some(choice),
                 MenuStep::Cancelled => break None,
             }
         };
@@ -158,9 +200,7 @@ impl Menu {
         match key {
             MenuKey::Move(by) => self.select(by),
             MenuKey::Page(by) => self.select(by.saturating_mul(page)),
-            MenuKey::Enter => {
-                return self.shown.get(self.at).map_or(MenuStep::Stay, |entry| MenuStep::Chosen(*entry));
-            }
+            MenuKey::Enter => return self.chosen().map_or(MenuStep::Stay, MenuStep::Chosen),
             MenuKey::Cancel => return MenuStep::Cancelled,
             MenuKey::Erase => self.refilter(|filter| {
                 filter.pop();
@@ -174,8 +214,24 @@ impl Menu {
         MenuStep::Stay
     }
 
+    fn chosen(&self) -> Option<MenuChoice> {
+        let entry = self.shown.get(self.at).copied().map(MenuChoice::Entry);
+        entry.or_else(|| self.typed().map(|typed| MenuChoice::Typed(typed.to_owned())))
+    }
+
+    /// Returns what is typed, if it can be chosen and is no entry.
+    fn typed(&self) -> Option<&str> {
+        let typed = Some(self.filter.trim()).filter(|typed| self.takes_typed && !typed.is_empty())?;
+        (!self.entries.iter().any(|entry| entry.name() == typed)).then_some(typed)
+    }
+
+    /// Returns the number of choices.
+    fn choices(&self) -> usize {
+        self.shown.len() + usize::from(self.typed().is_some())
+    }
+
     fn select(&mut self, by: isize) {
-        self.at = self.at.saturating_add_signed(by).min(self.shown.len().saturating_sub(1));
+        self.at = self.at.saturating_add_signed(by).min(self.choices().saturating_sub(1));
     }
 
     fn refilter(&mut self, change: impl FnOnce(&mut String)) {
@@ -183,14 +239,16 @@ impl Menu {
         let words: Vec<String> = self.filter.split_whitespace().map(str::to_lowercase).collect();
         let fits = |entry: &usize| self.entries.get(*entry).is_some_and(|entry| entry.fits(&words));
         self.shown = (0..self.entries.len()).filter(fits).collect();
-        (self.at, self.top) = (0, 0);
+        let name = self.filter.trim();
+        let is_named = |entry: &usize| self.entries.get(*entry).is_some_and(|entry| entry.name() == name);
+        (self.at, self.top) = (self.shown.iter().position(is_named).unwrap_or(0), 0);
     }
 
     /// Returns the number of entries that are visible at once.
     fn room(&self, rows: usize) -> usize {
         let has_details = self.entries.iter().any(|entry| !entry.details.is_empty());
         let height = if has_details { 2 } else { 1 };
-        (rows.saturating_sub(OTHER_ROWS) / height).max(1)
+        (rows.saturating_sub(OTHER_ROWS) / height).clamp(1, MAX_ROOM)
     }
 
     /// Returns the lines of the menu for a terminal of this size; the last one is the filter.
@@ -198,23 +256,24 @@ impl Menu {
         let (room, width) = (self.room(rows), columns.saturating_sub(1));
         self.top = self.top.min(self.at).max((self.at + 1).saturating_sub(room));
         let visible = self.shown.iter().enumerate().skip(self.top).take(room);
+        let visible_to = self.top + room - 1;
         let mut lines = Vec::new();
         for (at, entry) in visible.filter_map(|(at, entry)| Some((at, self.entries.get(*entry)?))) {
-            let is_selected = at == self.at;
-            let title = fitted(&entry.title, width.saturating_sub(2));
-            lines.push(match is_selected {
-                true => format!("{NAME}{}{title}{NAME:#}", MARKS[0]),
-                false => format!("{}{title}", MARKS[1]),
-            });
+            lines.push(line(&entry.title, at == self.at, width));
             if !entry.details.is_empty() {
                 let details = fitted(&entry.details, width.saturating_sub(2));
                 lines.push(format!("{}{FAINT}{details}{FAINT:#}", MARKS[1]));
             }
         }
-        if lines.is_empty() {
-            lines.push(format!("{}No match.", MARKS[1]));
+        match self.typed() {
+            Some(typed) if visible_to >= self.shown.len() => {
+                let is_selected = self.at == self.shown.len();
+                lines.push(line(&format!("{typed} (as typed)"), is_selected, width));
+            }
+            None if lines.is_empty() => lines.push(format!("{}No match.", MARKS[1])),
+            _ => {}
         }
-        let count = format!("{} of {}", (self.at + 1).min(self.shown.len()), self.shown.len());
+        let count = format!("{} of {}", (self.at + 1).min(self.choices()), self.choices());
         let hint = format!("{count} · ↑↓ Enter · Esc cancels");
         lines.push(format!("{FAINT}{}{FAINT:#}", fitted(&hint, width)));
         // The end of a long filter is what the user types at.
@@ -224,6 +283,15 @@ impl Menu {
         let filter: String = self.filter.chars().skip(skipped).collect();
         lines.push(format!("{NAME}{prompt}{NAME:#}{}", fitted(&filter, left)));
         lines
+    }
+}
+
+/// Returns the line of a choice.
+fn line(title: &str, is_selected: bool, width: usize) -> String {
+    let title = fitted(title, width.saturating_sub(2));
+    match is_selected {
+        true => format!("{NAME}{}{title}{NAME:#}", MARKS[0]),
+        false => format!("{}{title}", MARKS[1]),
     }
 }
 
@@ -338,21 +406,43 @@ mod tests {
     #[test]
     fn arrows_move_and_enter_chooses() {
         let mut menu = menu();
-        assert_eq!(typed(&mut menu, "\x1b[B\x1bOB\x1b[B\x1b[A\r"), MenuStep::Chosen(1));
-        assert_eq!(typed(&mut menu, "\x1b[F\r"), MenuStep::Chosen(2));
-        assert_eq!(typed(&mut menu, "\x1b[H\r"), MenuStep::Chosen(0));
-        assert_eq!(typed(&mut menu, "\x10\x0e\x0e\r"), MenuStep::Chosen(2));
-        assert_eq!(typed(&mut menu, "\x1b[5~\r"), MenuStep::Chosen(0));
+        assert_eq!(typed(&mut menu, "\x1b[B\x1bOB\x1b[B\x1b[A\r"), MenuStep::Chosen(MenuChoice::Entry(1)));
+        assert_eq!(typed(&mut menu, "\x1b[F\r"), MenuStep::Chosen(MenuChoice::Entry(2)));
+        assert_eq!(typed(&mut menu, "\x1b[H\r"), MenuStep::Chosen(MenuChoice::Entry(0)));
+        assert_eq!(typed(&mut menu, "\x10\x0e\x0e\r"), MenuStep::Chosen(MenuChoice::Entry(2)));
+        assert_eq!(typed(&mut menu, "\x1b[5~\r"), MenuStep::Chosen(MenuChoice::Entry(0)));
     }
 
     #[test]
     fn words_filter_in_any_order() {
         let mut menu = menu();
-        assert_eq!(typed(&mut menu, "PORTS open\r"), MenuStep::Chosen(2));
-        assert_eq!(typed(&mut menu, "\x15łódź\r"), MenuStep::Chosen(1));
+        assert_eq!(typed(&mut menu, "PORTS open\r"), MenuStep::Chosen(MenuChoice::Entry(2)));
+        assert_eq!(typed(&mut menu, "\x15łódź\r"), MenuStep::Chosen(MenuChoice::Entry(1)));
         assert_eq!(typed(&mut menu, "x\r"), MenuStep::Stay);
         assert!(menu.lines(40, 10).concat().contains("No match."));
-        assert_eq!(typed(&mut menu, "\x7f\r"), MenuStep::Chosen(1));
+        assert_eq!(typed(&mut menu, "\x7f\r"), MenuStep::Chosen(MenuChoice::Entry(1)));
+    }
+
+    #[test]
+    fn what_is_typed_can_be_chosen_where_that_makes_sense() {
+        let menu = || {
+            let names = ["gpt-5-mini  small", "gpt-5  large"];
+            Menu::new("Model", names.map(|name| MenuEntry::new(name, "")).to_vec()).or_typed().at(1)
+        };
+        let entry = |entry| MenuStep::Chosen(MenuChoice::Entry(entry));
+        assert_eq!(typed(&mut menu(), "\r"), entry(1));
+        assert_eq!(typed(&mut menu(), "gpt\r"), entry(0));
+        assert_eq!(typed(&mut menu(), "gpt-5\r"), entry(1), "its whole name");
+        assert_eq!(typed(&mut menu(), "gpt-5\x1b[F\r"), entry(1), "a name is no other model");
+        let other = MenuStep::Chosen(MenuChoice::Typed("gpt-6".to_owned()));
+        assert_eq!(typed(&mut menu(), " gpt-6 \r"), other);
+        let other = MenuStep::Chosen(MenuChoice::Typed("gpt".to_owned()));
+        assert_eq!(typed(&mut menu(), "gpt\x1b[F\r"), other);
+        let mut menu = menu();
+        typed(&mut menu, "gpt");
+        let lines = menu.lines(40, 10);
+        assert!(lines.iter().any(|line| line.contains("gpt (as typed)")), "{lines:#?}");
+        assert!(menu.lines(40, 5).len() <= 4, "{:#?}", menu.lines(40, 5));
     }
 
     #[test]

@@ -32,24 +32,30 @@ fn every_step_is_asked_and_enter_keeps_what_is_there() -> anyhow::Result<()> {
     let home = Home::with_config("# mine\nGOOSE_PROVIDER: anthropic # before\n")?;
     let server = ModelServer::scripted([Turn::text("Hello from the script.")])?;
     let mut terminal = configure(&home, &server)?;
-    terminal.wait_for("Provider [anthropic]:")?;
+    terminal.wait_for("❯ anthropic")?;
     terminal.send("opnai\r")?;
-    terminal.wait_for("did you mean openai?")?;
-    terminal.send("openai\r")?;
+    terminal.wait_for("No match.")?;
+    terminal.send("\x15openai\r")?;
+    terminal.wait_for("Provider: openai\n")?;
     terminal.wait_for("OPENAI_API_KEY (hidden):")?;
     terminal.send("very-hush\r")?;
-    terminal.wait_for("Model [")?;
-    terminal.send("my-model\r")?;
+    terminal.wait_for("Choose one of its models, or type the name of another one.")?;
+    terminal.send("my-model")?;
+    terminal.wait_for("❯ my-model (as typed)")?;
+    terminal.send("\r")?;
     terminal.wait_for("OPENAI_API_KEY is stored in")?;
     terminal.wait_for("Send the model a test message? (y/N):")?;
     terminal.send("y\r")?;
     terminal.wait_for("openai:my-model says: Hello from the script.")?;
-    terminal.wait_for("Mode [auto]:")?;
-    terminal.send("smart_approve\r")?;
-    terminal.wait_for("Toggle:")?;
-    terminal.send("memory\r")?;
-    terminal.wait_until("memory is not off", |screen| screen.matches("Toggle:").count() == 2)?;
+    terminal.wait_for("❯ auto")?;
+    terminal.send("\x1b[B")?;
+    terminal.wait_for("❯ smart_approve")?;
     terminal.send("\r")?;
+    terminal.wait_for("❯ continue")?;
+    terminal.send("memory\r")?;
+    terminal.wait_for("Extensions: memory is off")?;
+    terminal.wait_for("❯ memory")?;
+    terminal.send("\x1b[H\r")?;
     ensure!(terminal.wait()?.success(), "{}", terminal.screen());
     ensure!(!terminal.screen().contains("very-hush"), "{}", terminal.screen());
 
@@ -71,14 +77,9 @@ fn every_step_is_asked_and_enter_keeps_what_is_there() -> anyhow::Result<()> {
 
     // Again, with Enter alone: nothing changes.
     let mut again = configure(&home, &server)?;
-    for prompt in [
-        "Provider [openai]:",
-        "[keep OPENAI_API_KEY]:",
-        "Model [my-model]:",
-        "(y/N):",
-        "Mode [smart_approve]:",
-        "Toggle:",
-    ] {
+    for prompt in
+        ["❯ openai", "[keep OPENAI_API_KEY]:", "❯ my-model", "(y/N):", "❯ smart_approve", "❯ continue"]
+    {
         again.wait_for(prompt)?;
         again.send("\r")?;
     }
@@ -94,9 +95,9 @@ fn who_leaves_before_a_model_is_known_has_changed_nothing_and_the_terminal_works
     let mut terminal = configure(&home, &server)?;
     if cfg!(feature = "local") {
         terminal.wait_for("goose would use local:qwen2.5-coder-1.5b (a small local model")?;
-        terminal.wait_for("Provider [local]:")?;
+        terminal.wait_for("❯ local")?;
     } else {
-        terminal.wait_for("Provider:")?;
+        terminal.wait_for("❯ openai")?;
     }
     terminal.send("openai\r")?;
     terminal.wait_for("OPENAI_API_KEY (hidden):")?;
@@ -107,13 +108,14 @@ fn who_leaves_before_a_model_is_known_has_changed_nothing_and_the_terminal_works
     ensure!(!home.path().join("config/secrets.yaml").exists());
 
     let mut terminal = configure(&home, &server)?;
-    terminal.wait_for("Provider")?;
+    terminal.wait_for("❯")?;
     terminal.send("openai\r")?;
     terminal.wait_for("OPENAI_API_KEY (hidden):")?;
     terminal.send("a-whole-key\r")?;
-    terminal.wait_for("Model [")?;
+    terminal.wait_for("Model: ")?;
     terminal.send("\x03")?;
     ensure!(!terminal.wait()?.success());
+    terminal.wait_for("Cancelled. The answers so far are saved.")?;
     ensure!(!home.path().join("config/secrets.yaml").exists(), "the key was kept");
     Ok(())
 }
@@ -130,7 +132,7 @@ fn address_is_asked_for_and_models_are_listed() -> anyhow::Result<()> {
         _ => HttpAnswer::new(404, "{}"),
     })?;
     let terminal = start(&home, &[])?;
-    terminal.wait_for("Provider")?;
+    terminal.wait_for("❯")?;
     terminal.send("openai\r")?;
     terminal.wait_for("OPENAI_HOST [https://api.openai.com]:")?;
     terminal.send("nowhere\r")?;
@@ -138,10 +140,10 @@ fn address_is_asked_for_and_models_are_listed() -> anyhow::Result<()> {
     terminal.send(&format!("{}\r", server.url()))?;
     terminal.wait_for("OPENAI_API_KEY (hidden):")?;
     terminal.send("hush\r")?;
-    terminal.wait_for("Models that OpenAI offers now:")?;
-    terminal.wait_for("pond-large, pond-small")?;
-    terminal.wait_for("Model [")?;
-    terminal.send("pond-small\r")?;
+    terminal.wait_for("Choose one of the models that OpenAI offers now.")?;
+    terminal
+        .wait_until("no list", |screen| screen.contains("pond-large") && screen.contains("pond-small"))?;
+    terminal.send("SMALL\r")?;
     terminal.wait_for("test message? (y/N):")?;
     let config = fs::read_to_string(home.config())?;
     ensure!(config.contains("GOOSE_MODEL: pond-small") && config.contains(&server.url()), "{config}");

@@ -31,6 +31,7 @@ mod interrupting;
 mod kept;
 mod kills;
 mod list;
+mod logins;
 mod logs;
 mod long_messages;
 mod majors;

@@ -11,23 +11,23 @@ use crate::lookup::TrackedLookup;
 
 /// The defaults for parts that an address leaves out.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Usual {
+pub(crate) struct Usual {
     /// The port of `http` addresses.
-    pub(super) http_port: Option<u16>,
+    pub(crate) http_port: Option<u16>,
     /// The scope in which an address without a scheme means `http`.
-    pub(super) plain: Plain,
+    pub(crate) plain: Plain,
 }
 
 impl Usual {
     /// Ollama is on its own port, and asked without TLS.
-    pub(super) const OLLAMA: Self = Self { http_port: Some(11434), plain: Plain::Everywhere };
+    pub(crate) const OLLAMA: Self = Self { http_port: Some(11434), plain: Plain::Everywhere };
     /// Other services are asked with TLS, unless they are on this machine.
-    pub(super) const SERVICE: Self = Self { http_port: None, plain: Plain::Here };
+    pub(crate) const SERVICE: Self = Self { http_port: None, plain: Plain::Here };
 }
 
 /// The scope in which an address without a scheme means `http`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Plain {
+pub(crate) enum Plain {
     /// On this machine only.
     Here,
     /// Everywhere.
@@ -39,7 +39,7 @@ pub(super) enum Plain {
 /// # Errors
 ///
 /// In words, for the setting that holds it.
-pub(super) fn parse(text: &str, usual: Usual) -> Result<Url, String> {
+pub(crate) fn parse(text: &str, usual: Usual) -> Result<Url, String> {
     let text = text.trim();
     let url = match text.contains("://") {
         true => Url::parse(text),
@@ -158,7 +158,7 @@ const FOR_ALL: [&str; 2] = ["ALL_PROXY", "all_proxy"];
 /// # Errors
 ///
 /// A proxy for the web that goose cannot use. One for everything (`ALL_PROXY`) is then not meant for goose.
-pub(super) fn proxy_for(url: &Url, lookup: &TrackedLookup<'_>) -> Result<Option<Url>, SetupError> {
+pub(crate) fn proxy_for(url: &Url, lookup: &TrackedLookup<'_>) -> Result<Option<Url>, SetupError> {
     let names = match url.scheme() {
         "https" => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
         _ => ["http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"],

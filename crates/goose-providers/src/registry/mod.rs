@@ -11,7 +11,7 @@
 //! - `served`: what a server on this machine says of its model;
 //! - `setup_error`: problems, with fixes and suggestions.
 
-mod address;
+pub(crate) mod address;
 mod choice;
 mod live_models;
 mod resolve;

@@ -10,6 +10,7 @@ use crate::{
     catalogue::ModelOverride,
     custom::{CustomProvider, Engine, WireApi},
     endpoint::Dialect,
+    login::LoginMethod,
 };
 
 /// Services and their variables as goose users write them (`GOOSE_PROVIDER`, `…_API_KEY`, `…_HOST`): makers of models, local
@@ -150,6 +151,8 @@ pub(super) struct Service<'a> {
     /// Headers that are sent where the variable is set.
     pub(super) header_settings: Vec<(&'a str, &'a str)>,
     pub(super) docs: Option<&'a str>,
+    /// The login that gets a key.
+    login: Option<LoginMethod>,
     /// Well-known models; the first is the one to begin with.
     pub(super) models: Vec<&'a str>,
     #[serde(skip)]
@@ -249,6 +252,8 @@ pub struct ProviderInfo {
     pub models: Vec<String>,
     /// The page for keys, or the documentation.
     pub docs_url: Option<String>,
+    /// The login that gets a key, if it has one.
+    pub login: Option<LoginMethod>,
     /// True if it comes from `custom_providers`.
     pub is_custom: bool,
 }
@@ -306,6 +311,7 @@ impl ProviderInfo {
             default_model: default_model.map(str::to_owned),
             models: owned(&service.models),
             docs_url: service.docs.map(str::to_owned),
+            login: service.login,
             is_custom: service.prefix.is_none(),
         }
     }

@@ -1,6 +1,6 @@
 //! Arguments of `goose configure`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, value_parser};
 
 use crate::settings::ConfigArgs;
 
@@ -11,6 +11,7 @@ Examples:
   goose configure --mode smart_approve --extension-enable memory
   goose configure set GOOSE_TEMPERATURE 0.3
   goose configure get GOOSE_MODEL
+  goose configure login openrouter                  log in, and store the key
   goose configure trust                             trust what this project brings
 
 Only the named keys change; comments and order of config.yaml are preserved.";
@@ -53,6 +54,11 @@ pub(crate) enum ConfigureCommand {
         /// Key
         key: String,
     },
+    /// Log in at a service, and store the key that it gives
+    #[command(
+        after_help = "Examples:\n  goose configure login openrouter\n  goose configure login github_models --key-store file"
+    )]
+    Login(LoginArgs),
     /// Trust this project's configuration, agents, skills, recipes and hooks as they are
     #[command(after_help = "Examples:\n  goose configure trust\n  goose configure trust --yes")]
     Trust {
@@ -63,6 +69,18 @@ pub(crate) enum ConfigureCommand {
     /// Stop trusting this project's files
     #[command(after_help = "Examples:\n  goose configure distrust")]
     Distrust,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoginArgs {
+    /// Provider, such as 'openrouter' or 'github_models'; by default the configured one
+    pub(super) provider: Option<String>,
+    /// Store for the key; by default the keyring if there is one, otherwise secrets.yaml
+    #[arg(long, value_enum, value_name = "PLACE")]
+    pub(super) key_store: Option<KeyStore>,
+    /// Give up after this time
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = value_parser!(u32).range(1..))]
+    pub(super) timeout: u32,
 }
 
 /// Requested changes.

@@ -1,4 +1,4 @@
-//! Questions to the user at the terminal, one line each.
+//! Questions to the user at the terminal: menus, and lines.
 
 use std::io::{self, BufRead as _, Read as _};
 
@@ -6,7 +6,10 @@ use anyhow::bail;
 use goose::config::Secret;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::stderr;
+use crate::{
+    escape, stderr,
+    terminal::menu::{Menu, MenuChoice},
+};
 
 /// Maximum length of an answer.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024;
@@ -15,6 +18,9 @@ const MAX_ANSWER_BYTES: u64 = 64 * 1024;
 const CTRL_C: u8 = 3;
 const CTRL_D: u8 = 4;
 const BACKSPACES: [u8; 2] = [8, 127];
+
+/// Message if the user ends the dialogue.
+const CANCELLED: &str = "Cancelled. The answers so far are saved.";
 
 /// The user at this terminal.
 pub(super) struct Terminal;
@@ -40,6 +46,21 @@ impl Terminal {
         Ok(line.trim().to_owned())
     }
 
+    /// Asks for a choice, and shows it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the user ends the dialogue.
+    pub(super) fn choose(&self, prompt: &str, names: &[&str], menu: Menu) -> anyhow::Result<MenuChoice> {
+        let Some(choice) = menu.ask() else { bail!(CANCELLED) };
+        let shown = match &choice {
+            MenuChoice::Entry(entry) => names.get(*entry).copied().unwrap_or_default(),
+            MenuChoice::Typed(typed) => typed,
+        };
+        self.tell(&format!("{prompt}: {}", escape::line(shown)));
+        Ok(choice)
+    }
+
     /// Asks for a line without echoing it.
     pub(super) fn ask_hidden(&self, prompt: &str) -> anyhow::Result<Secret> {
         stderr::prompt(prompt);
@@ -47,7 +68,7 @@ impl Terminal {
         stderr::line("");
         match typed? {
             Some(typed) => Ok(Secret::new(typed)),
-            None => bail!("Cancelled. The answers so far are saved."),
+            None => bail!(CANCELLED),
         }
     }
 

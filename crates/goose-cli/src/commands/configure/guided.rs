@@ -1,52 +1,31 @@
 //! `goose configure` step by step. Enter keeps the current value; each answer is written at once, the provider together
 //! with its key and model.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::time::Duration;
 
-use goose::config::{
-    ConfigEditor, ConfigError, ExtensionConfig, Paths, Secret, Secrets as _, Settings, SettingsSource,
-    Switch, looks_secret, shown_value,
-};
-use goose_extension::Message;
-use goose_providers::{
-    ApiKey, Choice, LookedUp, Lookup, Provider, ProviderError, ProviderInfo, Registry, Reply, Request,
-    RequestOptions,
-};
+use goose::config::{ConfigEditor, ConfigError, Secret, Secrets as _, Settings, looks_secret, shown_value};
+use goose_providers::{ApiKey, Choice, LoginMethod, LookedUp, Lookup, ProviderInfo, Registry};
 use serde_json::json;
 use url::Url;
 
 use super::{
     asking::Terminal,
-    choices::{MODES, find_mode, find_provider},
-    keys,
+    choices::{MODES, find_mode},
+    keys, login,
+    toggles::extensions,
+    trial::test_model,
 };
 use crate::{
-    args::Consent,
-    builtins::{self, SERVICES},
-    choice::Verbosity,
-    escape,
-    local::{self, Fetching},
+    escape, local,
     runtime::new_runtime,
-    terminal::input::Input,
+    terminal::menu::{Menu, MenuChoice, MenuEntry},
 };
 
-/// Number of models that are listed; providers have many more.
-const SHOWN_MODELS: usize = 12;
-
-/// Number of models that are listed from the provider's own list.
-const LISTED_MODELS: usize = 60;
+/// Time limit of a login.
+const LOGIN_TIME: Duration = Duration::from_secs(600);
 
 /// Ending of the setting with the address of a service.
 const ADDRESS: &str = "_HOST";
-
-/// Width of a line of names.
-const WIDTH: usize = 76;
-
-/// Time limit of the test.
-const TEST_TIME: Duration = Duration::from_secs(60);
-
-/// Maximum length of the shown answer.
-const SHOWN_CHARACTERS: usize = 200;
 
 /// Asks all questions, in the order in which the answers are needed.
 pub(super) fn run(
@@ -57,7 +36,7 @@ pub(super) fn run(
     choice: Option<&Choice>,
 ) -> anyhow::Result<()> {
     with.tell(&format!(
-        "Settings are written to {}. Press Enter to keep the value in brackets.",
+        "Settings are written to {}. Enter keeps what is selected or in brackets; type to filter a list.",
         editor.path().display()
     ));
     if let Some(choice) = choice {
@@ -72,7 +51,7 @@ pub(super) fn run(
     }
     requirements(with, editor, settings, provider)?;
     let address = address(with, settings, provider)?;
-    let key = key(with, settings, provider)?;
+    let key = key(with, settings, provider, address.as_ref())?;
     let typed = Typed { settings, address: address.as_ref(), key: key.as_ref() };
     model(with, editor, &typed, provider, choice)?;
     if let Some((name, address)) = address {
@@ -98,17 +77,18 @@ fn choose_provider<'s>(
 ) -> anyhow::Result<&'s ProviderInfo> {
     let (present, _) = settings.configured_model()?;
     let present = present.or_else(|| choice.and_then(|it| it.model.provider()).map(str::to_owned));
-    let names: Vec<&str> = registry.known().iter().map(|info| info.name.as_str()).collect();
+    let present = present.and_then(|name| registry.info(&name));
+    let known = registry.known();
+    let names: Vec<&str> = known.iter().map(|info| info.name.as_str()).collect();
+    let entry = |info: &ProviderInfo| MenuEntry::new(&format!("{:20} {}", info.name, info.display_name), "");
+    let at = known.iter().position(|info| present.is_some_and(|present| present.name == info.name));
+    let menu = Menu::new("Provider", known.iter().map(entry).collect()).at(at.unwrap_or(0));
     with.tell("");
-    with.tell("Choose a provider:");
-    for line in filled(&names) {
-        with.tell(&format!("  {line}"));
-    }
     loop {
-        let answer = with.ask_or("Provider", present.as_deref())?;
-        match find_provider(registry, &answer) {
-            Ok(info) => return Ok(info),
-            Err(error) => with.tell(&format!("  {}", escape::line(&error.to_string()))),
+        if let MenuChoice::Entry(entry) = with.choose("Provider", &names, menu.clone())?
+            && let Some(info) = known.get(entry)
+        {
+            return Ok(info);
         }
     }
 }
@@ -195,26 +175,15 @@ impl Lookup for Typed<'_> {
     }
 }
 
-/// Shows the models that the provider lists now, or those that are known.
-fn show_models(with: &Terminal, provider: &ProviderInfo, typed: &Typed<'_>) -> anyhow::Result<()> {
+/// Returns the models that the provider lists now, or those that are known.
+fn models(with: &Terminal, provider: &ProviderInfo, typed: &Typed<'_>) -> anyhow::Result<Vec<String>> {
     let registry = typed.settings.registry();
     let listed = new_runtime()?.block_on(registry.list_models(&provider.name, typed));
-    let (heading, names, most) = match &listed {
-        Some(names) => (format!("Models that {} offers now:", provider.display_name), names, LISTED_MODELS),
-        None => ("Some of its models; other names work as well:".to_owned(), &provider.models, SHOWN_MODELS),
-    };
-    if names.is_empty() {
-        return Ok(());
-    }
-    with.tell(&heading);
-    let shown: Vec<&str> = names.iter().take(most).map(String::as_str).collect();
-    for line in filled(&shown) {
-        with.tell(&format!("  {}", escape::line(&line)));
-    }
-    if listed.is_some() && names.len() > most {
-        with.tell(&format!("  and {} more", names.len() - most));
-    }
-    Ok(())
+    with.tell(&match &listed {
+        Some(_) => format!("Choose one of the models that {} offers now.", provider.display_name),
+        None => "Choose one of its models, or type the name of another one.".to_owned(),
+    });
+    Ok(listed.unwrap_or_else(|| provider.models.clone()))
 }
 
 /// Asks for the key. It is stored once the model is chosen, so that leaving the dialogue before keeps nothing.
@@ -222,6 +191,7 @@ fn key<'p>(
     with: &Terminal,
     settings: &Settings,
     provider: &'p ProviderInfo,
+    address: Option<&(&str, String)>,
 ) -> anyhow::Result<Option<(&'p str, Secret)>> {
     let Some(name) = provider.key_variables.first() else { return Ok(None) };
     let secrets = settings.secrets();
@@ -237,6 +207,14 @@ fn key<'p>(
         }
     }
     with.tell("");
+    if let Some(method) = provider.login {
+        let lookup = Typed { settings, address, key: None };
+        match login_or_key(with, provider, method, known, &lookup)? {
+            KeySource::Login(key) => return Ok(Some((name, key))),
+            KeySource::Known => return Ok(None),
+            KeySource::Typed => {}
+        }
+    }
     if let Some(url) = &provider.docs_url {
         with.tell(&format!("How to get a key for {}: {}", provider.display_name, escape::line(url)));
     }
@@ -259,6 +237,48 @@ fn key<'p>(
     }
 }
 
+/// Source of a key.
+enum KeySource {
+    Login(Secret),
+    /// The key that is stored already.
+    Known,
+    Typed,
+}
+
+/// Asks for the source of the key of a provider with a login. A login that fails leads to the question for a key.
+fn login_or_key(
+    with: &Terminal,
+    provider: &ProviderInfo,
+    method: LoginMethod,
+    known: Option<&String>,
+    lookup: &dyn Lookup,
+) -> anyhow::Result<KeySource> {
+    let keep = known.map(|name| format!("keep {name}"));
+    let log_in = match method {
+        LoginMethod::Browser => "log in with the browser",
+        LoginMethod::Device => "log in with a code, on any machine",
+    };
+    let names: Vec<&str> = keep.as_deref().into_iter().chain([log_in, "enter a key"]).collect();
+    let menu = Menu::new("Key", names.iter().map(|name| MenuEntry::new(name, "")).collect());
+    let MenuChoice::Entry(entry) = with.choose("Key", &names, menu)? else { return Ok(KeySource::Typed) };
+    if keep.as_deref() == names.get(entry).copied() {
+        return Ok(KeySource::Known);
+    }
+    if names.get(entry) != Some(&log_in) {
+        return Ok(KeySource::Typed);
+    }
+    match login::log_in(method, lookup, LOGIN_TIME) {
+        Ok(key) => {
+            with.tell(&format!("  {} gave goose a key.", provider.display_name));
+            Ok(KeySource::Login(key))
+        }
+        Err(error) => {
+            with.tell(&format!("  {error}"));
+            Ok(KeySource::Typed)
+        }
+    }
+}
+
 fn model(
     with: &Terminal,
     editor: &ConfigEditor,
@@ -270,16 +290,20 @@ fn model(
     let found = choice.filter(|it| it.model.provider() == Some(provider.name.as_str()));
     let present = present
         .filter(|_| before.as_ref() == Some(&provider.name))
-        .or_else(|| found.map(|it| it.model.model().to_owned()))
-        .or(provider.default_model.clone());
+        .or_else(|| found.map(|it| it.model.model().to_owned()));
     with.tell("");
-    show_models(with, provider, typed)?;
-    let answer = loop {
-        let answer = with.ask_or("Model", present.as_deref())?;
-        if !answer.is_empty() {
-            break answer;
-        }
-        with.tell("  Type the name of a model.");
+    let mut models = models(with, provider, typed)?;
+    if let Some(present) = present.as_ref().filter(|present| !models.contains(present)) {
+        models.insert(0, present.clone());
+    }
+    let selected = present.or(provider.default_model.clone());
+    let at = models.iter().position(|name| Some(name) == selected.as_ref());
+    let names: Vec<&str> = models.iter().map(String::as_str).collect();
+    let entries = names.iter().map(|name| MenuEntry::new(name, "")).collect();
+    let menu = Menu::new("Model", entries).at(at.unwrap_or(0)).or_typed();
+    let answer = match with.choose("Model", &names, menu)? {
+        MenuChoice::Entry(entry) => models.get(entry).cloned().unwrap_or_default(),
+        MenuChoice::Typed(typed) => typed,
     };
     editor.set_model(&provider.name, Some(&answer))?;
     Ok(())
@@ -288,140 +312,16 @@ fn model(
 fn mode(with: &Terminal, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<()> {
     let present: Option<String> = settings.get("GOOSE_MODE")?;
     with.tell("");
-    with.tell("Choose what goose may do without asking:");
-    for (name, meaning) in MODES {
-        with.tell(&format!("  {name:14} {meaning}"));
-    }
+    with.tell("Choose what goose may do without asking.");
     let default = present.as_deref().unwrap_or("auto");
-    let chosen = loop {
-        match find_mode(&with.ask_or("Mode", Some(default))?) {
-            Ok(mode) => break mode,
-            Err(error) => with.tell(&format!("  {error}")),
-        }
-    };
-    if present.is_some() || chosen != default {
+    let names = MODES.map(|(name, _)| name);
+    let entries = MODES.map(|(name, meaning)| MenuEntry::new(&format!("{name:14} {meaning}"), ""));
+    let at = find_mode(default).ok().and_then(|mode| names.iter().position(|name| *name == mode));
+    let menu = Menu::new("Mode", entries.to_vec()).at(at.unwrap_or(0));
+    let MenuChoice::Entry(entry) = with.choose("Mode", &names, menu)? else { return Ok(()) };
+    let Some(chosen) = names.get(entry) else { return Ok(()) };
+    if present.is_some() || *chosen != default {
         editor.set("GOOSE_MODE", &json!(chosen))?;
     }
     Ok(())
-}
-
-/// An extension that can be enabled or disabled.
-struct Toggle {
-    key: String,
-    switch: Switch,
-    about: String,
-}
-
-fn extensions(with: &Terminal, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<()> {
-    let mut toggles = toggles(settings);
-    with.tell("");
-    with.tell("Type an extension's name or number to toggle it; press Enter to continue.");
-    loop {
-        for (number, toggle) in toggles.iter().enumerate() {
-            let mark = if toggle.switch == Switch::On { "on " } else { "off" };
-            with.tell(&format!(
-                "  {:2} {mark} {:16} {}",
-                number + 1,
-                escape::line(&toggle.key),
-                escape::line(&toggle.about)
-            ));
-        }
-        let answer = with.ask("Toggle: ")?;
-        if answer.is_empty() {
-            return Ok(());
-        }
-        let numbered = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        let chosen =
-            toggles.iter_mut().enumerate().find(|(at, it)| Some(*at) == numbered || it.key == answer);
-        match chosen {
-            Some((_, toggle)) => {
-                let other = if toggle.switch == Switch::On { Switch::Off } else { Switch::On };
-                let missing =
-                    builtins::find(&toggle.key).map(|builtin| ExtensionConfig::builtin(builtin.name));
-                editor.switch_extension(&toggle.key, other, missing.as_ref())?;
-                toggle.switch = other;
-            }
-            None => with.tell("  There is no such extension."),
-        }
-    }
-}
-
-/// Returns the configured extensions and the other built-ins.
-fn toggles(settings: &Settings) -> Vec<Toggle> {
-    let configured = settings.extensions().iter().map(|entry| Toggle {
-        key: entry.key.clone(),
-        switch: if entry.enabled { Switch::On } else { Switch::Off },
-        about: entry.config.as_ref().map(|config| config.description().to_owned()).unwrap_or_default(),
-    });
-    let others =
-        SERVICES.iter().filter(|builtin| !settings.extensions().iter().any(|it| it.key == builtin.name));
-    let others = others.map(|builtin| Toggle {
-        key: builtin.name.to_owned(),
-        switch: if settings.is_default(builtin.name) { Switch::On } else { Switch::Off },
-        about: builtin.summary.to_owned(),
-    });
-    configured.chain(others).collect()
-}
-
-/// Joins names to lines of limited width.
-fn filled(names: &[&str]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for name in names {
-        match lines.last_mut() {
-            Some(line) if line.len() + name.len() + 2 <= WIDTH => {
-                line.push_str(", ");
-                line.push_str(name);
-            }
-            _ => lines.push((*name).to_owned()),
-        }
-    }
-    lines
-}
-
-/// Sends a short message to the configured model and describes the outcome in a line.
-fn test_model(file: &Path) -> anyhow::Result<String> {
-    let paths = Paths::from_env()?;
-    let consent = Consent::new(false, local::YES);
-    let fetching = Fetching { consent, verbosity: Verbosity::Normal, input: Arc::new(Input::new(None)) };
-    let source = SettingsSource::of_this_process(paths.clone())
-        .with_builtins(SERVICES)
-        .with_config_file(Some(file.to_owned()))
-        .with_factory(local::factory(&paths, Some(fetching)));
-    let settings = Settings::load(source)?;
-    let Some(model) = settings.profile(None)?.processor else {
-        return Ok("  No model is configured.".to_owned());
-    };
-    let (registry, overrides) = (settings.registry(), settings.model_overrides()?);
-    let fetched = new_runtime()?.block_on(registry.fetch(&model, &settings));
-    let provider = match fetched.and_then(|()| registry.provider(&model, &settings, &overrides)) {
-        Ok(provider) => provider,
-        Err(error) => return Ok(failed(&error.to_string(), error.hint())),
-    };
-    let answered =
-        new_runtime()?.block_on(async { tokio::time::timeout(TEST_TIME, say_hello(&*provider)).await });
-    Ok(match answered {
-        Ok(Ok(answer)) => {
-            let shown: String = answer.trim().chars().take(SHOWN_CHARACTERS).collect();
-            format!("  The test succeeded. {model} says: {}", escape::line(&shown))
-        }
-        Ok(Err(error)) => failed(&error.to_string(), error.hint()),
-        Err(_) => failed(&format!("no answer within {} seconds", TEST_TIME.as_secs()), None),
-    })
-}
-
-async fn say_hello(provider: &dyn Provider) -> Result<String, ProviderError> {
-    let messages = [Arc::new(Message::user("Say hello in one short sentence."))];
-    let options = RequestOptions::default();
-    let request = Request {
-        system: "You answer in one short sentence.",
-        messages: &messages,
-        tools: &[],
-        options: &options,
-    };
-    Ok(Reply::collect(provider.stream(request).await?).await?.message.text())
-}
-
-fn failed(why: &str, hint: Option<String>) -> String {
-    let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-    format!("  The test failed: {}{}", escape::line(why), escape::line(&hint))
 }

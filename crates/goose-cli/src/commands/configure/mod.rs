@@ -1,7 +1,8 @@
 //! `goose configure`: configures the model, keys, extensions and modes, interactively or with flags.
 //!
-//! - `args`: arguments; `flags`, `set_get`: changes given on the command line; `guided`, `asking`: step by step;
-//! - `choices`: providers and modes; `keys`: storage of keys; `trust`: consent to a project's files.
+//! - `args`: arguments; `flags`, `set_get`: changes given on the command line;
+//! - `guided`, `asking`: step by step; `toggles`: its question for extensions; `trial`: its test message;
+//! - `choices`: providers and modes; `keys`: storage of keys; `login`: keys by a login; `trust`: consent to a project's files.
 
 mod args;
 mod asking;
@@ -9,7 +10,10 @@ mod choices;
 mod flags;
 mod guided;
 mod keys;
+mod login;
 mod set_get;
+mod toggles;
+mod trial;
 mod trust;
 
 use std::process::ExitCode;
@@ -43,6 +47,7 @@ pub(crate) fn run(args: &ConfigureArgs) -> anyhow::Result<ExitCode> {
         Some(ConfigureCommand::Set { key, value }) => set_get::set(&editor, &settings()?, key, value),
         Some(ConfigureCommand::Get { key }) => set_get::get(&settings()?, key),
         Some(ConfigureCommand::Unset { key }) => set_get::unset(&editor, &settings()?, key),
+        Some(ConfigureCommand::Login(args)) => login::run(args, &editor, &settings()?),
         Some(ConfigureCommand::Trust { yes }) => trust::trust(&paths, *yes),
         Some(ConfigureCommand::Distrust) => trust::distrust(&paths),
         None if args.changes == Changes::default() => by_steps(&editor, &settings()?),

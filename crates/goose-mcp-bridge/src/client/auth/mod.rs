@@ -2,9 +2,12 @@
 //!
 //! - [`OAuth`]: settings for all servers;
 //! - `credentials`: the login at one server, shared by all connections that wait for it;
-//! - `login`: the login with a browser; `url_policy`: challenges, and where secrets may be sent;
+//! - `login`: the login with a browser; `browser`, `callback`: its two ends on this machine, which logins at model
+//!   services use as well; `url_policy`: challenges, and where secrets may be sent;
 //! - `store`: logins in memory and in files.
 
+mod browser;
+mod callback;
 mod credentials;
 mod login;
 mod store;
@@ -25,8 +28,9 @@ use url::Url;
 use self::credentials::LoginLock;
 use super::clock::LoginClock;
 
+pub use browser::{Browser, SystemBrowser};
+pub use callback::{AuthorizationCode, Callback};
 pub(super) use credentials::Credentials;
-pub use login::{Browser, SystemBrowser};
 pub use store::{FileTokenStore, MemoryTokenStore, StoredLogin, TokenStore};
 pub(super) use url_policy::{Challenge, is_confidential};
 

@@ -12,7 +12,7 @@ use clap::{
 const MAX_ERRORS: usize = 2;
 
 /// Commands of goose 1.52 that are not here, and what to use instead.
-const ELSEWHERE: [(&str, &str); 6] = [
+const ELSEWHERE: [(&str, &str); 5] = [
     ("gateway", GATEWAY),
     ("gw", GATEWAY),
     (
@@ -25,7 +25,6 @@ const ELSEWHERE: [(&str, &str); 6] = [
          MCP servers into config.yaml",
     ),
     ("update", "install the new version the way this one was installed"),
-    ("review", "to review a change: git diff | goose run 'Review this change:'"),
 ];
 
 const GATEWAY: &str = "goose has no gateways to messengers. Other programs run tasks with \

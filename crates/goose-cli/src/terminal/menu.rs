@@ -8,7 +8,7 @@ use rustix::termios::{InputModes, LocalModes, Termios, tcgetattr, tcgetwinsize};
 
 use super::{
     input::set,
-    reader::{Asker, is_typed},
+    reader::is_typed,
     size::{self, fitted},
 };
 use crate::{
@@ -53,6 +53,16 @@ impl MenuEntry {
         let text = format!("{} {}", self.title, self.details).to_lowercase();
         words.iter().all(|word| text.contains(word))
     }
+
+    /// Returns the order among the entries that fit: the one of this title first, then those that begin with it.
+    fn rank(&self, filter: &str) -> u8 {
+        let title = self.title.to_lowercase();
+        match title.strip_prefix(filter) {
+            Some("") => 0,
+            Some(_) => 1,
+            None => 2,
+        }
+    }
 }
 
 /// List to choose from.
@@ -67,13 +77,24 @@ pub(crate) struct Menu {
     at: usize,
     /// Position of the first visible entry in `shown`.
     top: usize,
+    /// True if the filter itself can be chosen.
+    takes_other: bool,
+}
+
+/// The choice from a menu.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum MenuChoice {
+    /// The number of an entry.
+    Entry(usize),
+    /// What was typed, where that can be chosen.
+    Other(String),
 }
 
 /// Effect of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum MenuStep {
     Stay,
-    Chosen(usize),
+    Chosen(MenuChoice),
     Cancelled,
 }
 
@@ -96,26 +117,39 @@ impl Menu {
     /// Creates a menu.
     pub(crate) fn new(prompt: &str, entries: Vec<MenuEntry>) -> Self {
         let shown = (0..entries.len()).collect();
-        Self { prompt: prompt.to_owned(), entries, filter: String::new(), shown, at: 0, top: 0 }
+        let prompt = prompt.to_owned();
+        Self { prompt, entries, filter: String::new(), shown, at: 0, top: 0, takes_other: false }
     }
 
-    /// Lets the user choose. Returns the number of the entry; `None` if the user or the asker cancelled.
-    pub(super) fn choose(mut self, asker: &Asker<'_>) -> Option<usize> {
+    /// Selects an entry at first.
+    pub(crate) fn at(mut self, entry: Option<usize>) -> Self {
+        self.at = entry.unwrap_or_default();
+        self
+    }
+
+    /// Also offers what is typed, as the last entry.
+    pub(crate) fn or_other(mut self) -> Self {
+        self.takes_other = true;
+        self
+    }
+
+    /// Lets the user choose. Returns `None` if the user cancelled, or the choice is no longer wanted.
+    pub(crate) fn choose(mut self, is_unwanted: impl Fn() -> bool) -> Option<MenuChoice> {
         let before = tcgetattr(io::stdin()).ok()?;
         set(&raw(&before));
-        let chosen = self.follow_keys(asker);
+        let chosen = self.follow_keys(is_unwanted);
         set(&before);
         chosen
     }
 
-    fn follow_keys(&mut self, asker: &Asker<'_>) -> Option<usize> {
+    fn follow_keys(&mut self, is_unwanted: impl Fn() -> bool) -> Option<MenuChoice> {
         let (stdin, mut typed) = (io::stdin(), Vec::new());
         let mut drawn = Drawn::default();
         let chosen = loop {
             let (columns, rows) = (size::columns(), rows());
             drawn.show(&self.lines(columns, rows));
             let is_there = is_typed(&stdin);
-            if asker.is_gone() {
+            if is_unwanted() {
                 break None;
             }
             match is_there {
@@ -133,7 +167,7 @@ impl Menu {
             }
             match self.keys(&mut typed, rows) {
                 MenuStep::Stay => {}
-                MenuStep::Chosen(entry) => break Some(entry),
+                MenuStep::Chosen(choice) => break Some(choice),
                 MenuStep::Cancelled => break None,
             }
         };
@@ -158,9 +192,7 @@ impl Menu {
         match key {
             MenuKey::Move(by) => self.select(by),
             MenuKey::Page(by) => self.select(by.saturating_mul(page)),
-            MenuKey::Enter => {
-                return self.shown.get(self.at).map_or(MenuStep::Stay, |entry| MenuStep::Chosen(*entry));
-            }
+            MenuKey::Enter => return self.selected().map_or(MenuStep::Stay, MenuStep::Chosen),
             MenuKey::Cancel => return MenuStep::Cancelled,
             MenuKey::Erase => self.refilter(|filter| {
                 filter.pop();
@@ -174,8 +206,27 @@ impl Menu {
         MenuStep::Stay
     }
 
+    fn selected(&self) -> Option<MenuChoice> {
+        match self.shown.get(self.at) {
+            Some(entry) => Some(MenuChoice::Entry(*entry)),
+            None => self.other().map(|text| MenuChoice::Other(text.to_owned())),
+        }
+    }
+
+    /// Returns what was typed, if it can be chosen and no entry has that title.
+    fn other(&self) -> Option<&str> {
+        let text = self.filter.trim();
+        let is_entry = || self.entries.iter().any(|entry| entry.title == text);
+        (self.takes_other && !text.is_empty() && !is_entry()).then_some(text)
+    }
+
+    /// Returns the number of entries that can be selected.
+    fn count(&self) -> usize {
+        self.shown.len() + usize::from(self.other().is_some())
+    }
+
     fn select(&mut self, by: isize) {
-        self.at = self.at.saturating_add_signed(by).min(self.shown.len().saturating_sub(1));
+        self.at = self.at.saturating_add_signed(by).min(self.count().saturating_sub(1));
     }
 
     fn refilter(&mut self, change: impl FnOnce(&mut String)) {
@@ -183,6 +234,8 @@ impl Menu {
         let words: Vec<String> = self.filter.split_whitespace().map(str::to_lowercase).collect();
         let fits = |entry: &usize| self.entries.get(*entry).is_some_and(|entry| entry.fits(&words));
         self.shown = (0..self.entries.len()).filter(fits).collect();
+        let filter = self.filter.trim().to_lowercase();
+        self.shown.sort_by_key(|entry| self.entries.get(*entry).map(|entry| entry.rank(&filter)));
         (self.at, self.top) = (0, 0);
     }
 
@@ -197,9 +250,10 @@ impl Menu {
     fn lines(&mut self, columns: usize, rows: usize) -> Vec<String> {
         let (room, width) = (self.room(rows), columns.saturating_sub(1));
         self.top = self.top.min(self.at).max((self.at + 1).saturating_sub(room));
-        let visible = self.shown.iter().enumerate().skip(self.top).take(room);
+        let other = self.other().map(|text| MenuEntry::new(text, "as typed"));
+        let entries = self.shown.iter().filter_map(|entry| self.entries.get(*entry)).chain(&other);
         let mut lines = Vec::new();
-        for (at, entry) in visible.filter_map(|(at, entry)| Some((at, self.entries.get(*entry)?))) {
+        for (at, entry) in entries.enumerate().skip(self.top).take(room) {
             let is_selected = at == self.at;
             let title = fitted(&entry.title, width.saturating_sub(2));
             lines.push(match is_selected {
@@ -214,7 +268,7 @@ impl Menu {
         if lines.is_empty() {
             lines.push(format!("{}No match.", MARKS[1]));
         }
-        let count = format!("{} of {}", (self.at + 1).min(self.shown.len()), self.shown.len());
+        let count = format!("{} of {}", (self.at + 1).min(self.count()), self.count());
         let hint = format!("{count} · ↑↓ Enter · Esc cancels");
         lines.push(format!("{FAINT}{}{FAINT:#}", fitted(&hint, width)));
         // The end of a long filter is what the user types at.
@@ -335,24 +389,47 @@ mod tests {
         menu.keys(&mut keys.as_bytes().to_vec(), 10)
     }
 
+    fn chosen(entry: usize) -> MenuStep {
+        MenuStep::Chosen(MenuChoice::Entry(entry))
+    }
+
     #[test]
     fn arrows_move_and_enter_chooses() {
         let mut menu = menu();
-        assert_eq!(typed(&mut menu, "\x1b[B\x1bOB\x1b[B\x1b[A\r"), MenuStep::Chosen(1));
-        assert_eq!(typed(&mut menu, "\x1b[F\r"), MenuStep::Chosen(2));
-        assert_eq!(typed(&mut menu, "\x1b[H\r"), MenuStep::Chosen(0));
-        assert_eq!(typed(&mut menu, "\x10\x0e\x0e\r"), MenuStep::Chosen(2));
-        assert_eq!(typed(&mut menu, "\x1b[5~\r"), MenuStep::Chosen(0));
+        assert_eq!(typed(&mut menu, "\x1b[B\x1bOB\x1b[B\x1b[A\r"), chosen(1));
+        assert_eq!(typed(&mut menu, "\x1b[F\r"), chosen(2));
+        assert_eq!(typed(&mut menu, "\x1b[H\r"), chosen(0));
+        assert_eq!(typed(&mut menu, "\x10\x0e\x0e\r"), chosen(2));
+        assert_eq!(typed(&mut menu, "\x1b[5~\r"), chosen(0));
     }
 
     #[test]
     fn words_filter_in_any_order() {
         let mut menu = menu();
-        assert_eq!(typed(&mut menu, "PORTS open\r"), MenuStep::Chosen(2));
-        assert_eq!(typed(&mut menu, "\x15łódź\r"), MenuStep::Chosen(1));
+        assert_eq!(typed(&mut menu, "PORTS open\r"), chosen(2));
+        assert_eq!(typed(&mut menu, "\x15łódź\r"), chosen(1));
         assert_eq!(typed(&mut menu, "x\r"), MenuStep::Stay);
         assert!(menu.lines(40, 10).concat().contains("No match."));
-        assert_eq!(typed(&mut menu, "\x7f\r"), MenuStep::Chosen(1));
+        assert_eq!(typed(&mut menu, "\x7f\r"), chosen(1));
+    }
+
+    #[test]
+    fn a_title_comes_before_others_that_contain_it() {
+        let names = ["azure_openai", "openai_like", "openai"];
+        let mut menu = Menu::new("Provider", names.map(|name| MenuEntry::new(name, "")).to_vec()).at(Some(1));
+        assert_eq!(typed(&mut menu, "\r"), chosen(1));
+        assert_eq!(typed(&mut menu, "openai\r"), chosen(2));
+        assert_eq!(typed(&mut menu, "\x15openai\x1b[B\r"), chosen(1));
+    }
+
+    #[test]
+    fn what_is_typed_can_be_chosen_where_the_menu_says_so() {
+        let other = |text: &str| MenuStep::Chosen(MenuChoice::Other(text.to_owned()));
+        let mut menu = menu().or_other();
+        assert_eq!(typed(&mut menu, "lakes \r"), other("lakes"));
+        assert_eq!(typed(&mut menu, "\x15port\x1b[F\r"), other("port"));
+        assert!(menu.lines(40, 10).concat().contains("as typed"));
+        assert_eq!(typed(&mut menu, "s\x1b[F\r"), chosen(2), "an entry has this title");
     }
 
     #[test]

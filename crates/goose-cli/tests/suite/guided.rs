@@ -8,13 +8,21 @@ use goose_test_support::{
     model_server::{ModelServer, Turn},
 };
 
-use crate::support::{Home, UNREACHABLE_SERVERS};
+use crate::{
+    redacted,
+    support::{Home, UNREACHABLE_SERVERS},
+    talk::SIZES,
+};
 
 fn configure(home: &Home, server: &ModelServer) -> anyhow::Result<Terminal> {
     start(home, &[("OPENAI_HOST", server.url())])
 }
 
 fn start(home: &Home, more: &[(&'static str, String)]) -> anyhow::Result<Terminal> {
+    start_sized(home, more, (Terminal::COLUMNS, Terminal::ROWS))
+}
+
+fn start_sized(home: &Home, more: &[(&'static str, String)], size: (u16, u16)) -> anyhow::Result<Terminal> {
     let path = home.path().display().to_string();
     let environment = [
         ("GOOSE_PATH_ROOT", path.clone()),
@@ -24,7 +32,8 @@ fn start(home: &Home, more: &[(&'static str, String)]) -> anyhow::Result<Termina
     ];
     let nobody = UNREACHABLE_SERVERS.map(|(name, value)| (name, value.to_owned()));
     let environment = environment.into_iter().chain(nobody).chain(more.iter().cloned());
-    Terminal::start(Path::new(env!("CARGO_BIN_EXE_goose")), ["configure"], environment, home.path())
+    let program = Path::new(env!("CARGO_BIN_EXE_goose"));
+    Terminal::start_sized(program, ["configure"], environment, home.path(), size)
 }
 
 #[test]
@@ -32,24 +41,24 @@ fn every_step_is_asked_and_enter_keeps_what_is_there() -> anyhow::Result<()> {
     let home = Home::with_config("# mine\nGOOSE_PROVIDER: anthropic # before\n")?;
     let server = ModelServer::scripted([Turn::text("Hello from the script.")])?;
     let mut terminal = configure(&home, &server)?;
-    terminal.wait_for("Provider [anthropic]:")?;
+    terminal.wait_for("❯ anthropic")?;
     terminal.send("opnai\r")?;
-    terminal.wait_for("did you mean openai?")?;
-    terminal.send("openai\r")?;
+    terminal.wait_for("No match.")?;
+    terminal.send("\x15openai\r")?;
     terminal.wait_for("OPENAI_API_KEY (hidden):")?;
     terminal.send("very-hush\r")?;
-    terminal.wait_for("Model [")?;
+    terminal.wait_for("type another name")?;
     terminal.send("my-model\r")?;
     terminal.wait_for("OPENAI_API_KEY is stored in")?;
     terminal.wait_for("Send the model a test message? (y/N):")?;
     terminal.send("y\r")?;
     terminal.wait_for("openai:my-model says: Hello from the script.")?;
-    terminal.wait_for("Mode [auto]:")?;
-    terminal.send("smart_approve\r")?;
-    terminal.wait_for("Toggle:")?;
+    terminal.wait_for("❯ auto")?;
+    terminal.send("\x1b[B\r")?;
+    terminal.wait_for("❯ Done")?;
     terminal.send("memory\r")?;
-    terminal.wait_until("memory is not off", |screen| screen.matches("Toggle:").count() == 2)?;
-    terminal.send("\r")?;
+    terminal.wait_for("❯ memory (off)")?;
+    terminal.send("\x1b[H\r")?;
     ensure!(terminal.wait()?.success(), "{}", terminal.screen());
     ensure!(!terminal.screen().contains("very-hush"), "{}", terminal.screen());
 
@@ -71,14 +80,8 @@ fn every_step_is_asked_and_enter_keeps_what_is_there() -> anyhow::Result<()> {
 
     // Again, with Enter alone: nothing changes.
     let mut again = configure(&home, &server)?;
-    for prompt in [
-        "Provider [openai]:",
-        "[keep OPENAI_API_KEY]:",
-        "Model [my-model]:",
-        "(y/N):",
-        "Mode [smart_approve]:",
-        "Toggle:",
-    ] {
+    for prompt in ["❯ openai", "[keep OPENAI_API_KEY]:", "❯ my-model", "(y/N):", "❯ smart_approve", "❯ Done"]
+    {
         again.wait_for(prompt)?;
         again.send("\r")?;
     }
@@ -94,7 +97,7 @@ fn who_leaves_before_a_model_is_known_has_changed_nothing_and_the_terminal_works
     let mut terminal = configure(&home, &server)?;
     if cfg!(feature = "local") {
         terminal.wait_for("goose would use local:qwen2.5-coder-1.5b (a small local model")?;
-        terminal.wait_for("Provider [local]:")?;
+        terminal.wait_for("❯ local")?;
     } else {
         terminal.wait_for("Provider:")?;
     }
@@ -111,7 +114,7 @@ fn who_leaves_before_a_model_is_known_has_changed_nothing_and_the_terminal_works
     terminal.send("openai\r")?;
     terminal.wait_for("OPENAI_API_KEY (hidden):")?;
     terminal.send("a-whole-key\r")?;
-    terminal.wait_for("Model [")?;
+    terminal.wait_for("type another name")?;
     terminal.send("\x03")?;
     ensure!(!terminal.wait()?.success());
     ensure!(!home.path().join("config/secrets.yaml").exists(), "the key was kept");
@@ -138,12 +141,46 @@ fn address_is_asked_for_and_models_are_listed() -> anyhow::Result<()> {
     terminal.send(&format!("{}\r", server.url()))?;
     terminal.wait_for("OPENAI_API_KEY (hidden):")?;
     terminal.send("hush\r")?;
-    terminal.wait_for("Models that OpenAI offers now:")?;
-    terminal.wait_for("pond-large, pond-small")?;
-    terminal.wait_for("Model [")?;
-    terminal.send("pond-small\r")?;
+    terminal.wait_for("models that OpenAI offers now")?;
+    terminal.wait_until("the list is not there", |screen| {
+        screen.contains("pond-large") && screen.contains("pond-small") && !screen.contains("pond-embed")
+    })?;
+    terminal.send("pond-s\r")?;
     terminal.wait_for("test message? (y/N):")?;
     let config = fs::read_to_string(home.config())?;
     ensure!(config.contains("GOOSE_MODEL: pond-small") && config.contains(&server.url()), "{config}");
+    Ok(())
+}
+
+#[test]
+fn menus_at_terminals_of_all_sizes() -> anyhow::Result<()> {
+    for size in SIZES {
+        let home =
+            Home::with_short_path()?.configured("GOOSE_PROVIDER: openai\nGOOSE_MODEL: pond-small\n")?;
+        let server = Loopback::answering(|_| {
+            HttpAnswer::new(
+                200,
+                r#"{"data": [{"id": "pond-large"}, {"id": "pond-\u001b[31msmall"}, {"id": "pond-small"}]}"#,
+            )
+        })?;
+        let more = [("OPENAI_HOST", server.url()), ("OPENAI_API_KEY", "test".to_owned())];
+        let terminal = start_sized(&home, &more, size)?;
+        let name = |step: &str| format!("{step}_{}x{}", size.0, size.1);
+        terminal.wait_for("❯ openai")?;
+        insta::assert_snapshot!(name("provider"), redacted::screen(&terminal, &home)?);
+        terminal.send("\r")?;
+        terminal.wait_for("[keep OPENAI_API_KEY]:")?;
+        terminal.send("\r")?;
+        terminal.wait_for("❯ pond-small")?;
+        insta::assert_snapshot!(name("model"), redacted::screen(&terminal, &home)?);
+        terminal.send("\r")?;
+        terminal.wait_for("(y/N):")?;
+        terminal.send("\r")?;
+        terminal.wait_for("❯ auto")?;
+        insta::assert_snapshot!(name("mode"), redacted::screen(&terminal, &home)?);
+        terminal.send("\r")?;
+        terminal.wait_for("❯ Done")?;
+        insta::assert_snapshot!(name("extensions"), redacted::screen(&terminal, &home)?);
+    }
     Ok(())
 }

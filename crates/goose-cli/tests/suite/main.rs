@@ -45,6 +45,7 @@ mod questions;
 mod recipes;
 mod recorded;
 mod redacted;
+mod review;
 mod run;
 mod schedule;
 mod schedule_runs;

@@ -1,4 +1,4 @@
-//! Questions to the user at the terminal, one line each.
+//! Questions to the user at the terminal: lines and menus.
 
 use std::io::{self, BufRead as _, Read as _};
 
@@ -6,7 +6,12 @@ use anyhow::bail;
 use goose::config::Secret;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::stderr;
+use crate::{
+    escape,
+    output::NAME,
+    stderr,
+    terminal::menu::{Menu, MenuChoice, MenuEntry},
+};
 
 /// Maximum length of an answer.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024;
@@ -15,6 +20,9 @@ const MAX_ANSWER_BYTES: u64 = 64 * 1024;
 const CTRL_C: u8 = 3;
 const CTRL_D: u8 = 4;
 const BACKSPACES: [u8; 2] = [8, 127];
+
+/// Message after the end of the dialogue.
+const ENDED: &str = "Ended early. The answers so far are saved.";
 
 /// The user at this terminal.
 pub(super) struct Terminal;
@@ -35,7 +43,7 @@ impl Terminal {
         let mut line = String::new();
         if io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut line)? == 0 {
             stderr::line("");
-            bail!("Ended early. The answers so far are saved.");
+            bail!(ENDED);
         }
         Ok(line.trim().to_owned())
     }
@@ -58,6 +66,53 @@ impl Terminal {
         Ok(if answer.is_empty() { present.to_owned() } else { answer })
     }
 
+    /// Lets the user choose from a menu, and leaves the choice on the screen. Entries are a title and a line below it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the user ends the dialogue.
+    pub(super) fn choose(
+        &self,
+        prompt: &str,
+        entries: &[(&str, &str)],
+        present: Option<&str>,
+    ) -> anyhow::Result<usize> {
+        match self.choose_from(menu(prompt, entries, present)) {
+            Some(MenuChoice::Entry(entry)) => {
+                let title = entries.get(entry).map_or("", |(title, _)| title);
+                self.tell(&format!("{NAME}{prompt}:{NAME:#} {}", escape::line(title)));
+                Ok(entry)
+            }
+            _ => bail!(ENDED),
+        }
+    }
+
+    /// The same for names, where another one can be typed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the user ends the dialogue.
+    pub(super) fn choose_or_type(
+        &self,
+        prompt: &str,
+        names: &[&str],
+        present: Option<&str>,
+    ) -> anyhow::Result<String> {
+        let entries: Vec<(&str, &str)> = names.iter().map(|name| (*name, "")).collect();
+        let chosen = match self.choose_from(menu(prompt, &entries, present).or_other()) {
+            Some(MenuChoice::Entry(entry)) => names.get(entry).copied().unwrap_or_default().to_owned(),
+            Some(MenuChoice::Other(name)) => name,
+            None => bail!(ENDED),
+        };
+        self.tell(&format!("{NAME}{prompt}:{NAME:#} {}", escape::line(&chosen)));
+        Ok(chosen)
+    }
+
+    fn choose_from(&self, menu: Menu) -> Option<MenuChoice> {
+        stderr::end_status();
+        menu.choose(|| false)
+    }
+
     /// Asks for yes or no; Enter means no.
     pub(super) fn agrees(&self, prompt: &str) -> anyhow::Result<bool> {
         loop {
@@ -68,6 +123,11 @@ impl Terminal {
             }
         }
     }
+}
+
+fn menu(prompt: &str, entries: &[(&str, &str)], present: Option<&str>) -> Menu {
+    let at = entries.iter().position(|(title, _)| Some(*title) == present);
+    Menu::new(prompt, entries.iter().map(|(title, details)| MenuEntry::new(title, details)).collect()).at(at)
 }
 
 /// Turns off the terminal's echo until it is dropped.

@@ -1,8 +1,9 @@
-//! `goose configure` step by step. Enter keeps the current value; each answer is written at once, the provider together
+//! `goose configure` step by step, with menus. Enter keeps the current value; each answer is written at once, the provider together
 //! with its key and model.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+use anyhow::Context as _;
 use goose::config::{
     ConfigEditor, ConfigError, ExtensionConfig, Paths, Secret, Secrets as _, Settings, SettingsSource,
     Switch, looks_secret, shown_value,
@@ -17,7 +18,7 @@ use url::Url;
 
 use super::{
     asking::Terminal,
-    choices::{MODES, find_mode, find_provider},
+    choices::{MODES, find_mode},
     keys,
 };
 use crate::{
@@ -30,17 +31,11 @@ use crate::{
     terminal::input::Input,
 };
 
-/// Number of models that are listed; providers have many more.
-const SHOWN_MODELS: usize = 12;
-
-/// Number of models that are listed from the provider's own list.
-const LISTED_MODELS: usize = 60;
-
 /// Ending of the setting with the address of a service.
 const ADDRESS: &str = "_HOST";
 
-/// Width of a line of names.
-const WIDTH: usize = 76;
+/// Entry that ends the choice of extensions.
+const DONE: &str = "Done";
 
 /// Time limit of the test.
 const TEST_TIME: Duration = Duration::from_secs(60);
@@ -57,7 +52,7 @@ pub(super) fn run(
     choice: Option<&Choice>,
 ) -> anyhow::Result<()> {
     with.tell(&format!(
-        "Settings are written to {}. Press Enter to keep the value in brackets.",
+        "Settings are written to {}. Press Enter to keep the selected value, or the one in brackets.",
         editor.path().display()
     ));
     if let Some(choice) = choice {
@@ -98,19 +93,14 @@ fn choose_provider<'s>(
 ) -> anyhow::Result<&'s ProviderInfo> {
     let (present, _) = settings.configured_model()?;
     let present = present.or_else(|| choice.and_then(|it| it.model.provider()).map(str::to_owned));
-    let names: Vec<&str> = registry.known().iter().map(|info| info.name.as_str()).collect();
+    let known: Vec<&ProviderInfo> = registry.known().iter().collect();
+    let entries: Vec<(&str, &str)> =
+        known.iter().map(|info| (info.name.as_str(), info.display_name.as_str())).collect();
     with.tell("");
-    with.tell("Choose a provider:");
-    for line in filled(&names) {
-        with.tell(&format!("  {line}"));
-    }
-    loop {
-        let answer = with.ask_or("Provider", present.as_deref())?;
-        match find_provider(registry, &answer) {
-            Ok(info) => return Ok(info),
-            Err(error) => with.tell(&format!("  {}", escape::line(&error.to_string()))),
-        }
-    }
+    // The configuration may have another spelling.
+    let present = present.and_then(|name| Some(registry.info(&name)?.name.as_str()));
+    let chosen = with.choose("Provider", &entries, present)?;
+    known.get(chosen).copied().context("there is no such provider")
 }
 
 /// Asks for the settings that the provider needs besides a key.
@@ -195,26 +185,19 @@ impl Lookup for Typed<'_> {
     }
 }
 
-/// Shows the models that the provider lists now, or those that are known.
-fn show_models(with: &Terminal, provider: &ProviderInfo, typed: &Typed<'_>) -> anyhow::Result<()> {
+/// Returns the models that the provider lists now, or those that are known.
+fn models(with: &Terminal, provider: &ProviderInfo, typed: &Typed<'_>) -> anyhow::Result<Vec<String>> {
     let registry = typed.settings.registry();
     let listed = new_runtime()?.block_on(registry.list_models(&provider.name, typed));
-    let (heading, names, most) = match &listed {
-        Some(names) => (format!("Models that {} offers now:", provider.display_name), names, LISTED_MODELS),
-        None => ("Some of its models; other names work as well:".to_owned(), &provider.models, SHOWN_MODELS),
-    };
-    if names.is_empty() {
-        return Ok(());
-    }
-    with.tell(&heading);
-    let shown: Vec<&str> = names.iter().take(most).map(String::as_str).collect();
-    for line in filled(&shown) {
-        with.tell(&format!("  {}", escape::line(&line)));
-    }
-    if listed.is_some() && names.len() > most {
-        with.tell(&format!("  and {} more", names.len() - most));
-    }
-    Ok(())
+    let listed = listed.filter(|names| !names.is_empty());
+    with.tell(&match &listed {
+        Some(_) => format!(
+            "Choose one of the models that {} offers now, or type another name.",
+            provider.display_name
+        ),
+        None => "Choose one of the known models, or type another name.".to_owned(),
+    });
+    Ok(listed.unwrap_or_else(|| provider.models.clone()))
 }
 
 /// Asks for the key. It is stored once the model is chosen, so that leaving the dialogue before keeps nothing.
@@ -273,14 +256,12 @@ fn model(
         .or_else(|| found.map(|it| it.model.model().to_owned()))
         .or(provider.default_model.clone());
     with.tell("");
-    show_models(with, provider, typed)?;
-    let answer = loop {
-        let answer = with.ask_or("Model", present.as_deref())?;
-        if !answer.is_empty() {
-            break answer;
-        }
-        with.tell("  Type the name of a model.");
-    };
+    let mut models = models(with, provider, typed)?;
+    if let Some(present) = present.as_ref().filter(|name| !models.contains(name)) {
+        models.insert(0, present.clone());
+    }
+    let names: Vec<&str> = models.iter().map(String::as_str).collect();
+    let answer = with.choose_or_type("Model", &names, present.as_deref())?;
     editor.set_model(&provider.name, Some(&answer))?;
     Ok(())
 }
@@ -289,17 +270,10 @@ fn mode(with: &Terminal, editor: &ConfigEditor, settings: &Settings) -> anyhow::
     let present: Option<String> = settings.get("GOOSE_MODE")?;
     with.tell("");
     with.tell("Choose what goose may do without asking:");
-    for (name, meaning) in MODES {
-        with.tell(&format!("  {name:14} {meaning}"));
-    }
-    let default = present.as_deref().unwrap_or("auto");
-    let chosen = loop {
-        match find_mode(&with.ask_or("Mode", Some(default))?) {
-            Ok(mode) => break mode,
-            Err(error) => with.tell(&format!("  {error}")),
-        }
-    };
-    if present.is_some() || chosen != default {
+    let default = present.as_deref().map_or(Ok("auto"), find_mode).unwrap_or("auto");
+    let chosen = with.choose("Mode", &MODES, Some(default))?;
+    let (chosen, _) = MODES.get(chosen).context("there is no such mode")?;
+    if present.is_some() || *chosen != default {
         editor.set("GOOSE_MODE", &json!(chosen))?;
     }
     Ok(())
@@ -312,37 +286,30 @@ struct Toggle {
     about: String,
 }
 
+impl Toggle {
+    fn title(&self) -> String {
+        format!("{} ({})", self.key, if self.switch == Switch::On { "on" } else { "off" })
+    }
+}
+
 fn extensions(with: &Terminal, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<()> {
     let mut toggles = toggles(settings);
     with.tell("");
-    with.tell("Type an extension's name or number to toggle it; press Enter to continue.");
+    with.tell("Choose an extension to switch it on or off.");
+    let mut last = DONE.to_owned();
     loop {
-        for (number, toggle) in toggles.iter().enumerate() {
-            let mark = if toggle.switch == Switch::On { "on " } else { "off" };
-            with.tell(&format!(
-                "  {:2} {mark} {:16} {}",
-                number + 1,
-                escape::line(&toggle.key),
-                escape::line(&toggle.about)
-            ));
-        }
-        let answer = with.ask("Toggle: ")?;
-        if answer.is_empty() {
-            return Ok(());
-        }
-        let numbered = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        let chosen =
-            toggles.iter_mut().enumerate().find(|(at, it)| Some(*at) == numbered || it.key == answer);
-        match chosen {
-            Some((_, toggle)) => {
-                let other = if toggle.switch == Switch::On { Switch::Off } else { Switch::On };
-                let missing =
-                    builtins::find(&toggle.key).map(|builtin| ExtensionConfig::builtin(builtin.name));
-                editor.switch_extension(&toggle.key, other, missing.as_ref())?;
-                toggle.switch = other;
-            }
-            None => with.tell("  There is no such extension."),
-        }
+        let titles: Vec<String> = toggles.iter().map(Toggle::title).collect();
+        let done = (DONE, "go on with these extensions");
+        let others =
+            titles.iter().zip(&toggles).map(|(title, toggle)| (title.as_str(), toggle.about.as_str()));
+        let entries: Vec<(&str, &str)> = [done].into_iter().chain(others).collect();
+        let chosen = with.choose("Extensions", &entries, Some(&last))?;
+        let Some(toggle) = chosen.checked_sub(1).and_then(|at| toggles.get_mut(at)) else { return Ok(()) };
+        let other = if toggle.switch == Switch::On { Switch::Off } else { Switch::On };
+        let missing = builtins::find(&toggle.key).map(|builtin| ExtensionConfig::builtin(builtin.name));
+        editor.switch_extension(&toggle.key, other, missing.as_ref())?;
+        toggle.switch = other;
+        last = toggle.title();
     }
 }
 
@@ -361,21 +328,6 @@ fn toggles(settings: &Settings) -> Vec<Toggle> {
         about: builtin.summary.to_owned(),
     });
     configured.chain(others).collect()
-}
-
-/// Joins names to lines of limited width.
-fn filled(names: &[&str]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for name in names {
-        match lines.last_mut() {
-            Some(line) if line.len() + name.len() + 2 <= WIDTH => {
-                line.push_str(", ");
-                line.push_str(name);
-            }
-            _ => lines.push((*name).to_owned()),
-        }
-    }
-    lines
 }
 
 /// Sends a short message to the configured model and describes the outcome in a line.

@@ -21,7 +21,7 @@ const MODEL: &str = "Model";
 pub(crate) const SESSION: &str = "Session";
 
 /// Extensions to use in addition to, or instead of, the configured ones.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ExtensionArgs {
     /// Add an MCP server program: '[NAME:] KEY=VALUE … program argument …'
     #[arg(long = "with-extension", value_name = "CMD", help_heading = EXTENSIONS)]
@@ -71,7 +71,7 @@ pub(crate) enum ListFormat {
 }
 
 /// The session to start or resume, and its limits.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(group(ArgGroup::new("resumes").multiple(true)))]
 pub(crate) struct ConversationArgs {
     /// Name of the session to start or resume; of the copy with --fork and --session-id

@@ -17,7 +17,7 @@ use crate::{
     args::SubcommandArgs,
     commands::{
         acp, agents, apps, completion, configure, doctor, extension, hooks, info, mcp, permissions, recipe,
-        run, schedule, session, skills,
+        review, run, schedule, session, skills,
     },
     settings::ConfigArgs,
     stderr, suggest,
@@ -28,6 +28,7 @@ Examples:
   goose                                start a session
   goose run 'Fix the failing test'     run a single task
   git diff | goose                     run the task that is piped in
+  goose review --staged                review what the next commit would have
   goose extension list                 list configured extensions
   goose extension status               start them and show their status
   goose mcp memory                     serve a built-in to other programs
@@ -53,6 +54,9 @@ enum Command {
     /// Run a single task and exit
     #[command(after_help = run::args::EXAMPLES)]
     Run(Box<run::args::RunArgs>),
+    /// Review a change: findings with file, line and severity
+    #[command(after_help = review::args::EXAMPLES)]
+    Review(Box<review::args::ReviewArgs>),
     /// Inspect agents and their modes, and add your own
     #[command(visible_alias = "agent", after_help = agents::EXAMPLES)]
     Agents(SubcommandArgs<agents::AgentsCommand>),
@@ -164,6 +168,7 @@ pub(crate) fn run_command(cli: Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Serve(args)) => serve::run(*args),
         Some(Command::Session(args)) => session::run(*args),
         Some(Command::Run(args)) => run::run(*args),
+        Some(Command::Review(args)) => review::run(&args),
         #[cfg(feature = "local")]
         Some(Command::Models(args)) => run_or_help(args, "models", models::run),
         Some(Command::Configure(args)) => configure::run(&args),

@@ -12,7 +12,7 @@ use clap::{
 const MAX_ERRORS: usize = 2;
 
 /// Commands of goose 1.52 that are not here, and what to use instead.
-const ELSEWHERE: [(&str, &str); 7] = [
+const ELSEWHERE: [(&str, &str); 6] = [
     ("gateway", GATEWAY),
     ("gw", GATEWAY),
     (
@@ -25,7 +25,6 @@ const ELSEWHERE: [(&str, &str); 7] = [
          MCP servers into config.yaml",
     ),
     ("update", "install the new version the way this one was installed"),
-    ("review", "to review a change: git diff | goose run 'Review this change:'"),
     (
         "search",
         "`goose models list` has the models that goose knows; `goose models use FILE` uses any GGUF file",

@@ -53,8 +53,8 @@ pub(crate) struct SetupOptions<'a> {
     pub(crate) which: &'a ExtensionArgs,
     /// Additional instructions for the model.
     pub(crate) system: Option<&'a str>,
-    /// The file with what the answer must fit.
-    pub(crate) schema: Option<&'a Path>,
+    /// The schema that the answer must fit.
+    pub(crate) schema: Option<&'a Value>,
     pub(crate) keep: Keep,
     /// The job that the conversation is a run of.
     pub(crate) scheduled_by: Option<&'a JobId>,
@@ -134,8 +134,29 @@ pub(crate) async fn assemble(
     paths: &Paths,
     input: &Arc<Input>,
 ) -> anyhow::Result<Assembled> {
-    let folder =
-        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    assemble_in(&working_folder()?, setup, paths, input).await
+}
+
+/// Returns the working folder of the process.
+///
+/// # Errors
+///
+/// Fails if it is gone.
+pub(crate) fn working_folder() -> anyhow::Result<PathBuf> {
+    env::current_dir().context("the working folder cannot be found; change to one that exists")
+}
+
+/// Puts a conversation in a folder together.
+///
+/// # Errors
+///
+/// Returns an error that says what is missing or wrong, and what to do about it.
+pub(crate) async fn assemble_in(
+    folder: &Path,
+    setup: SetupOptions<'_>,
+    paths: &Paths,
+    input: &Arc<Input>,
+) -> anyhow::Result<Assembled> {
     let store = SessionStore::at(SessionStore::file(paths));
     // The first session that is saved creates the store, so this is said once.
     if setup.keep == Keep::Saved
@@ -145,9 +166,9 @@ pub(crate) async fn assemble(
         stderr::line(line);
     }
     let (session, settings) =
-        tokio::join!(session(&store, &folder, &setup), settings(paths, &folder, &setup, input));
+        tokio::join!(session(&store, folder, &setup), settings(paths, folder, &setup, input));
     let (session, settings) = (session?, settings?);
-    open(agent_manager(settings).with_store(store), session, &setup, (paths, &folder), input).await
+    open(agent_manager(settings).with_store(store), session, &setup, (paths, folder), input).await
 }
 
 /// Opens another session of the process, with the same settings and services.
@@ -294,8 +315,8 @@ fn said(mut options: OpenOptions, setup: &SetupOptions<'_>) -> anyhow::Result<Op
     if let Some(system) = setup.system {
         options = options.with_instructions(system);
     }
-    if let Some(file) = setup.schema {
-        options = options.with_response_schema(schema(file)?);
+    if let Some(schema) = setup.schema {
+        options = options.with_response_schema(schema.clone());
     }
     match (setup.conversation.split, setup.conversation.no_split) {
         (true, _) => options = options.with_split(SplitSetting::Auto),
@@ -411,7 +432,12 @@ async fn last(store: &SessionStore, folder: &Path) -> anyhow::Result<goose::sess
     })
 }
 
-fn schema(file: &Path) -> anyhow::Result<Value> {
+/// Reads the schema of `--schema`.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, is too large, or is not JSON.
+pub(crate) fn schema(file: &Path) -> anyhow::Result<Value> {
     let advice = || format!("The schema in {} cannot be used (--schema)", file.display());
     let mut bytes = Vec::new();
     // The user may name a pipe here: `--schema <(make-schema)`.

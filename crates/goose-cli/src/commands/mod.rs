@@ -17,6 +17,7 @@ pub(crate) mod models;
 pub(crate) mod permissions;
 mod project;
 pub(crate) mod recipe;
+pub(crate) mod review;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod schedule;

@@ -24,6 +24,9 @@ const MAX_ENTRIES: usize = 10_000;
 /// Prefix of a file name in a message, and of an agent at its beginning.
 const MARK: char = '@';
 
+/// Name of the values that are resources of extensions, after [`MARK`].
+pub(crate) const RESOURCES: &str = "@";
+
 /// Command whose value is an extension of the session.
 pub(crate) const REMOVE: &str = "/extension remove ";
 
@@ -114,14 +117,18 @@ fn candidates(typed: &str, session: &SessionValues) -> (usize, Vec<Pair>) {
     {
         return (REMOVE.len(), values);
     }
-    let (begin, found) = file_candidates(typed);
-    match typed.strip_prefix(MARK).filter(|name| !name.contains(char::is_whitespace)).map(agents) {
-        Some(names) if !names.is_empty() => {
-            let all = labelled(names, "agent").chain(labelled(found, "file"));
-            (begin, all.collect())
-        }
-        _ => (begin, found),
+    let (begin, files) = file_candidates(typed);
+    let agents = typed.strip_prefix(MARK).filter(|name| !name.contains(char::is_whitespace)).map(agents);
+    let agents = agents.unwrap_or_default();
+    let resources = match typed.get(..begin).is_some_and(|before| before.ends_with(MARK)) {
+        true => session.candidates(RESOURCES, typed.get(begin..).unwrap_or_default()).unwrap_or_default(),
+        false => Vec::new(),
+    };
+    if agents.is_empty() && resources.is_empty() {
+        return (begin, files);
     }
+    let all = labelled(agents, "agent").chain(labelled(files, "file")).chain(labelled(resources, "resource"));
+    (begin, all.take(MAX_CANDIDATES).collect())
 }
 
 /// Says what the candidates are, where several kinds are possible.
@@ -148,7 +155,7 @@ fn values(command: &str, begin: &str, session: &SessionValues) -> Option<Vec<Pai
             return Some(listed.into_iter().chain(known).take(MAX_CANDIDATES).collect());
         }
         "/builtin" => builtins::names().split(", ").map(str::to_owned).collect(),
-        "/export" | "/recipe" => return Some(files(begin)),
+        "/export" | "/recipe" | "/diff" => return Some(files(begin)),
         _ => return session.candidates(command, begin),
     };
     let fitting = names.into_iter().filter(|name| name.starts_with(begin)).take(MAX_CANDIDATES);
@@ -242,6 +249,7 @@ mod tests {
         session.set(|command| match command {
             "/resume" => vec![("20261115_1".to_owned(), "ports".to_owned())],
             REMOVE => vec![("notes".to_owned(), String::new())],
+            RESOURCES => vec![("notes:note://1".to_owned(), String::new())],
             _ => Vec::new(),
         });
         let (begin, pairs) = candidates(typed, &session);
@@ -261,6 +269,8 @@ mod tests {
         assert_eq!(completed("/resume 2026"), (8, vec!["20261115_1".to_owned()]));
         assert_eq!(completed("/extension remove n"), (18, vec!["notes".to_owned()]));
         assert_eq!(completed("/export src/mai"), (8, vec!["src/main.rs".to_owned()]));
+        assert_eq!(completed("/diff src/mai"), (6, vec!["src/main.rs".to_owned()]));
+        assert_eq!(completed("read @not"), (6, vec!["notes:note://1".to_owned()]));
         assert_eq!(completed("/init src"), (9, vec![]));
         assert_eq!(completed("plain words"), (11, vec![]));
         assert_eq!(completed("@nothing/here"), (1, vec![]));

@@ -28,7 +28,7 @@ use url::Url;
 
 use super::{
     completion::{Purpose, SessionValues},
-    menu::Menu,
+    menu::{Menu, MenuChoice},
     reader::{InputKind, Reader, Request},
     type_ahead::TypeAhead,
 };
@@ -272,12 +272,12 @@ impl Turn {
         self.input.request(InputKind::Edit { text: text.to_owned(), ending }).await.map(|edited| edited.text)
     }
 
-    /// Lets the user choose from a menu. Returns the number of the entry; `None` if the user cancelled.
-    pub(crate) async fn choose(&self, menu: Menu) -> Option<usize> {
+    /// Lets the user choose from a menu. Returns `None` if the user cancelled.
+    pub(crate) async fn choose(&self, menu: Menu) -> Option<MenuChoice> {
         self.begin();
-        let (chosen, entry) = oneshot::channel();
+        let (chosen, choice) = oneshot::channel();
         self.input.request(InputKind::Choose { menu, chosen }).await;
-        entry.await.ok()
+        choice.await.ok()
     }
 
     /// Discards input that was typed before the first question of a turn.

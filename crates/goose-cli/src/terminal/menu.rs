@@ -129,12 +129,9 @@ impl Menu {
         Self { takes_typed: true, ..self }
     }
 
-    /// Lets the user choose. Returns the number of the entry; `None` if the user or the asker cancelled.
-    pub(super) fn choose(self, asker: &Asker<'_>) -> Option<usize> {
-        match self.ask_while(|| !asker.is_gone())? {
-            MenuChoice::Entry(entry) => Some(entry),
-            MenuChoice::Typed(_) => None,
-        }
+    /// Lets the user choose; `None` if the user or the asker cancelled.
+    pub(super) fn choose(self, asker: &Asker<'_>) -> Option<MenuChoice> {
+        self.ask_while(|| !asker.is_gone())
     }
 
     /// Lets the user choose, on this thread; `None` if the user cancelled. Nothing else may read the keyboard meanwhile.

@@ -33,7 +33,7 @@ use super::{
     completion::{Assistant, Purpose, SessionValues},
     input::{BEGIN_BRACKETED_PASTE, END_BRACKETED_PASTE, InputEvent, TypedMessage, set},
     keys::Keys,
-    menu::Menu,
+    menu::{Menu, MenuChoice},
     paste::Pastes,
     type_ahead::{ESCAPE_TIME, TypeAhead},
 };
@@ -77,7 +77,7 @@ pub(super) enum InputKind {
     /// A text in the user's editor, in a file with this ending.
     Edit { text: String, ending: &'static str },
     /// An entry of a menu.
-    Choose { menu: Menu, chosen: oneshot::Sender<usize> },
+    Choose { menu: Menu, chosen: oneshot::Sender<MenuChoice> },
     /// Esc, while everything else is kept for the next lines. Ends when something else is requested.
     Escape,
 }
@@ -149,7 +149,7 @@ impl Reader {
                     .map_or(InputEvent::Ended, |text| InputEvent::Text(TypedMessage::from(text))),
                 InputKind::Choose { menu, chosen } => {
                     // The caller may be gone.
-                    let _ = menu.choose(&asker).map(|entry| chosen.send(entry));
+                    let _ = menu.choose(&asker).map(|choice| chosen.send(choice));
                     InputEvent::Ended
                 }
                 InputKind::Escape => self.escape(&asker, || {

@@ -63,6 +63,16 @@ pub(crate) enum Detail {
     Quiet,
 }
 
+/// What is shown as the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AnswerKind {
+    Text,
+    /// A JSON value, and not the text.
+    Structured,
+    /// Nothing: the caller shows it.
+    Hidden,
+}
+
 /// The terminal, or a file or pipe in its place.
 #[derive(Debug)]
 pub(crate) struct Screen {
@@ -72,8 +82,7 @@ pub(crate) struct Screen {
     explains: bool,
     /// Set if a change of the agent is shown.
     announces: bool,
-    /// Set if the answer is a JSON value, and not the text.
-    is_structured: bool,
+    answer_kind: AnswerKind,
     /// True if standard error is a terminal.
     is_seen: bool,
     activity: Option<Activity>,
@@ -110,7 +119,7 @@ impl Screen {
             detail,
             explains: false,
             announces: true,
-            is_structured: false,
+            answer_kind: AnswerKind::Text,
             is_seen: stderr::is_seen(),
             activity: None,
             tail: Tail::default(),
@@ -132,7 +141,13 @@ impl Screen {
 
     /// Shows the structured answer in place of the text.
     pub(crate) fn structured(mut self, is_structured: bool) -> Self {
-        self.is_structured = is_structured;
+        self.answer_kind = if is_structured { AnswerKind::Structured } else { AnswerKind::Text };
+        self
+    }
+
+    /// Leaves the answer to the caller.
+    pub(crate) fn without_answer(mut self) -> Self {
+        self.answer_kind = AnswerKind::Hidden;
         self
     }
 
@@ -424,7 +439,7 @@ impl Screen {
     fn ended(&mut self, outcome: &Outcome) -> io::Result<()> {
         self.finished(outcome)?;
         if let Outcome::Done { structured: Some(value) } = outcome
-            && self.is_structured
+            && self.answer_kind == AnswerKind::Structured
         {
             let json = serde_json::to_string_pretty(value)?;
             self.answer.write_plainly(&escape::json(&json))?;
@@ -446,7 +461,7 @@ impl View for Screen {
                 }
                 self.begin("thinking");
             }
-            Event::Text(_) if self.is_structured => {}
+            Event::Text(_) if self.answer_kind != AnswerKind::Text => {}
             Event::Text(text) => self.text(text)?,
             Event::Thinking(text) => self.reasoning.push(text),
             Event::Retrying { reason, delay, attempt } => {

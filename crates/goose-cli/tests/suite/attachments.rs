@@ -232,3 +232,18 @@ fn completion_says_what_is_an_agent_and_what_a_file() -> anyhow::Result<()> {
     terminal.wait_for("Attached: my notes.txt")?;
     Ok(())
 }
+
+#[test]
+fn completion_offers_resources() -> anyhow::Result<()> {
+    let home = Home::with_config(
+        "extensions:\n  notes: {enabled: true, type: stdio, name: notes, cmd: '{kitchen_sink}', args: []}\n",
+    )?;
+    let server = model()?;
+    let terminal = at_terminal(&home, &server, "auto", &["session"])?;
+    prompted(&terminal)?;
+    fs::write(home.path().join("notes.txt"), "geese")?;
+    terminal.send("read @not\t\t")?;
+    terminal.wait_for("notes.txt (file)")?;
+    terminal.wait_for("(resource)")?;
+    Ok(())
+}

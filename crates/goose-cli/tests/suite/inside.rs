@@ -102,7 +102,7 @@ fn configure_says_what_it_is_good_for() -> anyhow::Result<()> {
         UNREACHABLE_SERVERS.map(|(name, value)| (name, value.to_owned())).into_iter().chain(own);
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_goose"));
     let terminal = Terminal::start(program, ["configure"], environment, home.path())?;
-    terminal.wait_for("Provider [local]:")?;
+    terminal.wait_for("❯ local")?;
     terminal.send("\r")?;
     terminal.wait_for("small local model: fine for simple tasks")?;
     Ok(())

@@ -46,6 +46,7 @@ mod questions;
 mod recipes;
 mod recorded;
 mod redacted;
+mod review;
 mod run;
 mod schedule;
 mod schedule_runs;

@@ -104,7 +104,7 @@ fn doctor() -> anyhow::Result<()> {
 fn configure() -> anyhow::Result<()> {
     let home = Home::with_short_path()?;
     let terminal = at_terminal(&home, &["configure"], &[])?;
-    terminal.wait_for("Provider [")?;
+    terminal.wait_for("❯ local")?;
     insta::assert_snapshot!(screen(&terminal, &home)?);
     Ok(())
 }

@@ -1,21 +1,21 @@
 //! The slash commands about the session itself, and the choice of a session to resume.
 
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use anyhow::ensure;
-use goose_test_support::{ModelServer, Terminal, Turn};
+use goose_test_support::{HttpAnswer, Loopback, ModelServer, Terminal, Turn};
 
 use crate::{
     redacted::screen,
     sessions,
     support::{Home, wait_until},
-    talk::{SIZES, at_terminal, at_terminal_with, environment, prompted, say},
+    talk::{SIZES, at_terminal, at_terminal_with, environment, prompted, say, session_sized},
 };
 
 /// `goose session --resume` at a terminal of this size.
 fn resuming(home: &Home, server: &ModelServer, size: (u16, u16)) -> anyhow::Result<Terminal> {
     let environment = environment(home, server, "auto")?;
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_goose"));
+    let program = Path::new(env!("CARGO_BIN_EXE_goose"));
     Terminal::start_sized(program, ["session", "--resume"], environment, home.path(), size)
 }
 
@@ -193,4 +193,60 @@ fn sessions_of_the_store_are_completed() -> anyhow::Result<()> {
     terminal.send("\r")?;
     terminal.wait_for("> Which bird is it?")?;
     prompted(&terminal)
+}
+
+/// `/model` lists what the service has now; another name can be typed, and Esc keeps the model.
+#[test]
+fn model_is_chosen_at_terminals_of_all_sizes() -> anyhow::Result<()> {
+    for size in SIZES {
+        let home = Home::with_short_path()?;
+        let server = Loopback::answering(|_| {
+            HttpAnswer::new(200, r#"{"data": [{"id": "gpt-4"}, {"id": "gpt-5"}, {"id": "o9\u001b[31m"}]}"#)
+        })?;
+        let models = ModelServer::scripted([])?;
+        let mut environment = environment(&home, &models, "auto")?;
+        environment.push(("OPENAI_HOST", server.url()));
+        let program = Path::new(env!("CARGO_BIN_EXE_goose"));
+        let terminal = Terminal::start_sized(program, ["session"], environment, home.path(), size)?;
+        prompted(&terminal)?;
+        terminal.send("/model\r")?;
+        terminal.wait_for("❯ openai:gpt-4")?;
+        insta::assert_snapshot!(format!("model_{}x{}", size.0, size.1), screen(&terminal, &home)?);
+        terminal.send("\x1b[B\r")?;
+        terminal.wait_for("Switched to openai:gpt-5.")?;
+        prompted(&terminal)?;
+        terminal.send("/model\r")?;
+        terminal.wait_for("❯ openai:gpt-5")?;
+        terminal.send("openai:gpt-7\r")?;
+        terminal.wait_for("Switched to openai:gpt-7.")?;
+        prompted(&terminal)?;
+        terminal.send("/model\r")?;
+        terminal.wait_for("Model:")?;
+        terminal.send("\x1b")?;
+        prompted(&terminal)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn state_at_terminals_of_all_sizes() -> anyhow::Result<()> {
+    for size in SIZES {
+        let home = Home::with_short_path()?
+            .configured("extensions:\n  tutorial: {type: builtin, name: tutorial}\n")?;
+        fs::write(home.path().join("AGENTS.md"), "Run the tests before you commit.\n")?;
+        let server = ModelServer::scripted([Turn::text("Hello.").costing(2_000, 10)])?;
+        let terminal = session_sized(&home, &server, size)?;
+        prompted(&terminal)?;
+        say(&terminal, "Hi", "Hello.")?;
+        for command in ["status", "context", "permissions", "mcp"] {
+            let before = terminal.screen();
+            terminal.send(&format!("/{command}\r"))?;
+            terminal.wait_until("the command has not ended", |screen| {
+                screen != before && screen.lines().last() == Some("›")
+            })?;
+            let name = format!("{command}_{}x{}", size.0, size.1);
+            insta::assert_snapshot!(name, screen(&terminal, &home)?);
+        }
+    }
+    Ok(())
 }

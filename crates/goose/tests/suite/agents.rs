@@ -51,6 +51,7 @@ const MODES: &[(&str, &[&str])] = &[
     ("goose-agent/recipe_maker", &[]),
     ("goose-agent/planner", &[]),
     ("goose-agent/judge", &[]),
+    ("goose-agent/change_reviewer", &["read"]),
     ("coding-agent/pm", &["read", "edit", "memory", "fetch"]),
     ("coding-agent/architect", &["read", "edit", "memory", "fetch"]),
     (

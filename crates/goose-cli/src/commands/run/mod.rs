@@ -95,12 +95,13 @@ async fn task(args: RunArgs, mut message: String) -> anyhow::Result<ExitCode> {
     if let Some(recipe) = &recipe {
         message = with_task(recipe, &message);
     }
+    let schema = args.schema.as_deref().map(conversation_setup::schema).transpose()?;
     let setup = SetupOptions {
         model: &args.model,
         conversation: &args.conversation,
         which: &args.which,
         system: args.system.as_deref(),
-        schema: args.schema.as_deref(),
+        schema: schema.as_ref(),
         keep: if args.no_session { Keep::Unsaved } else { Keep::Saved },
         scheduled_by: args.scheduled_by.as_ref(),
         verbosity: verbosity(&args),
@@ -277,7 +278,7 @@ fn print_stats(cost: Option<&Cost>, began: Instant) {
 }
 
 /// Returns the exit code for the outcome of a task.
-fn code(outcome: &Outcome) -> ExitCode {
+pub(crate) fn code(outcome: &Outcome) -> ExitCode {
     match outcome {
         Outcome::Done { .. } => ExitCode::SUCCESS,
         Outcome::MaxTurns(_) => ExitCode::from(MAX_TURNS),

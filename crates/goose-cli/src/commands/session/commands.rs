@@ -18,6 +18,7 @@ use super::{
     edit::init,
     recipes::show_skills,
     slash::{self, Slash},
+    values::live_models,
 };
 use crate::{
     builtins,
@@ -28,6 +29,7 @@ use crate::{
     stderr,
     terminal::{
         answer::Answer,
+        menu::{Menu, MenuChoice, MenuEntry},
         screen::Detail,
         size,
         status::{dollars, tokens},
@@ -51,7 +53,7 @@ impl Chat {
             Slash::Unclear(why) => stderr::line(escape::text(&why)),
             Slash::Clear => self.clear().await,
             Slash::Compact => return self.compact().await,
-            Slash::Model(None) => self.show_model(),
+            Slash::Model(None) => return self.choose_model().await,
             Slash::Model(Some(name)) => return self.set_model(&name).await,
             Slash::Cost => self.show_cost(),
             Slash::Tasks(None) => self.show_tasks(),
@@ -129,9 +131,32 @@ impl Chat {
         Ok(After::Line)
     }
 
-    fn show_model(&self) {
+    /// Shows the model, and at a terminal the models that its service lists now, to choose another one.
+    async fn choose_model(&mut self) -> anyhow::Result<After> {
         stderr::line(escape::line(&self.standing()));
-        stderr::line(format_args!("{FAINT}To switch: /model NAME, or /model PROVIDER:NAME{FAINT:#}"));
+        let exchange = self.assembled.exchange.clone();
+        let settings = self.assembled.manager().settings().clone();
+        let models = match self.working("listing the models", live_models(&exchange, &settings)).await? {
+            Ok(models) => models,
+            Err(asked) => return Ok(cancelled(asked)),
+        };
+        if models.is_empty() || !stderr::can_ask() {
+            stderr::line(format_args!("{FAINT}To switch: /model NAME, or /model PROVIDER:NAME{FAINT:#}"));
+            return Ok(After::Line);
+        }
+        let present = exchange.model().to_string();
+        let entries = models.iter().map(|name| MenuEntry::new(name, "")).collect();
+        let at = models.iter().position(|name| *name == present).unwrap_or_default();
+        let menu = Menu::new("Model", entries).at(at).or_typed();
+        let name = match self.input.turn().await.choose(menu).await {
+            Some(MenuChoice::Entry(entry)) => models.get(entry).cloned(),
+            Some(MenuChoice::Typed(name)) => Some(name),
+            None => None,
+        };
+        match name.filter(|name| *name != present) {
+            Some(name) => self.set_model(&name).await,
+            None => Ok(After::Line),
+        }
     }
 
     /// Switches to another model.

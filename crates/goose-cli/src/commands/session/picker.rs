@@ -15,7 +15,7 @@ use crate::{
     stderr,
     terminal::{
         input::Input,
-        menu::{Menu, MenuEntry},
+        menu::{Menu, MenuChoice, MenuEntry},
     },
 };
 
@@ -52,7 +52,10 @@ pub(super) async fn pick(
         1 if current.is_none() => Some(0),
         _ => {
             let menu = Menu::new("Resume", sessions.iter().map(entry).collect());
-            input.turn().await.choose(menu).await
+            match input.turn().await.choose(menu).await {
+                Some(MenuChoice::Entry(entry)) => Some(entry),
+                _ => None,
+            }
         }
     };
     Ok(entry.map(|entry| sessions.swap_remove(entry).id))

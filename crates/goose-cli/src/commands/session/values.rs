@@ -10,7 +10,7 @@ use goose::{
 use tokio::{runtime::Handle, time::timeout};
 
 use super::chat::Chat;
-use crate::terminal::completion::REMOVE;
+use crate::terminal::completion::{REMOVE, RESOURCES};
 
 /// Maximum number of sessions that are offered.
 const MAX_SESSIONS: u32 = 50;
@@ -28,7 +28,8 @@ impl Chat {
         // The thread of the keyboard asks, which has no runtime.
         self.input.values().set(move |command| {
             if command == "/model" {
-                return models.get_or_init(|| runtime.block_on(live_models(&exchange, &settings))).clone();
+                let names = models.get_or_init(|| runtime.block_on(live_models(&exchange, &settings)));
+                return names.iter().map(|name| (name.clone(), String::new())).collect();
             }
             // A time limit must be made within the runtime.
             let values = async { timeout(TIME, values(command, &exchange, &store)).await };
@@ -38,12 +39,12 @@ impl Chat {
 }
 
 /// Returns the models that the service in use lists.
-async fn live_models(exchange: &Exchange, settings: &Settings) -> Vec<(String, String)> {
+pub(super) async fn live_models(exchange: &Exchange, settings: &Settings) -> Vec<String> {
     let model = exchange.model();
     let Some(service) = model.provider() else { return Vec::new() };
     let listed = timeout(TIME, settings.registry().list_models(service, settings)).await;
     let names = listed.ok().flatten().unwrap_or_default();
-    names.into_iter().map(|name| (format!("{service}:{name}"), String::new())).collect()
+    names.into_iter().map(|name| format!("{service}:{name}")).collect()
 }
 
 /// Returns the values of a command, each with a text beside it.
@@ -57,6 +58,12 @@ async fn values(command: &str, exchange: &Exchange, store: &SessionStore) -> Vec
         "/prompts" | REMOVE => names(exchange.extensions().names()),
         "/prompt" => match exchange.extensions().list_prompts(None).await {
             Ok(listed) => names(listed.items.into_iter().map(|owned| owned.item.name).collect()),
+            Err(_) => Vec::new(),
+        },
+        RESOURCES => match exchange.extensions().list_resources(None).await {
+            Ok(listed) => names(
+                listed.items.into_iter().map(|it| format!("{}:{}", it.extension, it.item.uri)).collect(),
+            ),
             Err(_) => Vec::new(),
         },
         "/tasks" => exchange.tasks().into_iter().map(|status| (status.task.id, status.task.text)).collect(),

@@ -14,6 +14,7 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use fancy_regex::Regex;
 use goose_test_support::{ModelServer, Turn};
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::{Block, Page, pages};
@@ -21,6 +22,9 @@ use crate::support::{UNREACHABLE_SERVERS, wait_until};
 
 /// Time limit of one command.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// The tool by which `goose review` gets its answer.
+const REVIEW: &str = "recipe__final_output";
 
 /// Text that stands for any other in what a command prints.
 const ANYTHING: &str = "…";
@@ -33,7 +37,10 @@ struct World {
 
 impl World {
     fn new() -> anyhow::Result<Self> {
-        let model = ModelServer::answering(|_| Turn::text("Done."))?;
+        let model = ModelServer::answering(|asked| match asked.tool_names().contains(&REVIEW) {
+            true => Turn::call(REVIEW, json!({"findings": [], "summary": "Fine."})),
+            false => Turn::text("Done."),
+        })?;
         let world = Self { home: tempfile::tempdir_in("/tmp")?, model };
         fs::create_dir(world.home.path().join("bin"))?;
         for (name, program) in

@@ -201,22 +201,23 @@ async fn open_program(
                     closed,
                 });
             }
-            // A server that answers a request with the id of another one after the `server/discover` probe. A
-            // fresh process gets `initialize` only.
-            Err(failed) if failed.is_mismatched && lifecycle == Lifecycle::Auto => {
-                program.stop().await;
-                lifecycle = Lifecycle::Initialize;
-            }
-            Err(failed) => {
-                let error = program.explain_handshake(&failed, options).await;
-                program.stop().await;
-                return Err(error);
-            }
+            Err(failed) => match failed.other.filter(|_| lifecycle == Lifecycle::Auto) {
+                // The handshakes have been mixed up: a fresh process gets only the one that it takes.
+                Some(other) => {
+                    program.stop().await;
+                    lifecycle = other;
+                }
+                None => {
+                    let error = program.explain_handshake(&failed, options).await;
+                    program.stop().await;
+                    return Err(error);
+                }
+            },
         }
     }
 }
 
-/// Performs the handshake with a server by URL, again after a login or with `initialize` only.
+/// Performs the handshake with a server by URL, again after a login or with one handshake only.
 async fn open_http(
     url: &str,
     side: impl Fn() -> ClientSide,
@@ -237,8 +238,8 @@ async fn open_http(
             Err(failed) => failed,
         };
         // A server may answer `server/discover` with a result of another kind.
-        if failed.is_mismatched && lifecycle == Lifecycle::Auto {
-            lifecycle = Lifecycle::Initialize;
+        if let Some(other) = failed.other.filter(|_| lifecycle == Lifecycle::Auto) {
+            lifecycle = other;
         } else if !target.log_in().await.map_err(|error| refused(&target.shown(), &error))? {
             return Err(unreachable_server(&target.shown(), &failed.reason));
         }

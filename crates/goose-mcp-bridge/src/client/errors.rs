@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use goose_extension::{ToolError, adapter::cancelled};
-use rmcp::{ServiceError, service::ClientInitializeError};
+use rmcp::{ServiceError, model::ErrorCode, service::ClientInitializeError};
 
-use super::http_error::HttpError;
+use super::{http_error::HttpError, options::Lifecycle};
 
 /// Converts a failed request to a tool error.
 pub(super) fn failure(server: &str, what: &str, error: ServiceError) -> ToolError {
@@ -48,21 +48,21 @@ pub(super) fn refused(name: &str, reason: &HttpError) -> ToolError {
 pub(super) struct HandshakeError {
     name: String,
     pub(super) reason: String,
-    /// True if the server answered another request than the one sent.
-    pub(super) is_mismatched: bool,
+    /// Handshake that the server takes according to its answer, if it is another one.
+    pub(super) other: Option<Lifecycle>,
     /// True if the server did not answer in time.
     pub(super) is_late: bool,
 }
 
 impl HandshakeError {
     pub(super) fn new(name: String, error: &ClientInitializeError) -> Self {
-        let (reason, is_mismatched) = (Reason(error).to_string(), is_mismatched(error));
-        Self { name, reason, is_mismatched, is_late: false }
+        let (reason, other) = (Reason(error).to_string(), other_lifecycle(error));
+        Self { name, reason, other, is_late: false }
     }
 
     pub(super) fn late(name: String, limit: Duration) -> Self {
         let reason = format!("it did not answer within {limit:?}");
-        Self { name, reason, is_mismatched: false, is_late: true }
+        Self { name, reason, other: None, is_late: true }
     }
 
     pub(super) fn into_error(self) -> ToolError {
@@ -70,13 +70,20 @@ impl HandshakeError {
     }
 }
 
-fn is_mismatched(error: &ClientInitializeError) -> bool {
+fn other_lifecycle(error: &ClientInitializeError) -> Option<Lifecycle> {
     match error {
+        // The server answered another request than the one sent: the probe was too much for it.
         ClientInitializeError::ConflictInitResponseId(..)
         | ClientInitializeError::UncorrelatedErrorResponse { .. }
-        | ClientInitializeError::ExpectedInitResult(_) => true,
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_mismatched(fallback),
-        _ => false,
+        | ClientInitializeError::ExpectedInitResult(_) => Some(Lifecycle::Initialize),
+        // The server took the probe, but too slowly, and now refuses `initialize`.
+        ClientInitializeError::JsonRpcError(error)
+            if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION =>
+        {
+            Some(Lifecycle::Discover)
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => other_lifecycle(fallback),
+        _ => None,
     }
 }
 

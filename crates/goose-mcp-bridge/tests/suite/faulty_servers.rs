@@ -325,6 +325,29 @@ async fn a_server_that_starts_slowly_is_reached() {
     assert_eq!(answer, Ok(json!({ "response": "at last" })));
 }
 
+/// A server of the newer wire alone whose answer to the probe comes after `initialize` was sent, which it refuses.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_server_that_refuses_initialize_is_reached() {
+    const SLOW: &str = r#"
+        if [ -e "$0/started" ]; then exec "$1"; fi
+        : >"$0/started"
+        read -r probe; sleep 11; read -r initialize
+        echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no initialize","data":{"supported":["2026-07-28"]}}}'
+        cat >/dev/null
+    "#;
+    let program =
+        tokio::task::spawn_blocking(|| goose_test_support::binary("kitchen_sink")).await.unwrap().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = goose_mcp_bridge::ProcessSpec::new("sh");
+    command.args(["-c", SLOW]).arg(folder.path()).arg(program);
+    let extension = connect(command, ConnectOptions::default()).await.unwrap();
+    assert_eq!(extension.lifecycle(), Lifecycle::Discover);
+    assert_eq!(extension.protocol_version().as_deref(), Some("2026-07-28"));
+    let answer = extension.call_tool("echo", hashmap! { "message" => json!("at last") }).await;
+    assert_eq!(answer, Ok(json!({ "response": "at last" })));
+}
+
 /// Returns whether a process is there and not merely waiting to be reaped.
 #[cfg(target_os = "linux")]
 fn is_running(pid: &Value) -> bool {

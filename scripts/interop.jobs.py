@@ -89,7 +89,10 @@ def main():
             ("a script that is written and run", script), ("a function that is renamed in two files", rename)]
     failed = 0
     for name, check in jobs:
-        holds, seen = check()
+        try:
+            holds, seen = check()
+        except subprocess.TimeoutExpired as late:
+            holds, seen = False, late
         print(f"{'ok   ' if holds else 'FAIL '} the model inside goose: {name}", flush=True)
         if not holds:
             failed = 1

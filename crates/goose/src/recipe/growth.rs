@@ -106,7 +106,9 @@ impl Growth {
                 Some("set" | "filter" | "block") => kept_blocks += 1,
                 Some("endset" | "endfilter" | "endblock") => kept_blocks = kept_blocks.saturating_sub(1),
                 Some("for" | "with") => named.push(grown),
-                Some("endfor" | "endwith") if named.len() > 1 => drop(named.pop()),
+                Some("endfor" | "endwith") if named.len() > 1 => {
+                    named.pop();
+                }
                 _ => {}
             }
         }

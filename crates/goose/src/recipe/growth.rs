@@ -22,6 +22,11 @@ const QUOTING: usize = 6;
 const NUMBER_BYTES: usize = 8;
 const MAX_RANGE: usize = 100_000;
 
+/// Maximum length of the code of a tag, without its texts, and number of `elif`. Each operator of a tag, and each
+/// `elif`, is a call within another one in the parser.
+const MAX_CODE: usize = 1_000;
+const MAX_ELIFS: usize = 200;
+
 /// Filters and methods that make lists.
 const LIST_MAKERS: &[&str] = &[
     "batch",
@@ -101,7 +106,9 @@ impl Growth {
                 Some("set" | "filter" | "block") => kept_blocks += 1,
                 Some("endset" | "endfilter" | "endblock") => kept_blocks = kept_blocks.saturating_sub(1),
                 Some("for" | "with") => named.push(grown),
-                Some("endfor" | "endwith") if named.len() > 1 => drop(named.pop()),
+                Some("endfor" | "endwith") if named.len() > 1 => {
+                    named.pop();
+                }
                 _ => {}
             }
         }
@@ -125,6 +132,23 @@ impl Growth {
         let kept = allowed.saturating_mul(8).checked_div(self.kept_text).unwrap_or(usize::MAX);
         Ok(Limits { steps: MAX_STEPS.min(u64::try_from(kept).unwrap_or(u64::MAX)), made })
     }
+}
+
+/// Returns the position and the problem of a tag that could nest too deep for the parser.
+pub(super) fn check_depth(tags: &[Tag<'_>]) -> Result<(), (usize, String)> {
+    let mut elifs = 0;
+    for tag in tags {
+        elifs += usize::from(tag.kind == TagKind::Statement && tag.keyword() == Some("elif"));
+        let problem = if tag.inner.len() > MAX_CODE && tag.without_strings().len() > MAX_CODE {
+            format!("the tag has more than {MAX_CODE} characters beside its texts; use several")
+        } else if elifs > MAX_ELIFS {
+            format!("the template has more than {MAX_ELIFS} 'elif'; use fewer")
+        } else {
+            continue;
+        };
+        return Err((tag.range.start, problem));
+    }
+    Ok(())
 }
 
 /// Returns the problem of a tag that uses what has no limit.

@@ -18,7 +18,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, Undefi
 use super::{
     RECIPE_DIR, RecipeError, Values,
     filters::{Budget, add_filters, too_long},
-    growth::{Growth, Limits, MAX_OUTPUT, check_tag},
+    growth::{Growth, Limits, MAX_OUTPUT, check_depth, check_tag},
     literal::{Tag, TagKind, tags},
     markers::Markers,
     source::MAX_RECIPE_BYTES,
@@ -85,10 +85,13 @@ impl Reader<'_> {
         if self.texts.len() >= MAX_FILES {
             return Err(problem(0, format!("it includes more than {MAX_FILES} files; use fewer")));
         }
+        check_depth(&tags(text))
+            .map_err(|(at, message)| problem(text[..at].matches('\n').count() + 1, message))?;
         let text = with_literals(text).into_owned();
-        let mut files = Vec::new();
+        let (mut files, mut line, mut at) = (Vec::new(), 1, 0);
         for tag in &tags(&text) {
-            let line = text[..tag.range.start].lines().count().max(1);
+            line += text[at..tag.range.start].matches('\n').count();
+            at = tag.range.start;
             check_tag(tag).map_err(|message| problem(line, message))?;
             if let Some(file) = included(tag).map_err(|message| problem(line, message))? {
                 files.push((file.to_owned(), line));

@@ -83,6 +83,9 @@ pub(crate) struct ServeArgs {
     /// Accept requests without a token, from this machine only
     #[arg(long)]
     dangerously_unauthenticated: bool,
+    /// Has no effect; for scripts written for other versions
+    #[arg(long, hide = true, value_parser = ["cli", "desktop"])]
+    platform: Option<String>,
     #[command(subcommand)]
     command: Option<ServeCommand>,
 }

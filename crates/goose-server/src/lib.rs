@@ -16,6 +16,7 @@
 //! - `tokens`: the file with the hashes of tokens; `gate`: the only check of a request; `limits`: counts per token;
 //! - `endpoint`: the table of routes, from which `openapi` makes the document; `error`, `body`, `sse`: answers;
 //! - `sessions`: open sessions; `runs`: runs and their events; `questions`: questions and their answers;
+//! - `local_client`: a client on the same machine, over the Unix socket;
 //! - `agent_communication`, `a2a`, `api`, `mcp`: the protocols; `health`, `metrics`: state of the server.
 //!
 //! Nothing here knows terminals, or which services are built in: the program gives an
@@ -37,6 +38,7 @@ mod listen;
 mod mcp;
 mod metrics;
 mod openapi;
+mod local_client;
 mod options;
 mod questions;
 mod runs;
@@ -48,3 +50,4 @@ mod tokens;
 pub use options::{DEFAULT_PORT, SECRET_KEY, ServerOptions, TlsFiles};
 pub use server::{Server, StartError, openapi_document};
 pub use tokens::{NewToken, Scope, TokenError, TokenInfo, TokenStore};
+pub use local_client::{LocalClient, LocalError, OpenSessionState, SessionEvents};

@@ -7,17 +7,18 @@
 //!    /a2a                     A2A 1.0 and 0.3 ──────────────┼─► Runs ─► Sessions ─┴─► AgentManager
 //!    /api/v1                  goose's own API ──────────────┘
 //!    /mcp                     the agents as tools, over streamable HTTP
+//!    /acp                     the Agent Client Protocol, over WebSocket
 //! ```
 //!
 //! A run is a reply to one message in a session. Its log of events outlives the requests that read it, and a run of
 //! an earlier process is read from the stored steps of its session.
 //!
 //! - `options`: settings of a server; `server`: its start, drain and end; `listen`: connections;
-//! - `tokens`: the file with the hashes of tokens; `gate`: the only check of a request; `limits`: counts per token;
+//! - `tokens`: the file with the hashes of tokens; `gate`: the only check of a request; `limits`: counts per token; `audit`: its log;
 //! - `endpoint`: the table of routes, from which `openapi` makes the document; `error`, `body`, `sse`: answers;
-//! - `sessions`: open sessions; `runs`: runs and their events; `questions`: questions and their answers;
 //! - `local_client`: a client on the same machine, over the Unix socket;
-//! - `agent_communication`, `a2a`, `api`, `mcp`: the protocols; `health`, `metrics`: state of the server.
+//! - `sessions`: open sessions; `runs`: runs and their events; `questions`: questions and their answers;
+//! - `agent_communication`, `a2a`, `api`, `mcp`, `editors`: the protocols; `health`, `metrics`: state of the server.
 //!
 //! Nothing here knows terminals, or which services are built in: the program gives an
 //! [`AgentManager`](goose::agent_manager::AgentManager).
@@ -27,7 +28,9 @@
 mod a2a;
 mod agent_communication;
 mod api;
+mod audit;
 mod body;
+mod editors;
 mod endpoint;
 mod error;
 mod gate;
@@ -35,10 +38,10 @@ mod health;
 mod ids;
 mod limits;
 mod listen;
+mod local_client;
 mod mcp;
 mod metrics;
 mod openapi;
-mod local_client;
 mod options;
 mod questions;
 mod runs;
@@ -47,7 +50,7 @@ mod sessions;
 mod sse;
 mod tokens;
 
+pub use local_client::{LocalClient, LocalError, OpenSessionState, SessionEvents};
 pub use options::{DEFAULT_PORT, SECRET_KEY, ServerOptions, TlsFiles};
 pub use server::{Server, StartError, openapi_document};
 pub use tokens::{NewToken, Scope, TokenError, TokenInfo, TokenStore};
-pub use local_client::{LocalClient, LocalError, OpenSessionState, SessionEvents};

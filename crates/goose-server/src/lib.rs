@@ -18,7 +18,7 @@
 //! - `endpoint`: the table of routes, from which `openapi` makes the document; `error`, `body`, `sse`: answers;
 //! - `local_client`: a client on the same machine, over the Unix socket;
 //! - `sessions`: open sessions; `runs`: runs and their events; `questions`: questions and their answers;
-//! - `agent_communication`, `a2a`, `api`, `mcp`, `editors`: the protocols; `health`, `metrics`: state of the server.
+//! - `agent_communication`, `a2a`, `api`, `mcp`, `editors`: the protocols; `health`, `metrics`, `traces`: state of the server.
 //!
 //! Nothing here knows terminals, or which services are built in: the program gives an
 //! [`AgentManager`](goose::agent_manager::AgentManager).
@@ -49,8 +49,12 @@ mod server;
 mod sessions;
 mod sse;
 mod tokens;
+#[cfg(feature = "otel")]
+mod traces;
 
 pub use local_client::{LocalClient, LocalError, OpenSessionState, SessionEvents};
 pub use options::{DEFAULT_PORT, SECRET_KEY, ServerOptions, TlsFiles};
 pub use server::{Server, StartError, openapi_document};
 pub use tokens::{NewToken, Scope, TokenError, TokenInfo, TokenStore};
+#[cfg(feature = "otel")]
+pub use traces::{TraceError, TraceSettings};

@@ -102,6 +102,10 @@ pub enum StartError {
     /// The MCP endpoint cannot be made.
     #[error("the MCP endpoint cannot be served: {0}")]
     Mcp(String),
+    /// Traces cannot be sent.
+    #[cfg(feature = "otel")]
+    #[error("traces cannot be sent: {0}")]
+    Traces(String),
 }
 
 /// State that all requests share.
@@ -147,6 +151,15 @@ impl App {
         let (manager, profile) = in_root.map_err(|error| StartError::Mcp(error.message))?;
         let mcp = McpEndpoints::new(&manager, profile, sessions.root(), &stop)
             .map_err(|error| StartError::Mcp(error.to_string()))?;
+        let runs = Runs::new(Arc::clone(&metrics));
+        #[cfg(feature = "otel")]
+        let runs = match options.traces.clone() {
+            Some(settings) => {
+                let exporter = crate::traces::Exporter::start(settings).map_err(StartError::Traces)?;
+                runs.with_traces(Arc::new(exporter))
+            }
+            None => runs,
+        };
         Ok(Self {
             names,
             access,
@@ -155,7 +168,7 @@ impl App {
             audit: AuditLog::open(&options.audit_file()),
             sessions,
             mcp,
-            runs: Arc::new(Runs::new(Arc::clone(&metrics))),
+            runs: Arc::new(runs),
             metrics,
             document: openapi_document(),
             closing: CancellationToken::new(),
@@ -282,6 +295,8 @@ impl Server {
         app.stop.cancel();
         self.acceptor.connections.close();
         let _ = timeout(CLOSE_TIME, app.sessions.close_all()).await;
+        #[cfg(feature = "otel")]
+        app.runs.end_traces().await;
         let _ = timeout(CLOSE_TIME, self.acceptor.connections.wait()).await;
         self.tasks.shutdown().await;
         if let Some(path) = &app.options.socket {

@@ -224,6 +224,10 @@ fn options(args: &ServeArgs, paths: &Paths) -> anyhow::Result<ServerOptions> {
     options.is_unauthenticated = args.dangerously_unauthenticated;
     options.time_zone = user_zone();
     options.secret_key = env::var(SECRET_KEY).ok().map(Secret::new);
+    #[cfg(feature = "otel")]
+    {
+        options.traces = goose_server::TraceSettings::read(|name| env::var(name).ok())?;
+    }
     Ok(options)
 }
 

@@ -20,4 +20,4 @@ mod editor;
 mod rpc;
 
 pub use connector::Connector;
-pub use editor::{ChooseProfile, EditorAgent};
+pub use editor::{ChooseProfile, EditorAgent, Limits};

@@ -148,7 +148,8 @@ impl Acceptor {
             .header_read_timeout(HEADER_TIME)
             .max_headers(MAX_HEADERS)
             .max_buf_size(MAX_HEADER_BYTES);
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+        // A WebSocket takes the connection over.
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
         let closing: &CancellationToken = &self.app.closing;
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,

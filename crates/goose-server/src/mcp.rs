@@ -15,7 +15,7 @@ use goose::{
 };
 use goose_extension::{Extension, ToolResult};
 use goose_mcp_bridge::{ExtensionServer, HttpEndpoint, ServeOptions};
-use http::Method;
+use http::{HeaderValue, Method, header};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -115,7 +115,11 @@ async fn answer(app: &AppState, endpoint: &HttpEndpoint, request: Request) -> Re
         return error.into_response();
     }
     let client = request.extensions().get::<crate::tokens::Client>().cloned();
-    let response = endpoint.answer(request).await;
+    let mut response = endpoint.answer(request).await;
+    // The reasons of refusals come without a type.
+    if response.status().is_client_error() && !response.headers().contains_key(header::CONTENT_TYPE) {
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    }
     match client {
         Some(client) => crate::sse::ended_with(app, client, response),
         None => response,

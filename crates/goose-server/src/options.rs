@@ -54,6 +54,9 @@ pub struct ServerOptions {
     pub drain: Duration,
     /// Time zone of scheduled jobs.
     pub time_zone: TimeZone,
+    /// Collector of traces.
+    #[cfg(feature = "otel")]
+    pub traces: Option<crate::TraceSettings>,
 }
 
 impl ServerOptions {
@@ -72,6 +75,8 @@ impl ServerOptions {
             secret_key: None,
             drain: DRAIN_TIME,
             time_zone: TimeZone::system(),
+            #[cfg(feature = "otel")]
+            traces: None,
         }
     }
 

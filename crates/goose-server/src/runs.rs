@@ -50,6 +50,8 @@ pub(crate) struct Runs {
     metrics: Arc<Metrics>,
     /// Number of runs that have not ended.
     running: watch::Sender<usize>,
+    #[cfg(feature = "otel")]
+    traces: Option<Arc<crate::traces::Exporter>>,
 }
 
 /// Run of an agent: a reply to one message.
@@ -83,7 +85,28 @@ pub(crate) struct RunEvents {
 
 impl Runs {
     pub(crate) fn new(metrics: Arc<Metrics>) -> Self {
-        Self { runs: Mutex::default(), active: Arc::default(), metrics, running: watch::Sender::new(0) }
+        Self {
+            runs: Mutex::default(),
+            active: Arc::default(),
+            metrics,
+            running: watch::Sender::new(0),
+            #[cfg(feature = "otel")]
+            traces: None,
+        }
+    }
+
+    /// Sends traces of the runs.
+    #[cfg(feature = "otel")]
+    pub(crate) fn with_traces(self, exporter: Arc<crate::traces::Exporter>) -> Self {
+        Self { traces: Some(exporter), ..self }
+    }
+
+    /// Sends the last traces.
+    #[cfg(feature = "otel")]
+    pub(crate) async fn end_traces(&self) {
+        if let Some(exporter) = &self.traces {
+            exporter.end().await;
+        }
     }
 
     /// Starts a run in a session. A message with the id of an earlier run returns that run.
@@ -119,8 +142,14 @@ impl Runs {
     }
 
     async fn follow(self: Arc<Self>, run: Arc<Run>, mut reply: Reply, permit: Permit) {
+        #[cfg(feature = "otel")]
+        let mut trace = self.trace(&run);
         while let Some(record) = reply.next_record().await {
             self.metrics.events.fetch_add(1, Ordering::Relaxed);
+            #[cfg(feature = "otel")]
+            if let Some(trace) = &mut trace {
+                trace.take(&record);
+            }
             run.change(|log| log.take(&record));
         }
         let (folder, artifacts) = run.artifacts();
@@ -136,8 +165,17 @@ impl Runs {
         // The session may be closed now.
         drop(run.live.lock().take());
         drop(permit);
+        #[cfg(feature = "otel")]
+        drop(trace);
         self.metrics.runs.leave();
         self.running.send_modify(|running| *running -= 1);
+    }
+
+    #[cfg(feature = "otel")]
+    fn trace(&self, run: &Run) -> Option<crate::traces::RunTrace> {
+        let live = run.live.lock();
+        let exchange = live.as_ref()?.session.exchange();
+        Some(crate::traces::RunTrace::begin(self.traces.as_ref()?, &run.agent, &run.session, exchange))
     }
 
     /// Returns a run that is in memory.

@@ -6,11 +6,10 @@
 //! ```
 
 use std::{
-    fs::{File, OpenOptions},
-    io::{self, Write as _},
+    io,
     net::SocketAddr,
     ops::Deref,
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -21,11 +20,9 @@ use goose::{
     agent_manager::AgentManager,
     config::{ExtensionConfig, Secret},
 };
-use goose_fs::{AtomicFile, create_private_dir, read_regular, resolve};
+use goose_fs::{create_private_dir, resolve};
 use goose_providers::ModelRef;
 use http::StatusCode;
-use jiff::Timestamp;
-use parking_lot::Mutex;
 use serde_json::Value;
 use thiserror::Error;
 use tokio::{
@@ -37,6 +34,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     a2a, agent_communication, api,
+    audit::AuditLog,
+    editors,
     endpoint::{Endpoint, router},
     error::ApiError,
     gate::{AccessTable, Names, gate},
@@ -60,9 +59,6 @@ const CLOSE_TIME: Duration = Duration::from_millis(400);
 
 /// Interval at which old runs are looked for.
 const RUN_CHECK: Duration = Duration::from_secs(30);
-
-/// Maximum size of the audit log. The older half is dropped when it is reached.
-const MAX_AUDIT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Error that keeps a server from starting.
 #[derive(Debug, Error)]
@@ -106,6 +102,10 @@ pub enum StartError {
     /// The MCP endpoint cannot be made.
     #[error("the MCP endpoint cannot be served: {0}")]
     Mcp(String),
+    /// Traces cannot be sent.
+    #[cfg(feature = "otel")]
+    #[error("traces cannot be sent: {0}")]
+    Traces(String),
 }
 
 /// State that all requests share.
@@ -139,6 +139,44 @@ pub(crate) struct App {
 }
 
 impl App {
+    fn new(
+        options: ServerOptions,
+        names: Names,
+        access: AccessTable,
+        tokens: KnownTokens,
+        sessions: Sessions,
+    ) -> Result<Self, StartError> {
+        let (metrics, stop) = (Arc::new(Metrics::default()), CancellationToken::new());
+        let in_root = sessions.in_folder(sessions.root());
+        let (manager, profile) = in_root.map_err(|error| StartError::Mcp(error.message))?;
+        let mcp = McpEndpoints::new(&manager, profile, sessions.root(), &stop)
+            .map_err(|error| StartError::Mcp(error.to_string()))?;
+        let runs = Runs::new(Arc::clone(&metrics));
+        #[cfg(feature = "otel")]
+        let runs = match options.traces.clone() {
+            Some(settings) => {
+                let exporter = crate::traces::Exporter::start(settings).map_err(StartError::Traces)?;
+                runs.with_traces(Arc::new(exporter))
+            }
+            None => runs,
+        };
+        Ok(Self {
+            names,
+            access,
+            tokens,
+            limits: Limits::default(),
+            audit: AuditLog::open(&options.audit_file()),
+            sessions,
+            mcp,
+            runs: Arc::new(runs),
+            metrics,
+            document: openapi_document(),
+            closing: CancellationToken::new(),
+            stop,
+            options,
+        })
+    }
+
     /// Fails if the server is stopping.
     pub(crate) fn check_open(&self) -> Result<(), ApiError> {
         match self.closing.is_cancelled() {
@@ -155,6 +193,7 @@ fn endpoints() -> Vec<Endpoint> {
     endpoints.extend(api::endpoints());
     endpoints.extend(a2a::endpoints());
     endpoints.extend(mcp::endpoints());
+    endpoints.extend(editors::endpoints());
     endpoints
 }
 
@@ -199,44 +238,12 @@ impl Server {
         }
         let listener = bind(SocketAddr::new(options.host, options.port)).await?;
         let address = listener.local_addr().map_err(|source| bind_error(options.host, source))?;
-        let socket = match &options.socket {
-            None => None,
-            Some(path) => match bind_socket(path).await {
-                Ok(listener) => Some(listener),
-                Err(error) => {
-                    warnings.push(format!("The socket {} is not used: {error}.", path.display()));
-                    options.socket = None;
-                    None
-                }
-            },
-        };
+        let socket = usable_socket(&mut options, &mut warnings).await;
         let (tokens, first_token) = tokens(&options)?;
-        let endpoints = endpoints();
-        let document = openapi::document(&endpoints);
-        let (router, access) = router(endpoints);
-        let metrics = Arc::new(Metrics::default());
-        let (closing, stop) = (CancellationToken::new(), CancellationToken::new());
+        let (router, access) = router(endpoints());
+        let names = names(&options, address, tls.is_some())?;
         let sessions = Sessions::new(manager, model, extensions, options.roots.clone());
-        let mcp_error = |error: &dyn std::fmt::Display| StartError::Mcp(error.to_string());
-        let (root_manager, profile) =
-            sessions.in_folder(sessions.root()).map_err(|error| mcp_error(&error.message))?;
-        let mcp = McpEndpoints::new(&root_manager, profile, sessions.root(), &stop)
-            .map_err(|error| mcp_error(&error))?;
-        let app = AppState(Arc::new(App {
-            names: names(&options, address, tls.is_some())?,
-            access,
-            tokens,
-            limits: Limits::default(),
-            audit: AuditLog::open(&options.audit_file()),
-            sessions,
-            mcp,
-            runs: Arc::new(Runs::new(Arc::clone(&metrics))),
-            metrics,
-            document,
-            closing,
-            stop,
-            options,
-        }));
+        let app = AppState(Arc::new(App::new(options, names, access, tokens, sessions)?));
         let acceptor = Acceptor::new(finished_router(router, &app), app.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&acceptor).tcp(listener, tls));
@@ -288,6 +295,8 @@ impl Server {
         app.stop.cancel();
         self.acceptor.connections.close();
         let _ = timeout(CLOSE_TIME, app.sessions.close_all()).await;
+        #[cfg(feature = "otel")]
+        app.runs.end_traces().await;
         let _ = timeout(CLOSE_TIME, self.acceptor.connections.wait()).await;
         self.tasks.shutdown().await;
         if let Some(path) = &app.options.socket {
@@ -378,6 +387,19 @@ async fn bind_socket(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// Listens on the Unix socket of the options. Without it, the server starts with a warning.
+async fn usable_socket(options: &mut ServerOptions, warnings: &mut Vec<String>) -> Option<UnixListener> {
+    let path = options.socket.as_ref()?;
+    match bind_socket(path).await {
+        Ok(listener) => Some(listener),
+        Err(error) => {
+            warnings.push(format!("The socket {} is not used: {error}.", path.display()));
+            options.socket = None;
+            None
+        }
+    }
+}
+
 /// Reads the tokens again when their file has changed.
 async fn watch_tokens(app: AppState) {
     loop {
@@ -395,59 +417,5 @@ async fn watch_tokens(app: AppState) {
 async fn forget_runs(app: AppState) {
     while timeout(RUN_CHECK, app.stop.cancelled()).await.is_err() {
         app.runs.forget_old();
-    }
-}
-
-/// Log of requests that change something, and of refused ones: a line of JSON each, with the id of the token.
-pub(crate) struct AuditLog {
-    path: PathBuf,
-    file: Mutex<Option<(File, u64)>>,
-}
-
-impl AuditLog {
-    fn open(path: &Path) -> Self {
-        let log = Self { path: path.to_owned(), file: Mutex::new(None) };
-        *log.file.lock() = log.opened();
-        log
-    }
-
-    fn opened(&self) -> Option<(File, u64)> {
-        let open = || {
-            create_private_dir(self.path.parent().unwrap_or(Path::new(".")))?;
-            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
-            let length = file.metadata()?.len();
-            Ok::<_, io::Error>((file, length))
-        };
-        open().inspect_err(|error| tracing::error!(%error, "there is no audit log")).ok()
-    }
-
-    /// Appends an entry. A full disk does not stop the server.
-    pub(crate) fn write(&self, entry: &Value) {
-        let mut entry = entry.clone();
-        entry["at"] = Timestamp::now().to_string().into();
-        let line = format!("{entry}\n");
-        let mut slot = self.file.lock();
-        if slot.as_ref().is_some_and(|(_, length)| *length > MAX_AUDIT_BYTES) {
-            drop(slot.take());
-            self.drop_older_half();
-            *slot = self.opened();
-        }
-        let Some((file, length)) = slot.as_mut() else { return };
-        *length += line.len() as u64;
-        if let Err(error) = file.write_all(line.as_bytes()) {
-            tracing::error!(%error, "the audit log cannot be written");
-        }
-    }
-
-    fn drop_older_half(&self) {
-        let newer = read_regular(&self.path, 2 * MAX_AUDIT_BYTES).and_then(|bytes| {
-            let middle = bytes.len() / 2;
-            let start =
-                bytes[middle..].iter().position(|&byte| byte == b'\n').map_or(0, |at| middle + at + 1);
-            AtomicFile::new(&self.path).write(&bytes[start..])
-        });
-        if let Err(error) = newer {
-            tracing::error!(%error, "the audit log cannot be shortened");
-        }
     }
 }

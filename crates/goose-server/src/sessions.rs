@@ -17,16 +17,19 @@ use goose::{
     recipe::{Recipe, RecipeFile},
     session::{ListOptions, NewSession, SessionId, SessionStore, SessionSummary},
 };
+use goose_acp::{EditorAgent, Limits};
 use goose_fs::resolve;
 use goose_providers::ModelRef;
 
 use crate::{
+    editors::ServedProfiles,
     error::{ApiError, ApiResult},
     ids::Uuid,
+    tokens::{Client, Scope},
 };
 
 /// Maximum number of open sessions.
-const MAX_OPEN: usize = 2_048;
+pub(crate) const MAX_OPEN: usize = 2_048;
 
 /// Sessions of the server.
 pub(crate) struct Sessions {
@@ -110,6 +113,18 @@ impl Sessions {
         let mut profile = manager.settings().profile(None).map_err(OpenError::from)?;
         profile.processor = profile.processor.or_else(|| self.model.clone());
         Ok((manager, profile))
+    }
+
+    /// Returns the agent of a client that uses the Agent Client Protocol.
+    pub(crate) fn editor_agent(&self, client: &Client) -> EditorAgent {
+        let limits = Limits {
+            roots: self.roots.clone(),
+            max_sessions: MAX_OPEN,
+            may_administer: client.scope >= Scope::Admin,
+        };
+        let profiles = Arc::new(ServedProfiles { model: self.model.clone() });
+        EditorAgent::served(self.manager.clone(), profiles, limits)
+            .with_extensions(self.extensions.iter().cloned())
     }
 
     pub(crate) fn store(&self) -> &SessionStore {

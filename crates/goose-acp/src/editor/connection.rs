@@ -80,7 +80,7 @@ impl Connection {
     }
 
     async fn new_session(&self, params: &Value) -> Result<Value, RpcError> {
-        let folder = folder(params)?;
+        let folder = self.folder(params)?;
         let created = self.agent.manager.store().create(NewSession::in_folder(&folder)).await;
         let created = created.map_err(|error| failed(&error))?;
         let id = created.id().to_string();
@@ -93,9 +93,10 @@ impl Connection {
     async fn load(&self, params: &Value, shown: bool) -> Result<Value, RpcError> {
         let id = session_id(params)?;
         let stored = self.agent.manager.store().open_session(&id).await.map_err(|error| not_found(&error))?;
+        self.check_stored(&stored.summary)?;
         let session = match self.get(id.as_str()) {
             Some(session) => session,
-            None => self.add(params, folder(params)?, id.clone())?,
+            None => self.add(params, self.folder(params)?, id.clone())?,
         };
         if shown {
             session.replay(&stored.steps).await;
@@ -109,8 +110,10 @@ impl Connection {
     }
 
     async fn fork(&self, params: &Value) -> Result<Value, RpcError> {
-        let (id, folder) = (session_id(params)?, folder(params)?);
-        let copy = self.agent.manager.store().fork(&id, None).await.map_err(|error| not_found(&error))?;
+        let (id, folder) = (session_id(params)?, self.folder(params)?);
+        let store = self.agent.manager.store();
+        self.check_stored(&store.summary(&id).await.map_err(|error| not_found(&error))?)?;
+        let copy = store.fork(&id, None).await.map_err(|error| not_found(&error))?;
         let session = self.add(params, folder, copy.id().clone())?;
         self.opened(&session, copy.id().as_str()).await
     }
@@ -133,8 +136,15 @@ impl Connection {
         let mut servers = servers::read(params).map_err(invalid)?;
         servers.extend(tools::read(params).map_err(invalid)?);
         let mut sessions = self.sessions.lock();
-        if sessions.len() >= MAX_SESSIONS {
-            return Err(invalid(format!("{MAX_SESSIONS} sessions are open already; close some of them")));
+        let mut has_room = sessions.len() < MAX_SESSIONS;
+        if let Some(limits) = &self.agent.limits {
+            has_room &= self.agent.manager.sessions().ids().len() < limits.max_sessions;
+            if !servers.is_empty() {
+                limits.check_administration("an MCP server of the client")?;
+            }
+        }
+        if !has_room {
+            return Err(invalid("too many sessions are open already; close some of them"));
         }
         let (agent, client) = (Arc::clone(&self.agent), Arc::clone(&self.client));
         let session = Arc::new(EditorSession::new(agent, client, id.clone(), folder, servers));
@@ -167,7 +177,8 @@ impl Connection {
         }
         let found = self.agent.manager.store().list(options).await.map_err(|error| failed(&error))?;
         let has_more = found.len() > last;
-        let sessions: Vec<Value> = found.iter().skip(first).take(PAGE).map(listed).collect();
+        let page = found.iter().skip(first).take(PAGE);
+        let sessions: Vec<Value> = page.filter(|it| self.check_stored(it).is_ok()).map(listed).collect();
         let mut answer = json!({ "sessions": sessions });
         if has_more {
             answer["nextCursor"] = json!(last.to_string());
@@ -184,6 +195,12 @@ impl Connection {
 
     async fn delete(&self, params: &Value) -> Result<Value, RpcError> {
         let id = session_id(params)?;
+        if let Some(limits) = &self.agent.limits {
+            limits.check_administration("removing a session")?;
+            if let Ok(summary) = self.agent.manager.store().summary(&id).await {
+                self.check_stored(&summary)?;
+            }
+        }
         let open = self.sessions.lock().remove(id.as_str());
         if let Some(open) = open {
             open.close().await;
@@ -193,6 +210,34 @@ impl Connection {
             // A session without messages is not stored.
             Ok(()) | Err(StoreError::NoSuchSession(_)) => Ok(json!({})),
             Err(error) => Err(failed(&error)),
+        }
+    }
+}
+
+impl Connection {
+    /// Returns the working folder that a message names.
+    fn folder(&self, params: &Value) -> Result<PathBuf, RpcError> {
+        let folder = folder(params)?;
+        match &self.agent.limits {
+            Some(limits) => limits.folder(&folder),
+            None => Ok(folder),
+        }
+    }
+
+    /// Fails for a stored session that the client may not see.
+    fn check_stored(&self, session: &SessionSummary) -> Result<(), RpcError> {
+        match &self.agent.limits {
+            Some(limits) => limits.folder(&session.working_dir).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Closes the sessions of the editor. Those of a server stay open as long as other clients use them.
+    pub(super) async fn close_all(&self) {
+        let sessions: Vec<_> = self.sessions.lock().drain().map(|(_, session)| session).collect();
+        futures::future::join_all(sessions.iter().map(|session| session.close())).await;
+        if self.agent.limits.is_none() {
+            self.agent.manager.sessions().close_all().await;
         }
     }
 }

@@ -10,6 +10,7 @@
 //!
 //! - `connection`: requests of the editor; `client`: what it can do, and its answers; `session`: one session;
 //!   `turn`: one prompt, from its content to the reason of its end;
+//! - `limits`: restrictions of a client over a network;
 //! - `choices`: modes and options that the editor offers; `prompt`: content of a prompt; `servers`, `tools`: MCP servers and tools of the editor;
 //!   `updates`, `tool_calls`: events as updates; `questions`: questions to the user; `backend`, `terminal`: files and commands.
 
@@ -17,6 +18,7 @@ mod backend;
 mod choices;
 mod client;
 mod connection;
+mod limits;
 mod prompt;
 mod questions;
 mod servers;
@@ -39,8 +41,9 @@ use goose_mcp_bridge::OAuth;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+pub use self::limits::Limits;
 use self::{client::Client, connection::Connection, questions::EditorBrowser};
-use crate::rpc::Rpc;
+use crate::rpc::{Incoming, Rpc};
 
 /// Time for everything to be stored when the editor is gone.
 const CLOSE_TIME: Duration = Duration::from_secs(5);
@@ -60,16 +63,28 @@ pub trait ChooseProfile: Send + Sync {
 pub struct EditorAgent {
     manager: AgentManager,
     profiles: Arc<dyn ChooseProfile>,
-    backend: Arc<dyn Backend>,
+    /// Files and programs of this machine; none for a client over a network, whose own are not used.
+    backend: Option<Arc<dyn Backend>>,
     extensions: Vec<ExtensionConfig>,
     agent: Option<String>,
     oauth: Option<OAuth>,
+    limits: Option<Limits>,
 }
 
 impl EditorAgent {
     /// Creates an agent with the files and programs of this machine, which are used where the editor offers none.
     pub fn new(manager: AgentManager, profiles: Arc<dyn ChooseProfile>, backend: Arc<dyn Backend>) -> Self {
-        Self { manager, profiles, backend, extensions: Vec::new(), agent: None, oauth: None }
+        Self { backend: Some(backend), ..Self::bare(manager, profiles) }
+    }
+
+    /// Creates an agent for a client that reaches goose over a network. Other clients may use the same sessions.
+    pub fn served(manager: AgentManager, profiles: Arc<dyn ChooseProfile>, limits: Limits) -> Self {
+        Self { limits: Some(limits), ..Self::bare(manager, profiles) }
+    }
+
+    fn bare(manager: AgentManager, profiles: Arc<dyn ChooseProfile>) -> Self {
+        let extensions = Vec::new();
+        Self { manager, profiles, backend: None, extensions, agent: None, oauth: None, limits: None }
     }
 
     /// Adds extensions to all sessions.
@@ -93,7 +108,8 @@ impl EditorAgent {
         self
     }
 
-    /// Serves an editor until it closes the connection or `stop` is cancelled. All sessions are closed then.
+    /// Serves an editor until it closes the connection or `stop` is cancelled. Its sessions are closed then, unless other clients use
+    /// them.
     pub async fn serve(
         mut self,
         input: impl AsyncRead + Send + Unpin + 'static,
@@ -105,12 +121,11 @@ impl EditorAgent {
             let browser = EditorBrowser { client: Arc::clone(&client) };
             self.manager = self.manager.with_oauth(oauth.with_browser(Arc::new(browser)));
         }
-        let manager = self.manager.clone();
         let connection = Arc::new(Connection::new(self, client));
-        let rpc = Rpc::new(input, output, connection);
+        let rpc = Rpc::new(input, output, Arc::clone(&connection) as Arc<dyn Incoming>);
         stop.run_until_cancelled(rpc.ended()).await;
         rpc.end("was closed");
         // What is not stored by then ends with the process.
-        let _ = tokio::time::timeout(CLOSE_TIME, manager.sessions().close_all()).await;
+        let _ = tokio::time::timeout(CLOSE_TIME, connection.close_all()).await;
     }
 }

@@ -27,6 +27,7 @@ use super::{
     choices::{self, AUTOMATIC, MODEL, PERMISSIONS},
     client::{Client, Offer, failed, invalid},
     connection::cannot_open,
+    limits::Limits,
     questions,
     terminal::Terminals,
     tools::EditorTools,
@@ -42,7 +43,7 @@ pub(super) struct EditorSession {
     pub(super) folder: PathBuf,
     pub(super) terminals: Arc<Terminals>,
     servers: Vec<ExtensionConfig>,
-    backend: Arc<dyn Backend>,
+    backend: Option<Arc<dyn Backend>>,
     /// Handle of a new session, which is stored with its first message.
     created: Mutex<Option<Session>>,
     open: tokio::sync::Mutex<Option<SharedSession>>,
@@ -65,8 +66,10 @@ impl EditorSession {
         servers: Vec<ExtensionConfig>,
     ) -> Self {
         let terminals = Arc::new(Terminals::new(Arc::clone(&client), id.to_string()));
-        let local = Arc::clone(&agent.backend);
-        let backend = EditorBackend::new(Arc::clone(&client), id.to_string(), local, Arc::clone(&terminals));
+        let backend = agent.backend.clone().map(|local| {
+            let (client, terminals) = (Arc::clone(&client), Arc::clone(&terminals));
+            Arc::new(EditorBackend::new(client, id.to_string(), local, terminals)) as Arc<dyn Backend>
+        });
         Self {
             agent,
             client,
@@ -74,7 +77,7 @@ impl EditorSession {
             folder,
             terminals,
             servers,
-            backend: Arc::new(backend),
+            backend,
             created: Mutex::default(),
             open: tokio::sync::Mutex::default(),
             running: Mutex::default(),
@@ -106,9 +109,11 @@ impl EditorSession {
         let mut options = OpenOptions::new(profile)
             .with_session(state)
             .with_working_dir(&self.folder)
-            .with_extensions(self.agent.extensions.iter().chain(&self.servers).cloned())
-            .with_backend(Arc::clone(&self.backend));
-        if self.client.offers(Offer::Tools) {
+            .with_extensions(self.agent.extensions.iter().chain(&self.servers).cloned());
+        if let Some(backend) = &self.backend {
+            options = options.with_backend(Arc::clone(backend));
+        }
+        if self.agent.limits.is_none() && self.client.offers(Offer::Tools) {
             let (client, session) = (Arc::clone(&self.client), self.id.to_string());
             options = options.with_frontend(Arc::new(EditorTools { client, session }));
         }
@@ -187,7 +192,11 @@ impl EditorSession {
                 exchange.set_model(value).await.map_err(|error| failed(&error))?;
             }
             PERMISSIONS => {
-                exchange.set_mode(value.parse::<Mode>().map_err(|error| invalid(error.to_string()))?);
+                let mode = value.parse::<Mode>().map_err(|error| invalid(error.to_string()))?;
+                if self.agent.limits.is_some() {
+                    Limits::check_mode(exchange.permissions().mode(), mode)?;
+                }
+                exchange.set_mode(mode);
             }
             other => return Err(invalid(format!("there is no option `{other}`"))),
         }
@@ -197,7 +206,8 @@ impl EditorSession {
 
     /// Asks once about a configuration of the project that is not trusted. If the user agrees, the session is opened again with it.
     pub(super) async fn ask_trust(&self) -> Result<(), OpenError> {
-        if self.has_asked_trust.swap(true, Ordering::Relaxed) {
+        // Whom a server trusts, only its user decides.
+        if self.agent.limits.is_some() || self.has_asked_trust.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
         let paths = self.agent.manager.settings().paths().clone();

@@ -152,16 +152,22 @@ impl EditorSession {
     fn question(
         &self,
         exchange: &Exchange,
-        record: &Arc<EventRecord>,
+        record: &EventRecord,
     ) -> impl Future<Output = ()> + Send + 'static {
         let (client, session) = (Arc::clone(&self.client), self.id.to_string());
-        let (exchange, record, folder) = (exchange.clone(), Arc::clone(record), self.folder.clone());
+        let (exchange, mut asked, folder) = (exchange.clone(), record.event.clone(), self.folder.clone());
+        // Rules for all sessions are stored only by those who may.
+        if let Event::Approval(approval) = &mut asked
+            && self.agent.limits.as_ref().is_some_and(|limits| !limits.may_administer)
+        {
+            approval.always.clear();
+        }
         async move {
-            let Some(id) = record.event.question_id() else { return };
+            let Some(id) = asked.question_id() else { return };
             tokio::select! {
                 biased;
                 () = exchange.question_closed(id) => {}
-                answer = questions::ask(&client, &session, &folder, &record.event) => {
+                answer = questions::ask(&client, &session, &folder, &asked) => {
                     exchange.answer(id, answer);
                 }
             }

@@ -2,7 +2,6 @@
 
 use std::{
     io::{self, IsTerminal as _},
-    path::PathBuf,
     process::ExitCode,
     sync::Arc,
     time::Duration,
@@ -18,8 +17,10 @@ use goose_extension::prelude::async_trait;
 use goose_mcp::LocalBackend;
 use tokio_util::sync::CancellationToken;
 
+use super::schedule::beside_server;
 use crate::{
-    args::ExtensionArgs, builtins::SERVICES, choice, local, runtime, selection, signals::Signals, stderr,
+    args::ExtensionArgs, builtins::SERVICES, choice, local, runtime, selection, settings::ConfigArgs,
+    signals::Signals, stderr,
 };
 
 /// Examples after the help.
@@ -54,9 +55,11 @@ pub(crate) struct AcpArgs {
     /// Profile from the configuration, or a file that contains one
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// Use this file instead of config.yaml in the config folder
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    /// Also run scheduled jobs while the editor is connected, as 'goose schedule run' does
+    #[arg(long)]
+    enable_scheduler: bool,
+    #[command(flatten)]
+    config: ConfigArgs,
 }
 
 /// Serves an editor until it disconnects or a signal arrives.
@@ -64,7 +67,7 @@ pub(crate) fn run(args: AcpArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let source = SettingsSource::of_this_process(paths.clone())
         .with_builtins(SERVICES)
-        .with_config_file(args.config)
+        .with_config_file(args.config.config.clone())
         .with_flag("GOOSE_PROVIDER", args.provider)
         .with_flag("GOOSE_MODEL", args.model)
         .with_flag("GOOSE_MODE", args.mode)
@@ -80,15 +83,22 @@ pub(crate) fn run(args: AcpArgs) -> anyhow::Result<ExitCode> {
         stderr::line("Serving an editor on standard input and output. Press Ctrl-D to stop.");
     }
     let runtime = runtime::new_runtime()?;
-    let ended = runtime.block_on(serve(agent));
+    let stop = CancellationToken::new();
+    let scheduler = async {
+        if args.enable_scheduler {
+            beside_server::run(&paths, &args.config, &stop).await;
+        }
+    };
+    let ended = runtime.block_on(async { tokio::join!(serve(agent, &stop), scheduler).0 });
     runtime.shutdown_timeout(END_TIME);
     ended
 }
 
-async fn serve(agent: EditorAgent) -> anyhow::Result<ExitCode> {
+async fn serve(agent: EditorAgent, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
+    // However it ends, the scheduler ends with it.
+    let _ends = stop.clone().drop_guard();
     // Before the first message is read: an editor may end goose as soon as it has an answer.
     let mut signals = Signals::listen()?;
-    let stop = CancellationToken::new();
     let mut serving = std::pin::pin!(agent.serve(tokio::io::stdin(), tokio::io::stdout(), stop.clone()));
     tokio::select! {
         () = &mut serving => Ok(ExitCode::SUCCESS),

@@ -16,7 +16,9 @@ use goose::{
     config::{Paths, Profile, Settings, SettingsSource, TrustStore},
     exchange::{Event, Exchange, replay},
     permission::Permissions,
-    session::{LoadedSession, NewSession, PendingSession, Session, SessionStore, schedule::JobId},
+    session::{
+        LoadedSession, NewSession, PendingSession, Session, SessionStore, SessionSummary, schedule::JobId,
+    },
 };
 use goose_mcp::LocalBackend;
 use serde_json::Value;
@@ -94,12 +96,24 @@ pub(crate) struct Assembled {
 
 /// The conversation as it was.
 pub(crate) struct EarlierSession {
-    pub(crate) summary: goose::session::SessionSummary,
+    pub(crate) summary: SessionSummary,
     pub(crate) unfinished: bool,
     /// The number of steps that cannot be read.
     pub(crate) skipped: usize,
     /// The events so far, if they can be shown.
     pub(crate) events: Vec<Event>,
+}
+
+impl EarlierSession {
+    /// Returns what is shown of a session.
+    pub(crate) fn of(opened: &LoadedSession) -> Self {
+        Self {
+            summary: opened.summary.clone(),
+            unfinished: opened.unfinished,
+            skipped: opened.skipped.len(),
+            events: earlier_events(opened),
+        }
+    }
 }
 
 impl Assembled {
@@ -367,14 +381,9 @@ async fn session(store: &SessionStore, folder: &Path, setup: &SetupOptions<'_>) 
         return Ok(Kept::Not);
     }
     let args = setup.conversation;
-    if args.resume || args.session_id.is_some() || args.path.is_some() || args.fork {
+    if resumes(args) {
         let opened = resume(store, folder, args).await?;
-        let before = EarlierSession {
-            summary: opened.summary.clone(),
-            unfinished: opened.unfinished,
-            skipped: opened.skipped.len(),
-            events: earlier_events(&opened),
-        };
+        let before = EarlierSession::of(&opened);
         return Ok(Kept::Resumed(Box::new((opened, before))));
     }
     let mut new = NewSession::in_folder(folder);
@@ -395,17 +404,30 @@ fn earlier_events(opened: &LoadedSession) -> Vec<Event> {
     replay(&opened.summary.id, &opened.steps, 0).into_iter().map(|record| record.event).collect()
 }
 
+/// Returns true if an earlier session is to be resumed.
+pub(crate) fn resumes(args: &ConversationArgs) -> bool {
+    args.resume || args.session_id.is_some() || args.path.is_some() || args.fork
+}
+
+/// Returns the session that is to be resumed.
+pub(crate) async fn resumed(
+    store: &SessionStore,
+    folder: &Path,
+    args: &ConversationArgs,
+) -> anyhow::Result<SessionSummary> {
+    let of_file = args.path.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy());
+    match args.session_id.as_deref().or(of_file.as_deref()).or(args.name.as_deref()) {
+        Some(name) => store.find(name).await.map_err(explained),
+        None => last(store, folder).await,
+    }
+}
+
 async fn resume(
     store: &SessionStore,
     folder: &Path,
     args: &ConversationArgs,
 ) -> anyhow::Result<LoadedSession> {
-    let of_file = args.path.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy());
-    let named = args.session_id.as_deref().or(of_file.as_deref()).or(args.name.as_deref());
-    let session = match named {
-        Some(name) => store.find(name).await.map_err(explained)?,
-        None => last(store, folder).await?,
-    };
+    let session = resumed(store, folder, args).await?;
     if !args.fork {
         return store.open_session(&session.id).await.map_err(explained);
     }
@@ -423,7 +445,7 @@ async fn resume(
 }
 
 /// The last session of this folder.
-async fn last(store: &SessionStore, folder: &Path) -> anyhow::Result<goose::session::SessionSummary> {
+async fn last(store: &SessionStore, folder: &Path) -> anyhow::Result<SessionSummary> {
     store.latest(Some(folder)).await.map_err(explained)?.ok_or_else(|| {
         anyhow!(
             "There is no session in this folder to resume. `goose session list` shows the sessions \

@@ -83,6 +83,9 @@ pub(crate) struct ServeArgs {
     /// Accept requests without a token, from this machine only
     #[arg(long)]
     dangerously_unauthenticated: bool,
+    /// Has no effect; for scripts written for other versions
+    #[arg(long, hide = true, value_parser = ["cli", "desktop"])]
+    platform: Option<String>,
     #[command(subcommand)]
     command: Option<ServeCommand>,
 }
@@ -221,6 +224,10 @@ fn options(args: &ServeArgs, paths: &Paths) -> anyhow::Result<ServerOptions> {
     options.is_unauthenticated = args.dangerously_unauthenticated;
     options.time_zone = user_zone();
     options.secret_key = env::var(SECRET_KEY).ok().map(Secret::new);
+    #[cfg(feature = "otel")]
+    {
+        options.traces = goose_server::TraceSettings::read(|name| env::var(name).ok())?;
+    }
     Ok(options)
 }
 

@@ -247,7 +247,7 @@ impl Follower<'_> {
 }
 
 /// Asks the user, who has the keyboard for as long.
-async fn ask(turn: &Turn, question: &Event) -> Said {
+pub(crate) async fn ask(turn: &Turn, question: &Event) -> Said {
     match question {
         Event::Approval(approval) => approval::ask(turn, approval).await,
         Event::Consent(request) => approval::ask_consent(turn, request).await,
@@ -261,7 +261,7 @@ async fn ask(turn: &Turn, question: &Event) -> Said {
 }
 
 /// Waits for Esc, if there is a keyboard.
-async fn escape(input: Option<&Arc<Input>>) {
+pub(crate) async fn escape(input: Option<&Arc<Input>>) {
     match input {
         Some(input) => input.escape().await,
         None => std::future::pending().await,
@@ -269,7 +269,7 @@ async fn escape(input: Option<&Arc<Input>>) {
 }
 
 /// The answer where no user can be asked.
-fn unattended(question: &Event) -> Answer {
+pub(crate) fn unattended(question: &Event) -> Answer {
     match question {
         Event::Approval(approval) => approval::refuse(approval).into(),
         Event::Elicitation(_) => prompts::declined().into(),

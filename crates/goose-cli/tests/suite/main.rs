@@ -4,6 +4,8 @@
 
 mod acp;
 mod agents;
+#[cfg(feature = "server")]
+mod attach;
 mod attachments;
 mod autovisualiser;
 mod call;

@@ -17,8 +17,8 @@ use crate::{acp::Editor, support::Home};
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A server as a process of its own. It is killed when this is dropped.
-struct Served {
-    child: Child,
+pub(crate) struct Served {
+    pub(crate) child: Child,
     url: String,
     token: Option<String>,
     client: reqwest::Client,
@@ -31,14 +31,24 @@ impl Drop for Served {
     }
 }
 
-fn with_model<'a>(command: &'a mut Command, model: &ModelServer) -> &'a mut Command {
+pub(crate) fn with_model<'a>(command: &'a mut Command, model: &ModelServer) -> &'a mut Command {
     command.env("OPENAI_HOST", model.url()).env("OPENAI_API_KEY", "test").env("GOOSE_DISABLE_KEYRING", "1");
     command.env("GOOSE_PROVIDER", "openai").env("GOOSE_MODEL", "gpt-4")
 }
 
 impl Served {
-    fn start(home: &Home, model: &ModelServer, token: Option<&str>) -> anyhow::Result<Self> {
+    pub(crate) fn start(home: &Home, model: &ModelServer, token: Option<&str>) -> anyhow::Result<Self> {
+        Self::start_in(home, model, token, "auto")
+    }
+
+    pub(crate) fn start_in(
+        home: &Home,
+        model: &ModelServer,
+        token: Option<&str>,
+        mode: &str,
+    ) -> anyhow::Result<Self> {
         let mut command = home.goose(&["serve", "--port", "0"]);
+        command.env("GOOSE_MODE", mode);
         let mut child = with_model(&mut command, model).stdout(Stdio::null()).spawn()?;
         let mut lines = BufReader::new(child.stderr.take().context("its errors are ours")?);
         let (mut url, mut token) = (None, token.map(str::to_owned));
@@ -54,14 +64,19 @@ impl Served {
         Ok(Self { child, url: url.unwrap_or_default(), token, client })
     }
 
-    async fn json(&self, method: Method, path: &str, body: Option<Value>) -> anyhow::Result<Value> {
+    pub(crate) async fn json(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> anyhow::Result<Value> {
         let token = self.token.as_deref().unwrap_or_default();
         let request = self.client.request(method, format!("{}{path}", self.url)).bearer_auth(token);
         let body = body.map(|body| body.to_string()).unwrap_or_default();
         Ok(serde_json::from_str(&request.body(body).send().await?.text().await?)?)
     }
 
-    fn signal(&self, name: &str) -> anyhow::Result<()> {
+    pub(crate) fn signal(&self, name: &str) -> anyhow::Result<()> {
         let pid = self.child.id().to_string();
         ensure!(Command::new("kill").args(["-s", name, &pid]).status()?.success());
         Ok(())
@@ -224,7 +239,7 @@ impl Served {
         Ok(request.send().await?.error_for_status()?)
     }
 
-    async fn say(&self, path: &str, id: &str) -> anyhow::Result<Value> {
+    pub(crate) async fn say(&self, path: &str, id: &str) -> anyhow::Result<Value> {
         let message = json!({"id": id, "parts": [{"content": "Go on"}]});
         self.json(Method::POST, &format!("{path}/messages"), Some(message)).await
     }

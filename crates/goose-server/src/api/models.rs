@@ -52,6 +52,8 @@ struct OpenState {
     run: Option<Uuid>,
     /// Number of questions that wait.
     questions: usize,
+    /// Position of the last event. `ID:POSITION` as `Last-Event-ID` continues after it.
+    position: String,
 }
 
 impl Session {
@@ -111,6 +113,7 @@ impl OpenState {
             is_running: exchange.is_busy(),
             run: app.runs.active(exchange.session_id()).map(|run| run.id),
             questions: exchange.questions().len(),
+            position: exchange.position().to_string(),
         }
     }
 }

@@ -4,6 +4,7 @@ mod a2a;
 mod access;
 mod api;
 mod document;
+mod editors;
 mod ending;
 mod mcp;
 mod runs;

@@ -331,6 +331,12 @@ impl EventHub {
         (reader, Some(step))
     }
 
+    /// Returns the position of the last event.
+    pub(super) fn position(&self) -> EventPosition {
+        let log = self.lock();
+        EventPosition { epoch: self.epoch, number: log.last, step: log.reported_step }
+    }
+
     /// Returns a reader of the events from now on.
     pub(super) fn follow(self: &Arc<Self>) -> EventReader {
         let last = self.lock().last;

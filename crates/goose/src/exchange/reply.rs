@@ -163,6 +163,11 @@ impl Exchange {
         Ok(reader)
     }
 
+    /// Returns the position of the last event, for [`read_after`](Self::read_after).
+    pub fn position(&self) -> EventPosition {
+        self.context.outlets.events.position()
+    }
+
     /// Answers a question by its id. Only the first answer counts, and none after the reply was cancelled.
     /// Returns true if this one counts.
     pub fn answer(&self, id: &str, answer: impl Into<Answer>) -> bool {

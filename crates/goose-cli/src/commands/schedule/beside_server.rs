@@ -1,4 +1,4 @@
-//! The scheduler of `goose serve --enable-scheduler`.
+//! The scheduler of `goose serve --enable-scheduler` and `goose acp --enable-scheduler`.
 
 use std::time::Duration;
 

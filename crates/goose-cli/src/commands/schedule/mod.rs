@@ -3,7 +3,6 @@
 //! - `args`: arguments; `runner`: runs what is due; `beside_server`: does so for `goose serve`; `list`: shows the jobs.
 
 pub(crate) mod args;
-#[cfg(feature = "server")]
 pub(crate) mod beside_server;
 mod list;
 mod runner;

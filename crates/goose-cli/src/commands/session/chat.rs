@@ -15,6 +15,8 @@ use goose::{
 };
 use tokio::time::interval;
 
+#[cfg(feature = "server")]
+use super::attach;
 use super::{
     args::ChatArgs,
     commands::{cancelled, failed},
@@ -123,6 +125,11 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
                 },
                 Err(asked) => return Ok(asked.code()),
             }
+        }
+        #[cfg(feature = "server")]
+        if let Some(owned) = attach::owned(&paths, &conversation).await? {
+            let extent = if history { Extent::Whole } else { Extent::Short };
+            return attach::run(owned, extent, input, signals).await;
         }
         let setup = ChatSetup { conversation, model, which, system, keep: Keep::Saved };
         let assembled = match signals.unless_signalled(assemble(setup.options(), &paths, &input)).await? {

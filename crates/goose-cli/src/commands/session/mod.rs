@@ -1,6 +1,7 @@
 //! `goose session`: interactive sessions, and commands on saved ones.
 //!
 //! - `chat`: the interactive session; `slash`, `commands`: its commands; `recap`: the summary of a resumed session;
+//! - `attach`: a session that a server has open;
 //! - `edit`: the messages of a resumed session, in an editor;
 //! - `shell_command`: `!command`;
 //! - `recipes`: `/recipe`, `/skills` and the user's own commands;
@@ -10,6 +11,8 @@
 //! - `list`, `manage`, `remove`, `diagnostics`: saved sessions.
 
 pub(crate) mod args;
+#[cfg(feature = "server")]
+mod attach;
 mod chat;
 mod commands;
 mod diagnostics;

@@ -73,6 +73,12 @@ impl Chat {
             stderr::line("This is the current session.");
             return Ok(After::Line);
         }
+        #[cfg(feature = "server")]
+        if super::attach::is_owned(&Paths::from_env()?, &session).await {
+            return Ok(failed(&format!(
+                "A goose server has this session open. To use it there: `goose session --session-id {session}`"
+            )));
+        }
         let setup = ChatSetup {
             conversation: ConversationArgs {
                 name: None,

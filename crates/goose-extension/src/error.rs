@@ -95,13 +95,8 @@ impl ToolError {
         Self::InvalidParameters(message.to_string())
     }
 
-    /// Returns whether the failure is a *result* (the tool ran, the model reads what happened) rather than a protocol
-    /// error (the call could not be made).
-    pub fn is_result(&self) -> bool {
-        self.result_kind().is_some()
-    }
-
-    /// The name under which an `isError` result remembers which variant it was.
+    /// The name under which an `isError` result remembers which variant it was: the tool ran, and the model reads what
+    /// happened. `None` for a protocol error, where the call could not be made.
     pub(crate) fn result_kind(&self) -> Option<&'static str> {
         match self {
             Self::ExecutionError(_) => Some("execution"),

@@ -28,6 +28,11 @@ pub struct FetchedHost {
     address: Option<IpAddr>,
 }
 
+/// Error for an address that may not be connected to, with the reason.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct RefusedAddress(pub String);
+
 /// Decision about one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostAccess {
@@ -219,20 +224,23 @@ impl HostPolicy {
     ///
     /// # Errors
     ///
-    /// Returns the reason why it may not be connected to.
-    pub fn check_address(&self, host: &FetchedHost, address: IpAddr) -> Result<(), String> {
+    /// Fails if it may not be connected to.
+    pub fn check_address(&self, host: &FetchedHost, address: IpAddr) -> Result<(), RefusedAddress> {
         let is_private = match self.access(host) {
-            HostAccess::Refused(reason) => return Err(reason),
+            HostAccess::Refused(reason) => return Err(RefusedAddress(reason)),
             HostAccess::Public => false,
             HostAccess::Private => true,
         };
         match AddressClass::of(address) {
-            AddressClass::Metadata => Err(format!(
+            AddressClass::Metadata => Err(RefusedAddress(format!(
                 "`{host}` leads to {address}, a metadata service of a cloud, which holds credentials"
-            )),
+            ))),
             AddressClass::Public => Ok(()),
             _ if is_private => Ok(()),
-            _ => Err(format!("`{host}` leads to {address}, which is not on the internet. {}", advice(host))),
+            _ => Err(RefusedAddress(format!(
+                "`{host}` leads to {address}, which is not on the internet. {}",
+                advice(host)
+            ))),
         }
     }
 }

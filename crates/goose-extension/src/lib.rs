@@ -78,7 +78,7 @@ pub use error::{AgentResult, AnyhowResult, ErrorCode, ErrorData, ToolError, Tool
 pub use exchange_view::{ExchangeHistory, ExchangeView, Messages, ProcessorView};
 pub use extension::{Extension, Features, Freshness};
 pub use goose_macros::{extension, tool};
-pub use host_policy::{FetchedHost, HostAccess, HostPattern, HostPolicy};
+pub use host_policy::{FetchedHost, HostAccess, HostPattern, HostPolicy, RefusedAddress};
 pub use looks_secret::{is_secret_variable, looks_secret};
 pub use message::{
     MAX_MEDIA_BYTES, MediaFault, accepted_image_type, check_media, check_media_of, image_type, marked_file,

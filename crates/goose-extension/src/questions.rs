@@ -43,12 +43,6 @@ impl Sampling {
         self
     }
 
-    /// Sets the temperature.
-    pub fn with_temperature(mut self, temperature: f32) -> Self {
-        self.0.temperature = Some(temperature);
-        self
-    }
-
     /// The messages as role and text.
     pub fn messages(&self) -> impl Iterator<Item = (Role, String)> {
         self.0.messages.iter().map(|message| (message.role.clone(), text_of(message)))

@@ -58,12 +58,23 @@ pub(super) struct Judge<'a> {
     readable_links: HardLinks,
     /// Reason why git may run programs in the working folder, computed on first use.
     pub(super) repository: OnceCell<Option<RepositoryRisk>>,
-    /// Remaining directory entries for the search for secrets.
+    pub(super) search: ProtectedSearch,
+}
+
+/// State of the search for protected files, which is bounded for each call.
+pub(super) struct ProtectedSearch {
+    /// Remaining directory entries.
     pub(super) entries_left: usize,
-    /// Commands whose lists of files were checked.
-    pub(super) lists_checked: HashSet<(Option<usize>, bool)>,
     /// Remaining partly unknown words to compare with the list of protected files.
     pub(super) hints_left: usize,
+    /// Commands whose lists of files were checked.
+    pub(super) lists_checked: HashSet<(Option<usize>, bool)>,
+}
+
+impl Default for ProtectedSearch {
+    fn default() -> Self {
+        Self { entries_left: MAX_ENTRIES, hints_left: MAX_HINTS, lists_checked: HashSet::new() }
+    }
 }
 
 impl<'a> Judge<'a> {
@@ -85,9 +96,7 @@ impl<'a> Judge<'a> {
             hosts: None,
             readable_links: HardLinks::Refused,
             repository: OnceCell::new(),
-            entries_left: MAX_ENTRIES,
-            lists_checked: HashSet::new(),
-            hints_left: MAX_HINTS,
+            search: ProtectedSearch::default(),
         }
     }
 

@@ -107,7 +107,7 @@ impl Judge<'_> {
 
     /// Returns the files that currently match a path with wildcards. Asks if there are too many.
     pub(super) fn matching_files(&mut self, bases: Bases<'_>, text: &str) -> Vec<PathBuf> {
-        expand(bases, text, &mut self.entries_left).unwrap_or_else(|| {
+        expand(bases, text, &mut self.search.entries_left).unwrap_or_else(|| {
             self.has_too_many(text);
             Vec::new()
         })
@@ -137,10 +137,10 @@ impl Judge<'_> {
             DefaultPolicy::Everything => SecretScope::Personal,
             _ => SecretScope::PersonalAndProject,
         };
-        let mut left = self.entries_left;
+        let mut left = self.search.entries_left;
         let is_allowed = |path: &Path| self.allows_protected(Access::Read, path);
         let found = search.below(self.permissions.protected(), folder, (within, &is_allowed), &mut left);
-        self.entries_left = left;
+        self.search.entries_left = left;
         match found {
             SearchResult::Nothing => {}
             SearchResult::Secret(path, rule) => {
@@ -167,10 +167,10 @@ impl Judge<'_> {
         if word.text.is_some() {
             return;
         }
-        let Some(left) = self.hints_left.checked_sub(1) else {
+        let Some(left) = self.search.hints_left.checked_sub(1) else {
             return self.opinions.ask("it has too many words to check");
         };
-        self.hints_left = left;
+        self.search.hints_left = left;
         if let Some(rule) = self.permissions.protected().hinted(access, word, self.bases.home) {
             let what = shown(&word.shown());
             self.opinions.ask(format!("`{what}` may be a protected file (`{rule}`)"));

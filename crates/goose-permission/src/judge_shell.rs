@@ -2,16 +2,16 @@
 
 use std::{
     ffi::OsStr,
-    fs,
     path::{Path, PathBuf},
 };
 
 use super::{
-    git_repository::{self, RepositoryRisk},
+    git_repository::RepositoryRisk,
     judge::{DefaultPolicy, Judge, Means},
+    judge_folders::{in_another_folder, is_there},
     judge_writes::MAX_WRITTEN,
     matching::Certainty,
-    path_arguments::{RestrictedPaths, is_per_process, without_dots},
+    path_arguments::{RestrictedPaths, is_per_process},
     rule::{Effect, Rule},
     shell::{
         self, Access, Coverage, FileUse, Folders, Form, KnownValues, LooseWord, MAX_SEGMENTS, Script,
@@ -22,32 +22,6 @@ use super::{
 
 /// Files that discard what is written to them, or pass it on.
 const HARMLESS_FILES: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"];
-
-/// Files by which version managers select the program behind a name.
-const VERSION_FILES: [&str; 19] = [
-    ".go-version",
-    ".java-version",
-    ".mise.toml",
-    ".node-version",
-    ".nvmrc",
-    ".prototools",
-    ".python-version",
-    ".ruby-version",
-    ".sdkmanrc",
-    ".swift-version",
-    ".terraform-version",
-    ".tool-versions",
-    ".config/mise.toml",
-    "devbox.json",
-    "global.json",
-    "mise.local.toml",
-    "mise.toml",
-    "rust-toolchain",
-    "rust-toolchain.toml",
-];
-
-/// Largest `package.json` that is read.
-const MAX_PACKAGE_BYTES: u64 = 1024 * 1024;
 
 /// Maximum nesting of command lines within words of command lines.
 const MAX_HIDDEN: usize = 3;
@@ -72,7 +46,7 @@ impl Judge<'_> {
         let values = Values::new(&script, &known);
         // With so many parts, it needs approval as a whole.
         if script.segments.len() > MAX_SEGMENTS {
-            self.entries_left /= 4;
+            self.search.entries_left /= 4;
         }
         let mut watch = self.watch();
         let mut entries_left = MAX_WRITTEN;
@@ -363,103 +337,6 @@ impl Judge<'_> {
             || is_version
     }
 
-    /// Returns true if a file in the working folder or above selects the version of a language that is run.
-    /// Files in the home folder are trusted.
-    fn chooses_versions(&self, words: &[Word]) -> bool {
-        let program = words.first().and_then(Word::program).unwrap_or_default();
-        let chooses = |folder: &Path| {
-            let others = match program {
-                "npm" => {
-                    names_version(folder.join("package.json"), &["packageManager"])
-                        || is_there(folder.join(".npmrc"))
-                }
-                "go" => ["go.mod", "go.work"].iter().any(|it| names_version(folder.join(it), &["toolchain"])),
-                _ => false,
-            };
-            has_version_file(folder) || others
-        };
-        let home = self.bases.home.and_then(|home| self.bases.known.resolve(home).ok());
-        let is_project = |folder: &&Path| home.as_deref() != Some(*folder);
-        self.bases
-            .known
-            .resolve(self.bases.working)
-            .map_or(true, |working| working.ancestors().take_while(is_project).any(chooses))
-    }
-
-    /// Returns the reason why git may run a program here although the command only reads.
-    fn repository_risk(&self, words: &[Word]) -> Option<&RepositoryRisk> {
-        let is_git = words.first().and_then(Word::program) == Some("git");
-        let look = || git_repository::risk(self.bases.working);
-        if is_git { self.repository.get_or_init(look).as_ref() } else { None }
-    }
-
-    /// Returns true for `cd` into a folder below the working folder, which has no effect by itself.
-    fn stays_inside(&self, words: &[Word], folders: &Folders) -> bool {
-        let [program, target] = words else { return false };
-        let Some(target) = target.text.as_deref().filter(|target| !target.starts_with('-')) else {
-            return false;
-        };
-        let Ok(working) = self.bases.known.resolve(self.bases.working) else { return false };
-        let places = self.places(&folders.join(target)).unwrap_or_default();
-        let is_inside =
-            |place: &PathBuf| self.bases.known.resolve(place).is_ok_and(|place| place.starts_with(&working));
-        let is_fine = places.iter().all(is_inside) || self.is_in_project(&folders.join(target));
-        program.text.as_deref() == Some("cd") && !places.is_empty() && is_fine
-    }
-
-    /// Returns true if these folders are certainly the working folder, under any name.
-    fn is_here(&self, folders: &Folders) -> bool {
-        if folders.is_here() {
-            return true;
-        }
-        let Ok(working) = self.bases.known.resolve(self.bases.working) else { return false };
-        let is_same = |place: &PathBuf| self.bases.known.resolve(place).is_ok_and(|place| place == working);
-        self.places(folders).is_some_and(|places| places.iter().all(is_same))
-    }
-
-    /// Returns true if these folders certainly belong to the project: they have files in the repository of
-    /// the working folder, and no repository or version file of their own.
-    fn is_in_project(&self, folders: &Folders) -> bool {
-        if folders.is_here() {
-            return true;
-        }
-        let Ok(working) = self.bases.known.resolve(self.bases.working) else { return false };
-        let home = self.bases.home.and_then(|home| self.bases.known.resolve(home).ok());
-        let is_above_home = |folder: &Path| home.as_ref().is_some_and(|home| home.starts_with(folder));
-        let root = working.ancestors().find(|folder| is_there(folder.join(".git")));
-        let root = root.filter(|folder| !is_above_home(folder));
-        let has_own = |folder: &Path| git_repository::is_repository(folder) || has_version_file(folder);
-        let is_inside = |place: &PathBuf| {
-            let Ok(place) = self.bases.known.resolve(place) else { return false };
-            let own = place.ancestors().take_while(|folder| !working.starts_with(folder));
-            place == working
-                || (root.is_some_and(|root| git_repository::tracks(root, &place))
-                    && place.is_dir()
-                    && !own.into_iter().any(has_own))
-        };
-        self.places(folders).is_some_and(|places| places.iter().all(is_inside))
-    }
-
-    /// Returns the absolute paths of these folders, with `..` both removed as shells do and resolved through
-    /// links; `None` if they are not known.
-    pub(super) fn places(&self, folders: &Folders) -> Option<Vec<PathBuf>> {
-        let Folders::Known(folders) = folders else { return None };
-        let mut places = Vec::new();
-        for folder in folders.iter() {
-            if folder.is_empty() {
-                places.push(self.bases.working.to_owned());
-                continue;
-            }
-            let written = self.bases.absolute(folder).ok()?;
-            if folder.contains("..") {
-                places.push(self.bases.known.resolve(&written).ok()?);
-            }
-            places.push(without_dots(&written));
-        }
-        places.dedup();
-        Some(places)
-    }
-
     fn redirection(
         &mut self,
         file: &FileUse,
@@ -505,35 +382,6 @@ impl Judge<'_> {
             self.opinions.ask(format!("the folder of `{path}` is not known"));
         }
     }
-}
-
-/// Says that a command runs in another folder.
-fn in_another_folder(folders: &Folders) -> String {
-    match folders {
-        Folders::Known(folders) if folders.len() == 1 => {
-            format!("runs in another folder (`{}`)", super::judge::shown(&folders[0]))
-        }
-        _ => "may run in another folder".to_owned(),
-    }
-}
-
-fn is_there(path: PathBuf) -> bool {
-    path.symlink_metadata().is_ok()
-}
-
-/// Returns true if a small file has one of these names in it, or cannot be read.
-fn names_version(file: PathBuf, names: &[&str]) -> bool {
-    match file.symlink_metadata() {
-        Ok(metadata) if !metadata.is_file() || metadata.len() > MAX_PACKAGE_BYTES => true,
-        Ok(_) => fs::read_to_string(file).map_or(true, |text| names.iter().any(|name| text.contains(name))),
-        Err(_) => false,
-    }
-}
-
-/// Returns true if a file in a folder selects the versions of programs.
-fn has_version_file(folder: &Path) -> bool {
-    VERSION_FILES.iter().any(|name| is_there(folder.join(name)))
-        || names_version(folder.join("package.json"), &["volta"])
 }
 
 /// Formats a command for a reason.

@@ -293,7 +293,7 @@ impl Judge<'_> {
     fn protect_listed(&mut self, listed: &Listed, walks: bool, values: &Values<'_>) {
         let Some(segment) = values.lister(listed) else { return };
         if self.default_policy == DefaultPolicy::Everything
-            || !self.lists_checked.insert((listed.lister, listed.is_split))
+            || !self.search.lists_checked.insert((listed.lister, listed.is_split))
         {
             return;
         }

@@ -84,6 +84,7 @@ mod git_repository;
 mod glob;
 mod judge;
 mod judge_fetch;
+mod judge_folders;
 mod judge_protected;
 mod judge_shell;
 mod judge_values;

@@ -28,6 +28,7 @@ mod tests;
 
 use self::{
     classifier::{Classifier, LABELS, Weights},
+    own_agents::OwnWords,
     words::Word,
 };
 pub use self::{means::Means, request::Request};
@@ -82,20 +83,45 @@ impl Guess<'_> {
     }
 }
 
-/// Finds agents for requests.
+/// Finds agents for requests. It depends on the agents only, so one serves any number of requests.
 #[derive(Debug)]
-pub struct Router<'a> {
-    candidates: Vec<Candidate<'a>>,
+pub struct Router {
+    modes: Vec<RoutedMode>,
 }
 
-impl<'a> Router<'a> {
+/// A candidate, with the words about its purpose.
+#[derive(Debug)]
+struct RoutedMode {
+    agent: String,
+    mode: String,
+    means: Means,
+    /// Words with their weights, if the mode does not come with goose.
+    own_words: Option<OwnWords>,
+}
+
+impl RoutedMode {
+    fn new(candidate: &Candidate<'_>) -> Self {
+        Self {
+            agent: candidate.agent.to_owned(),
+            mode: candidate.mode.to_owned(),
+            means: candidate.means,
+            own_words: (!candidate.about.is_empty()).then(|| OwnWords::new(candidate)),
+        }
+    }
+
+    fn name(&self) -> (&str, &str) {
+        (&self.agent, &self.mode)
+    }
+}
+
+impl Router {
     /// A router to these modes.
-    pub fn new(candidates: Vec<Candidate<'a>>) -> Self {
-        Self { candidates }
+    pub fn new<'a>(candidates: impl IntoIterator<Item = Candidate<'a>>) -> Self {
+        Self { modes: candidates.into_iter().map(|candidate| RoutedMode::new(&candidate)).collect() }
     }
 
     /// The specialist that a first request is clearly for, among those that can do all of it.
-    pub fn specialist(&self, request: &Request<'_>) -> Guess<'a> {
+    pub fn specialist(&self, request: &Request<'_>) -> Guess<'_> {
         let (words, is_foreign) = (&request.words, request.is_foreign);
         if words.len() < MIN_WORDS && !is_foreign {
             return Guess::default_agent(1.0, "the request is too short to point to a specialist");
@@ -114,9 +140,8 @@ impl<'a> Router<'a> {
         let found = classifier.probabilities();
         let best = (1..LABELS.len()).max_by(|one, two| found[*one].total_cmp(&found[*two])).unwrap_or(1);
         let (agent, mode) = LABELS[best];
-        let candidate = self.candidates.iter().find(|candidate| {
-            (candidate.agent, candidate.mode) == (agent, mode) && candidate.about.is_empty()
-        });
+        let is_best = |known: &&RoutedMode| known.name() == (agent, mode) && known.own_words.is_none();
+        let candidate = self.modes.iter().find(is_best);
         let sure = match candidate {
             Some(candidate) if candidate.means.covers(Means::ALL) => SURE,
             _ => SURE_OF_LIMITED,
@@ -129,12 +154,7 @@ impl<'a> Router<'a> {
             Some(candidate) if candidate.means.covers(needed) => {
                 let words = quoted(&classifier.words_for(best, MAX_REASON_WORDS));
                 let reason = format!("words that point to {agent}/{mode}: {words}");
-                Guess {
-                    specialist: Some((candidate.agent, candidate.mode)),
-                    confidence,
-                    is_clear: true,
-                    reason,
-                }
+                Guess { specialist: Some(candidate.name()), confidence, is_clear: true, reason }
             }
             Some(candidate) => {
                 let missing = candidate.means.missing(needed);
@@ -145,23 +165,16 @@ impl<'a> Router<'a> {
     }
 
     /// The mode that a request names in its own words, among those that can do all of it.
-    pub fn named(&self, request: &Request<'_>) -> Option<(&'a str, &'a str)> {
-        let found = names::named(&request.words, request.needs_of_words, &self.candidates)?;
-        Some((found.agent, found.mode))
+    pub fn named(&self, request: &Request<'_>) -> Option<(&str, &str)> {
+        names::named(&request.words, request.needs_of_words, &self.modes).map(RoutedMode::name)
     }
 
-    fn own_agent(&self, words: &[Word], needed: Means) -> Option<Guess<'a>> {
-        let own = self
-            .candidates
-            .iter()
-            .filter(|candidate| !candidate.about.is_empty() && candidate.means.covers(needed));
-        let matches =
-            own.filter_map(|candidate| Some((candidate, own_agents::compare_with(candidate, words)?)));
-        let (candidate, found) =
-            matches.max_by(|(_, one), (_, two)| one.confidence.total_cmp(&two.confidence))?;
-        let reason = format!("{} matches the purpose of {}", quoted(&found.words), candidate.agent);
-        let specialist = Some((candidate.agent, candidate.mode));
-        Some(Guess { specialist, confidence: found.confidence, is_clear: true, reason })
+    fn own_agent(&self, words: &[Word], needed: Means) -> Option<Guess<'_>> {
+        let able = self.modes.iter().filter(|mode| mode.means.covers(needed));
+        let matches = able.filter_map(|mode| Some((mode, mode.own_words.as_ref()?.compare(words)?)));
+        let (mode, found) = matches.max_by(|(_, one), (_, two)| one.confidence.total_cmp(&two.confidence))?;
+        let reason = format!("{} matches the purpose of {}", quoted(&found.words), mode.agent);
+        Some(Guess { specialist: Some(mode.name()), confidence: found.confidence, is_clear: true, reason })
     }
 }
 

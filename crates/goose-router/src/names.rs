@@ -3,7 +3,7 @@
 //! A name alone is not enough: `what did the architect say?` is a question about that agent, and `the backend is slow` about the backend.
 
 use crate::{
-    Candidate, Means, lexicon, needs,
+    Means, RoutedMode, lexicon, needs,
     words::{Word, WordList},
 };
 
@@ -76,19 +76,15 @@ const ARTICLES: WordList = WordList("a an the our my your senior experienced as"
 const ASKING: WordList = WordList("ask let have get tell use call");
 
 /// The candidate that a request names, if it can do what the request needs.
-pub(crate) fn named<'c, 'a>(
-    words: &[Word],
-    needed: Means,
-    candidates: &'c [Candidate<'a>],
-) -> Option<&'c Candidate<'a>> {
+pub(crate) fn named<'m>(words: &[Word], needed: Means, modes: &'m [RoutedMode]) -> Option<&'m RoutedMode> {
     let calls: Vec<usize> = (0..words.len()).filter(|at| is_call(words, *at)).collect();
-    let mut named = candidates.iter().filter(|candidate| match candidate.mode {
+    let mut named = modes.iter().filter(|candidate| match candidate.mode.as_str() {
         // It does its part, and another agent goes on.
         ORCHESTRATOR => is_for_orchestrator(words, needed),
-        PLANNER => candidate.about.is_empty() && is_for_planner(words),
+        PLANNER => candidate.own_words.is_none() && is_for_planner(words),
         _ => is_named(words, &calls, candidate),
     });
-    let is_step = |found: &Candidate<'_>| matches!(found.mode, ORCHESTRATOR | PLANNER);
+    let is_step = |found: &RoutedMode| matches!(found.mode.as_str(), ORCHESTRATOR | PLANNER);
     let found = named.next().filter(|found| is_step(found) || found.means.covers(needed));
     // A request for two of them is for neither.
     found.filter(|_| named.next().is_none())
@@ -143,14 +139,14 @@ fn is_call(words: &[Word], at: usize) -> bool {
 }
 
 /// Returns true if a request names a candidate after one of its calls, or its work.
-fn is_named(words: &[Word], calls: &[usize], candidate: &Candidate<'_>) -> bool {
+fn is_named(words: &[Word], calls: &[usize], candidate: &RoutedMode) -> bool {
     let of = |table: &'static [(&str, &[&str])]| {
-        let row = table.iter().find(|(mode, _)| candidate.about.is_empty() && *mode == candidate.mode);
+        let row = table.iter().find(|(mode, _)| candidate.own_words.is_none() && *mode == candidate.mode);
         row.map_or(&[][..], |(_, names)| names)
     };
-    let plain = AFTER_AS.iter().find(|(mode, _)| candidate.about.is_empty() && *mode == candidate.mode);
-    let own = [candidate.agent, candidate.mode];
-    let own = own.into_iter().filter(|name| !candidate.about.is_empty() && *name != "main");
+    let plain = AFTER_AS.iter().find(|(mode, _)| candidate.own_words.is_none() && *mode == candidate.mode);
+    let own = [&candidate.agent, &candidate.mode];
+    let own = own.into_iter().filter(|name| candidate.own_words.is_some() && *name != "main");
     let own: Vec<String> = own.map(|name| name.replace(['-', '_'], " ")).collect();
     let names = own.iter().map(String::as_str).chain(of(ALIASES).iter().copied());
     let is_called = calls.iter().any(|&at| {

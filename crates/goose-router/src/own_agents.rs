@@ -23,40 +23,40 @@ pub(crate) struct OwnMatch {
     pub(crate) words: Vec<String>,
 }
 
-/// Compares a request with what an agent is for. `None` if the match is not sure enough.
-pub(crate) fn compare_with(candidate: &Candidate<'_>, request: &[Word]) -> Option<OwnMatch> {
-    let (confidence, words) = compare(&about(candidate), request);
-    (confidence >= SURE).then_some(OwnMatch { confidence, words })
-}
-
 /// The words of the texts about an agent, each with its largest weight. Its name is not one of them: who says it asks for the agent, or
 /// talks about it, which `names` tells apart.
-fn about(candidate: &Candidate<'_>) -> HashMap<String, f32> {
-    let names: Vec<Word> = [candidate.agent, candidate.mode].into_iter().flat_map(words).collect();
-    let mut about: HashMap<String, f32> = HashMap::new();
-    for (text, weight) in &candidate.about {
-        for word in words(text).into_iter().take(MAX_WORDS) {
-            if names.iter().all(|name| name.stem != word.stem) {
-                let known = about.entry(word.stem).or_default();
-                *known = known.max(*weight);
+#[derive(Debug)]
+pub(crate) struct OwnWords(HashMap<String, f32>);
+
+impl OwnWords {
+    pub(crate) fn new(candidate: &Candidate<'_>) -> Self {
+        let names: Vec<Word> = [candidate.agent, candidate.mode].into_iter().flat_map(words).collect();
+        let mut about: HashMap<String, f32> = HashMap::new();
+        for (text, weight) in &candidate.about {
+            for word in words(text).into_iter().take(MAX_WORDS) {
+                if names.iter().all(|name| name.stem != word.stem) {
+                    let known = about.entry(word.stem).or_default();
+                    *known = known.max(*weight);
+                }
             }
         }
+        Self(about)
     }
-    about
-}
 
-/// The confidence that a request is for a mode, and the words that both have.
-fn compare(about: &HashMap<String, f32>, request: &[Word]) -> (f32, Vec<String>) {
-    let (mut sum, mut shared) = (0.0, Vec::new());
-    for (at, word) in request.iter().enumerate() {
-        let is_again = || request.iter().take(at).any(|earlier| earlier.stem == word.stem);
-        let weight = about.get(&word.stem).map_or(0.0, |weight| weight * importance(word));
-        if weight > 0.0 && !is_again() {
-            sum += weight;
-            shared.push(word.shown.clone());
+    /// Compares a request with what the agent is for. `None` if the match is not sure enough.
+    pub(crate) fn compare(&self, request: &[Word]) -> Option<OwnMatch> {
+        let (mut sum, mut words) = (0.0, Vec::new());
+        for (at, word) in request.iter().enumerate() {
+            let is_again = || request.iter().take(at).any(|earlier| earlier.stem == word.stem);
+            let weight = self.0.get(&word.stem).map_or(0.0, |weight| weight * importance(word));
+            if weight > 0.0 && !is_again() {
+                sum += weight;
+                words.push(word.shown.clone());
+            }
         }
+        let confidence = MOST * (1.0 - (-sum).exp());
+        (confidence >= SURE).then_some(OwnMatch { confidence, words })
     }
-    (MOST * (1.0 - (-sum).exp()), shared)
 }
 
 /// The weight of a word: two words that few requests have are enough, words that many requests have say little.

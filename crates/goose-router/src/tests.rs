@@ -1,9 +1,11 @@
+use std::sync::LazyLock;
+
 use super::*;
 
 const LIMITED: Means = Means::LOOK;
 
 /// The coding modes and those without tools.
-fn router() -> Router<'static> {
+static ROUTER: LazyLock<Router> = LazyLock::new(|| {
     let full =
         ["backend", "frontend", "qa", "sre", "devsecops"].map(|mode| ("coding-agent", mode, Means::ALL));
     let limited = [
@@ -16,11 +18,11 @@ fn router() -> Router<'static> {
         ("orchestrator", "orchestrator", Means::NONE),
     ];
     let candidate = |(agent, mode, means)| Candidate { agent, mode, means, about: Vec::new() };
-    Router::new(full.into_iter().chain(limited).map(candidate).collect())
-}
+    Router::new(full.into_iter().chain(limited).map(candidate))
+});
 
 fn specialist(text: &str) -> &'static str {
-    router().specialist(&Request::new(text)).specialist.map_or("-", |(_, mode)| mode)
+    ROUTER.specialist(&Request::new(text)).specialist.map_or("-", |(_, mode)| mode)
 }
 
 #[test]
@@ -37,7 +39,7 @@ fn clear_work_finds_its_specialist_and_the_reason_names_its_words() {
     ] {
         assert_eq!(specialist(text), mode, "{text}");
     }
-    let reason = router().specialist(&Request::new("write playwright tests for the checkout")).reason;
+    let reason = ROUTER.specialist(&Request::new("write playwright tests for the checkout")).reason;
     assert!(reason.contains("\"tests\"") || reason.contains("\"playwright\""), "{reason}");
 }
 
@@ -71,7 +73,7 @@ fn a_mode_that_cannot_do_all_of_it_is_not_chosen() {
             specialist(text)
         );
     }
-    let guess = router().specialist(&Request::new("make me a little app that counts down to my birthday"));
+    let guess = ROUTER.specialist(&Request::new("make me a little app that counts down to my birthday"));
     assert!(guess.specialist.is_none() && guess.reason.contains("app_maker cannot"), "{}", guess.reason);
 }
 
@@ -113,7 +115,7 @@ fn other_languages_go_to_the_default_agent() {
         "сделай ревью безопасности модуля авторизации",
     ] {
         assert_eq!(specialist(text), "-", "{text}");
-        assert!(!router().specialist(&Request::new(text)).is_clear, "a fast model may read it: {text}");
+        assert!(!ROUTER.specialist(&Request::new(text)).is_clear, "a fast model may read it: {text}");
     }
 }
 
@@ -124,7 +126,8 @@ fn own_agents_are_found_by_what_they_are_for() {
         Router::new(vec![Candidate { agent: "tax-helper", mode: "main", means, about: about.clone() }])
     };
     let request = "prepare the VAT filings and payroll for March";
-    let found = own(Means::ALL).specialist(&Request::new(request));
+    let router = own(Means::ALL);
+    let found = router.specialist(&Request::new(request));
     assert!(
         found.specialist == Some(("tax-helper", "main")) && found.reason.contains("\"payroll\""),
         "{}",
@@ -179,7 +182,7 @@ fn agents_are_named_in_the_words_of_a_request() {
         ("plan b is to revert, do that", None),
         ("what is the plan?", None),
     ] {
-        assert_eq!(router().named(&Request::new(text)).map(|(_, mode)| mode), mode, "{text}");
+        assert_eq!(ROUTER.named(&Request::new(text)).map(|(_, mode)| mode), mode, "{text}");
     }
 }
 
@@ -264,6 +267,6 @@ fn hostile_texts_are_one_request() {
     ] {
         assert_eq!(specialist(text), "-", "{text:.40}");
         assert_eq!(count(text), 0, "{text:.40}");
-        assert_eq!(router().named(&Request::new(text)), None);
+        assert_eq!(ROUTER.named(&Request::new(text)), None);
     }
 }

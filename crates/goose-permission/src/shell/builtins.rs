@@ -1,6 +1,9 @@
 //! Builtin commands of the shell that evaluate their words again, or change the meaning of later commands.
 
-use super::{read_only::texts, variables, word::Word};
+use super::{
+    variables,
+    word::{Word, texts},
+};
 
 /// Returns the doubt about a builtin command.
 pub(super) fn doubt(words: &[Word]) -> Option<&'static str> {

@@ -1,8 +1,8 @@
 //! git commands that only read.
 
 use super::{
-    read_only::{avoids, texts},
-    word::Word,
+    read_only::avoids,
+    word::{Word, texts},
 };
 use crate::protected::known_parts;
 

@@ -1,10 +1,9 @@
 //! Commands, lists, pipelines and brackets.
 
 use super::{
-    MAX_PARTS, TOO_MANY_PARTS,
     current_folders::{Flow, Folders},
-    reader::{Context, DIFFERS, Reader, is_delimiter, is_name, is_name_start},
-    redirection::Redirected,
+    reader::{DIFFERS, Reader, is_delimiter, is_name, is_name_start},
+    script::{Context, MAX_PARTS, Redirected, TOO_MANY_PARTS},
     variables,
     word::Word,
 };

@@ -3,7 +3,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `reader.rs`, `expansions.rs`, `braces.rs`, `word.rs` | parser of characters and words |
-//! | `grammar.rs`, `compound.rs`, `redirection.rs`, `heredoc.rs` | parser of commands, into a [`Script`] |
+//! | `grammar.rs`, `compound.rs`, `redirection.rs`, `heredoc.rs` | parser of commands, into a [`Script`] (`script.rs`) |
 //! | `current_folders.rs` | folders that a command may run in |
 //! | `segment.rs`, `wrappers.rs`, `builtins.rs`, `launchers.rs` | commands that a command runs |
 //! | `read_only.rs`, `queries.rs`, `git.rs`, `sed.rs`, `awk.rs` | commands that are known to change nothing |
@@ -31,6 +31,7 @@ mod queries;
 mod read_only;
 mod reader;
 mod redirection;
+mod script;
 mod sed;
 mod segment;
 mod streams;
@@ -53,29 +54,13 @@ pub(super) use folder_arguments::{
 };
 pub(super) use launchers::is_launcher;
 pub(super) use read_only::{asks_version, is_always_read_only, only_carries, risky_variable};
+pub(super) use script::{
+    Access, Coverage, FileUse, Form, LooseWord, MAX_SEGMENTS, Script, Segment, SegmentKind,
+};
 pub(super) use values::{Cause, KnownValues, Listed, Value, Values};
 pub(super) use variables::is_exec_variable;
 pub(super) use word::{Reach, Word};
 pub(super) use written_files::{WrittenFiles, written_files};
-
-use std::ops::Range;
-
-use reader::Context;
-use redirection::Redirected;
-
-/// Longest command that is parsed.
-pub(super) const MAX_COMMAND_BYTES: usize = 256 * 1024;
-
-/// Maximum number of segments that are shown one by one; a command with more needs approval as a whole.
-pub(super) const MAX_SEGMENTS: usize = 50;
-
-/// Maximum number of commands and words, counted again for each wrapper.
-const MAX_PARTS: usize = 20_000;
-
-const TOO_MANY_PARTS: &str = "it has too many parts";
-
-/// Maximum nesting of shells.
-const MAX_NESTING: usize = 5;
 
 /// Returns true if the syntax of a shell, given by name or path, is supported.
 pub(super) fn is_supported(shell: &str) -> bool {
@@ -95,125 +80,4 @@ pub(super) fn read(source: &str, known: &KnownValues<'_>) -> Script {
         script.doubts.push(reason);
     }
     script
-}
-
-/// Parts of a command line, in source order.
-#[derive(Debug, Default)]
-pub(super) struct Script {
-    /// Commands.
-    pub(super) segments: Vec<Segment>,
-    /// Files that redirections read and write.
-    pub(super) files: Vec<FileUse>,
-    /// Words outside of commands: values of variables, and items of loops.
-    pub(super) loose: Vec<LooseWord>,
-    /// Texts of here-documents.
-    pub(super) heredocs: Vec<String>,
-    /// Variables that are set for all following commands, except those that no program reads.
-    pub(super) set: Vec<String>,
-    /// True if a file is the input of several commands: `while …; done <x`.
-    pub(super) has_shared_input: bool,
-    /// True if the errors of several commands go where their output goes.
-    pub(super) mixes_errors: bool,
-    /// Streams that get the content of a file: `$(<x)`.
-    pub(super) file_streams: Vec<usize>,
-    /// Parts that are not understood.
-    pub(super) doubts: Vec<String>,
-    /// Reason why a part was not parsed at all.
-    pub(super) unread: Option<&'static str>,
-    /// Number of commands and words so far.
-    parts: usize,
-    /// Number of streams so far.
-    streams: usize,
-}
-
-/// A word outside of commands.
-#[derive(Debug)]
-pub(super) struct LooseWord {
-    /// Variable that gets it as its value.
-    pub(super) variable: Option<String>,
-    /// Part of the source in which the variable of a loop certainly has a value.
-    pub(super) body: Range<usize>,
-    pub(super) word: Word,
-    /// Folders that it may be relative to.
-    pub(super) folders: Folders,
-}
-
-/// One command.
-#[derive(Debug)]
-pub(super) struct Segment {
-    /// Command, and the commands inside its wrappers: `sudo apt update`, `apt update`.
-    pub(super) forms: Vec<Form>,
-    /// Variables that are set for the command.
-    pub(super) variables: Vec<String>,
-    /// [`SegmentKind::Carrier`] if the commands that it runs are judged separately, as the script of
-    /// `bash -c` is.
-    pub(super) kind: SegmentKind,
-    /// Folders that the command may run in.
-    pub(super) folders: Folders,
-    pub(super) context: Context,
-    pub(super) redirected: Redirected,
-    /// Stream of the files that `find` passes to the commands that it runs.
-    pub(super) found: Option<usize>,
-    /// Reason why the code that the command runs is not known.
-    pub(super) opaque_reason: Option<&'static str>,
-    /// Start of the command's source.
-    pub(super) source: String,
-    /// Position in the source.
-    pub(super) at: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SegmentKind {
-    /// The command itself must be allowed.
-    Own,
-    /// The command only runs others, which must be allowed.
-    Carrier,
-}
-
-/// A command at some depth of wrapping.
-#[derive(Debug)]
-pub(super) struct Form {
-    pub(super) words: Vec<Word>,
-    pub(super) coverage: Coverage,
-    /// True if the command is known to change nothing.
-    pub(super) reads_only: bool,
-}
-
-impl Form {
-    pub(super) fn new(words: Vec<Word>, coverage: Coverage) -> Self {
-        Self { reads_only: read_only::is_read_only(&words), words, coverage }
-    }
-}
-
-/// Part of a segment that is allowed if a form is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coverage {
-    /// Whole segment.
-    Segment,
-    /// No part: a rule for `apt update` does not allow `sudo apt update`.
-    Nothing,
-}
-
-/// A file that a redirection uses.
-#[derive(Debug)]
-pub(super) struct FileUse {
-    /// Path as written; `None` if it is only known at run time.
-    pub(super) path: Option<String>,
-    /// Word that names the file.
-    pub(super) word: Word,
-    /// Source of the word.
-    pub(super) source: String,
-    /// Reading or writing.
-    pub(super) access: Access,
-    /// Folders that the path may be relative to.
-    pub(super) folders: Folders,
-    /// Position in the source.
-    pub(super) at: usize,
-}
-
-/// Kind of access to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
-    Read,
-    Write,
 }

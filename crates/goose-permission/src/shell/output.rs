@@ -3,7 +3,7 @@
 //!
 //! Before adding an option, make sure that it cannot print any other text.
 
-use super::{read_only::texts, word::Word};
+use super::word::{Word, texts};
 
 /// Output of a command, as far as it is known.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //!
 //! Before adding a command, read all of its options. An option that is not listed makes the command unknown.
 
-use super::{read_only::texts, word::Word};
+use super::word::{Word, texts};
 
 /// Commands of a program that only show something.
 struct Query {

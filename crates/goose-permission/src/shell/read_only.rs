@@ -2,7 +2,10 @@
 //!
 //! Before adding a program, read all of its options. Programs that are not listed need approval.
 
-use super::{awk, builtins, git, queries, sed, variables, word::Word};
+use super::{
+    awk, builtins, git, queries, sed, variables,
+    word::{Word, texts},
+};
 
 /// Check of a program's arguments.
 enum Check {
@@ -197,11 +200,6 @@ fn is_number_or_none(rest: &[Word]) -> bool {
         },
         _ => false,
     }
-}
-
-/// Returns the words if all of them are known.
-pub(super) fn texts(rest: &[Word]) -> Option<Vec<&str>> {
-    rest.iter().map(|word| word.text.as_deref()).collect()
 }
 
 /// Returns true for programs that show the content of object files. A plugin is a program, and `@x` is a file

@@ -5,10 +5,10 @@
 //! is still found. Every byte is read once, and nesting is limited.
 
 use super::{
-    LooseWord, MAX_COMMAND_BYTES, MAX_NESTING, MAX_PARTS, Script, TOO_MANY_PARTS,
     current_folders::{Flow, Folders},
     expansions::Quotes,
     heredoc::Heredoc,
+    script::{Context, LooseWord, MAX_COMMAND_BYTES, MAX_NESTING, MAX_PARTS, Script, TOO_MANY_PARTS},
     word::{Unknown, Word, WordBuilder},
 };
 
@@ -29,17 +29,6 @@ pub(super) const RESERVED: [&str; 19] = [
     "!", "{", "}", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function",
     "if", "select", "then", "until", "while",
 ];
-
-/// Streams and loops around a command.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Context {
-    /// Stream that the command reads: 0 for that of the whole script.
-    pub(crate) input: usize,
-    /// Stream that the command writes: 0 for that of the whole script.
-    pub(crate) output: usize,
-    /// Number of open loops and functions.
-    pub(super) loops: usize,
-}
 
 /// A parser and its position in a command line.
 pub(super) struct Reader<'t, 's> {

@@ -1,26 +1,10 @@
 //! Redirections: the operator, and the file that it reads or writes.
 
 use super::{
-    Access, FileUse,
     current_folders::Folders,
     reader::{DIFFERS, Reader, is_delimiter},
+    script::{Access, FileUse, Redirected},
 };
-
-/// Effect of redirections on the streams of a command.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Redirected {
-    /// True if the command reads a file instead of its stream.
-    pub(super) reads_file: bool,
-    /// True if its errors go where its output goes.
-    pub(super) mixes_errors: bool,
-}
-
-impl Redirected {
-    pub(super) fn add(&mut self, other: Self) {
-        self.reads_file |= other.reads_file;
-        self.mixes_errors |= other.mixes_errors;
-    }
-}
 
 impl Reader<'_, '_> {
     /// Parses the redirections after `}`, `)`, `fi` and `done`.

@@ -2,11 +2,11 @@
 //! afterwards.
 
 use super::{
-    Coverage, Form, Segment, SegmentKind, TOO_MANY_PARTS, builtins,
+    builtins,
     current_folders::{Flow, Folders},
-    launchers,
+    launchers, read_only,
     reader::{RESERVED, Reader},
-    redirection::Redirected,
+    script::{Coverage, Form, Redirected, Segment, SegmentKind, TOO_MANY_PARTS},
     word::Word,
     wrappers::{self, Unwrapped},
 };
@@ -28,6 +28,12 @@ struct Inner {
 fn is_syntax(text: &str) -> bool {
     let name = text.split('=').next().unwrap_or_default();
     RESERVED.contains(&text) || (name.len() < text.len() && !name.contains('/'))
+}
+
+impl Form {
+    pub(crate) fn new(words: Vec<Word>, coverage: Coverage) -> Self {
+        Self { reads_only: read_only::is_read_only(&words), words, coverage }
+    }
 }
 
 impl Reader<'_, '_> {

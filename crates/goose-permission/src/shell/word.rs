@@ -335,3 +335,8 @@ impl WordBuilder {
         Word { text, pieces, unknown, alternatives: Box::default(), splits, only_names, tilde }
     }
 }
+
+/// Returns the words if all of them are known.
+pub(super) fn texts(rest: &[Word]) -> Option<Vec<&str>> {
+    rest.iter().map(|word| word.text.as_deref()).collect()
+}

@@ -2,8 +2,7 @@
 
 use super::{
     Coverage,
-    read_only::texts,
-    word::{Unknown, Word},
+    word::{Unknown, Word, texts},
 };
 
 /// Commands that a command runs.

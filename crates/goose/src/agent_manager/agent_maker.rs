@@ -12,8 +12,8 @@ use super::{
     AgentManager, OpenError,
     acp_mcp_adapter::ExternalAgent,
     host_extensions::{HostExtension, add_host_extensions, without_host},
+    options::ExtensionOptions,
     service_broker::ServiceBroker,
-    session_extensions::SessionExtensions,
 };
 use crate::{
     agents::{
@@ -29,8 +29,7 @@ use crate::{
     exchange::Delegates,
     permission::Permissions,
     platform::{self, AgentTool, PlatformContext, SessionServices},
-    recipe::ResolvedSubRecipe,
-    services::{BindingContext, Frontend},
+    services::BindingContext,
     session::Session,
 };
 
@@ -56,17 +55,8 @@ pub(super) struct AgentMaker {
 pub(crate) struct Binder {
     pub(super) manager: AgentManager,
     pub(super) profile: Profile,
-    pub(super) extensions: Vec<ExtensionConfig>,
-    pub(super) host_extensions: Vec<HostExtension>,
-    /// Extensions that were enabled or disabled while the session is open.
-    pub(super) switched: Arc<SessionExtensions>,
     pub(super) working_dir: PathBuf,
-    /// User interface that runs the tools of `frontend` extensions.
-    pub(super) frontend: Option<Arc<dyn Frontend>>,
-    /// Recipes that the session can delegate to.
-    pub(super) sub_recipes: Arc<[ResolvedSubRecipe]>,
-    /// If set, agents may have only these extensions.
-    pub(super) only: Option<Vec<String>>,
+    pub(super) extensions: ExtensionOptions,
 }
 
 /// Services of a mode, and the built-ins to be made for the agent.
@@ -100,10 +90,10 @@ impl AgentMaker {
             external,
             bindings: ServiceBindings { platform, unresolved, agents, .. },
         } = bound;
-        let Binder { profile, host_extensions, .. } = &*self.binder;
+        let Binder { profile, extensions: ExtensionOptions { host, .. }, .. } = &*self.binder;
         let extensions = Arc::new(extensions);
         let (notifier, view) = (Arc::clone(&self.notifier), self.view.clone());
-        add_host_extensions(&extensions, profile, host_extensions, notifier, view).await?;
+        add_host_extensions(&extensions, profile, host, notifier, view).await?;
         let mut agent = Agent::new(manifest, mode, Arc::clone(&extensions), &self.permissions);
         self.add_platform(&agent, platform)?;
         for agent in agents {
@@ -145,7 +135,7 @@ impl AgentMaker {
             model: &self.model,
             services: &services,
             delegation: self.delegation.as_ref(),
-            sub_recipes: &self.binder.sub_recipes,
+            sub_recipes: &self.binder.extensions.sub_recipes,
         };
         let built = builtins.into_iter().filter_map(|builtin| platform::build(builtin.name, &context));
         built.into_iter().try_for_each(|extension| agent.extensions.add_extension(extension))
@@ -155,7 +145,7 @@ impl AgentMaker {
     /// built with.
     async fn remove_disabled(&self, agent: &Agent) {
         for name in agent.extensions.names() {
-            if self.binder.switched.is_disabled(&name) {
+            if self.binder.extensions.switched.is_disabled(&name) {
                 // A call may have removed it already.
                 let _ = agent.extensions.remove(&name).await;
             }
@@ -167,7 +157,9 @@ impl AgentMaker {
     async fn update_agent(&self, agent: &Agent) -> Result<(), OpenError> {
         self.remove_disabled(agent).await;
         let names = agent.extensions.names();
-        let is_new = |name: &str| self.binder.switched.is_enabled(name) && !names.iter().any(|it| it == name);
+        let is_new = |name: &str| {
+            self.binder.extensions.switched.is_enabled(name) && !names.iter().any(|it| it == name)
+        };
         let found = self.binder.bindings(&agent.mode)?;
         // An external agent gets its services when it connects.
         let services = found.services.iter().filter(|_| agent.external.is_none());
@@ -199,8 +191,10 @@ impl Binder {
             needed.iter().for_each(|config| drop(config.resolve(&*settings.secrets())));
         };
         self.manager.settings().look_up(look_up).await;
-        let context =
-            BindingContext { frontend: self.frontend.clone(), ..self.manager.context(&self.working_dir) };
+        let context = BindingContext {
+            frontend: self.extensions.frontend.clone(),
+            ..self.manager.context(&self.working_dir)
+        };
         let options = ManagerOptions::in_pool(Arc::clone(self.manager.pool()), context);
         let extensions = ExtensionManager::with_options(services, CancellationToken::new(), options).await?;
         Ok(BoundServices { extensions, bindings, external })
@@ -209,7 +203,7 @@ impl Binder {
     /// Returns the names of the extensions of an agent in a mode.
     pub(super) fn names(&self, mode: &AgentMode) -> Result<Vec<String>, OpenError> {
         let found = self.bindings(mode)?;
-        let host = self.host_extensions.iter().map(|extension| extension.name().to_owned());
+        let host = self.extensions.host.iter().map(|extension| extension.name().to_owned());
         let platform = found.platform.iter().map(|builtin| builtin.name.to_owned());
         let agents = found.agents.iter().map(|agent| agent.name.clone());
         Ok(found
@@ -226,27 +220,27 @@ impl Binder {
         let used = self.profile.extensions.iter().filter(|extension| mode.can_use(&extension.name, true));
         let required: Vec<&str> =
             used.flat_map(|extension| extension.requires.values()).map(String::as_str).collect();
-        let host: Vec<&str> = self.host_extensions.iter().map(HostExtension::name).collect();
-        let mut given = self.switched.services();
+        let host: Vec<&str> = self.extensions.host.iter().map(HostExtension::name).collect();
+        let mut given = self.extensions.switched.services();
         let of_command_line =
-            self.extensions.iter().filter(|config| !self.switched.is_enabled(&config.key()));
+            self.extensions.given.iter().filter(|config| !self.extensions.switched.is_enabled(&config.key()));
         given.extend(of_command_line.cloned());
         let broker = ServiceBroker {
             settings: self.manager.settings(),
-            profile: &without_host(&self.profile, &self.host_extensions),
+            profile: &without_host(&self.profile, &self.extensions.host),
             given: &given,
             host: &host,
             required: &required,
             agents: &|| self.catalog(),
         };
         let mut found = broker.resolve(mode)?;
-        if let Some(only) = &self.only {
+        if let Some(only) = &self.extensions.only {
             let is_wanted = |name: &str| only.iter().any(|wanted| wanted == name);
             found.services.retain(|config| is_wanted(&config.key()));
             found.platform.retain(|builtin| is_wanted(builtin.name));
             found.agents.retain(|agent| is_wanted(&agent.name));
         }
-        let is_on = |name: &str| !self.switched.is_disabled(name);
+        let is_on = |name: &str| !self.extensions.switched.is_disabled(name);
         found.services.retain(|config| is_on(&config.key()) || required.contains(&config.key().as_str()));
         found.platform.retain(|builtin| is_on(builtin.name));
         found.agents.retain(|agent| is_on(&agent.name));
@@ -265,25 +259,25 @@ impl SessionServices for Binder {
     }
 
     fn enable_again(&self, name: &str) -> bool {
-        let was_disabled = self.switched.is_disabled(name);
+        let was_disabled = self.extensions.switched.is_disabled(name);
         if was_disabled {
-            self.switched.enable(name, None);
+            self.extensions.switched.enable(name, None);
         }
         was_disabled
     }
 
     fn disable(&self, name: &str) {
-        self.switched.disable(name);
+        self.extensions.switched.disable(name);
     }
 
     fn is_enabled(&self, name: &str) -> bool {
-        let profile = without_host(&self.profile, &self.host_extensions);
+        let profile = without_host(&self.profile, &self.extensions.host);
         let configured = || self.settings().profile_extensions(&profile).unwrap_or_default();
-        !self.switched.is_disabled(name)
-            && self.only.as_ref().is_none_or(|only| only.iter().any(|wanted| wanted == name))
-            && (self.switched.is_enabled(name)
-                || self.extensions.iter().any(|config| config.key() == name)
-                || self.host_extensions.iter().any(|host| host.name() == name)
+        !self.extensions.switched.is_disabled(name)
+            && self.extensions.only.as_ref().is_none_or(|only| only.iter().any(|wanted| wanted == name))
+            && (self.extensions.switched.is_enabled(name)
+                || self.extensions.given.iter().any(|config| config.key() == name)
+                || self.extensions.host.iter().any(|host| host.name() == name)
                 || configured().iter().any(|config| config.key() == name))
     }
 
@@ -297,7 +291,7 @@ impl SessionServices for Binder {
             return Err(ManagerError::Duplicate(name));
         }
         extensions.map(|extensions| extensions.add(config)).transpose()?;
-        self.switched.enable(&name, Some(config.clone()));
+        self.extensions.switched.enable(&name, Some(config.clone()));
         Ok(())
     }
 
@@ -365,13 +359,13 @@ impl AgentSource for AgentMaker {
         match agent.extensions.remove(name).await {
             Err(error) if !is_enabled => return Err(error),
             // Modes that cannot use an extension do not have it.
-            _ => self.binder.switched.disable(name),
+            _ => self.binder.extensions.switched.disable(name),
         }
         Ok(())
     }
 
     fn version(&self) -> u64 {
-        self.binder.switched.version()
+        self.binder.extensions.switched.version()
     }
 
     async fn update(&self, agent: &Agent) -> Result<(), AgentSetupError> {

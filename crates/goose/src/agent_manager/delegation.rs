@@ -59,11 +59,14 @@ pub(super) struct DelegateOrigin {
     depth: u32,
     /// Slots for delegates, shared by all sessions below one conversation.
     slots: Arc<Semaphore>,
+    /// Task that the session works on, if other tasks run concurrently. Its delegates write on behalf of
+    /// that task.
+    pub(super) writer: Option<TaskWriter>,
 }
 
 impl Default for DelegateOrigin {
     fn default() -> Self {
-        Self { payer: None, depth: 0, slots: Arc::new(Semaphore::new(MAX_AT_ONCE)) }
+        Self { payer: None, depth: 0, slots: Arc::new(Semaphore::new(MAX_AT_ONCE)), writer: None }
     }
 }
 
@@ -88,14 +91,17 @@ pub(super) struct DelegatingSession {
     pub(super) usage: Arc<UsageLedger>,
     pub(super) models: ActiveModels,
     pub(super) tasks: SessionTasks,
-    /// Task that this session works on, if other tasks run concurrently. Its delegates write on behalf of
-    /// that task.
-    pub(super) writer: Option<TaskWriter>,
     pub(super) origin: DelegateOrigin,
+    pub(super) started: StartedDelegates,
+}
+
+/// Delegates that a session has started.
+#[derive(Default)]
+pub(super) struct StartedDelegates {
     /// Background tasks, by the id of their session.
-    pub(super) background: Mutex<BTreeMap<String, Delegate>>,
+    background: Mutex<BTreeMap<String, Delegate>>,
     /// Token budget of the current request, once it has started a delegate.
-    pub(super) budget: Mutex<Option<Budget>>,
+    budget: Mutex<Option<Budget>>,
 }
 
 /// Token budget that the tasks of one request share.
@@ -124,7 +130,7 @@ impl Delegates for Delegation {
         (manifest, mode): &(Arc<AgentManifest>, AgentMode),
         wanted: &[String],
     ) -> ToolResult<()> {
-        let known = self.0.binder.names(mode).map_err(|error| ToolError::execution(error.to_string()))?;
+        let known = self.0.binder.names(mode).map_err(ToolError::execution)?;
         let Some(unknown) = wanted.iter().find(|name| !known.contains(name)) else { return Ok(()) };
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         Err(ToolError::execution(format!(
@@ -147,17 +153,17 @@ impl Delegates for Delegation {
     }
 
     fn begin_request(&self) {
-        self.0.budget.lock().take();
+        self.0.started.budget.lock().take();
     }
 
     fn keep(&self, mut delegate: Delegate) {
         let (session, id) = (Arc::clone(&self.0), delegate.id.to_string());
-        self.0.background.lock().insert(id.clone(), delegate.clone());
+        self.0.started.background.lock().insert(id.clone(), delegate.clone());
         self.0.tasks.results.expect();
         self.0.tasks.tracker.spawn(async move {
             let result = delegate.result().await;
             let result = result.unwrap_or_else(|error| format!("Error: {error}"));
-            let is_kept = session.background.lock().remove(&id).is_some();
+            let is_kept = session.started.background.lock().remove(&id).is_some();
             if is_kept {
                 let result = format!("The background task {id} has ended:\n{result}");
                 session.tasks.results.end(Some(result));
@@ -166,12 +172,12 @@ impl Delegates for Delegation {
     }
 
     fn take(&self, id: &str) -> Option<Delegate> {
-        let taken = self.0.background.lock().remove(id);
+        let taken = self.0.started.background.lock().remove(id);
         taken.inspect(|_| self.0.tasks.results.end(None))
     }
 
     fn background(&self) -> Vec<String> {
-        self.0.background.lock().keys().cloned().collect()
+        self.0.started.background.lock().keys().cloned().collect()
     }
 }
 
@@ -204,12 +210,12 @@ impl DelegatingSession {
 
     /// Returns the token budget of the current request.
     fn budget(&self) -> ToolResult<Budget> {
-        let mut budget = self.budget.lock();
+        let mut budget = self.started.budget.lock();
         let budget = match &*budget {
             Some(budget) => budget,
             None => {
                 let settings = OrchestratorSettings::load(self.binder.manager.settings());
-                let most = settings.map_err(|error| ToolError::execution(error.to_string()))?.max_tokens;
+                let most = settings.map_err(ToolError::execution)?.max_tokens;
                 let used_up = self.tasks.ended.child_token();
                 let ledger = UsageLedger::part_of(&self.usage, Usage::default(), most, used_up.clone());
                 budget.insert(Budget { ledger, most, used_up })
@@ -278,9 +284,8 @@ impl DelegatingSession {
     }
 
     async fn options(&self, task: DelegateTask, payer: Option<Arc<UsageLedger>>) -> ToolResult<OpenOptions> {
-        let unusable = |error: ConfigError| ToolError::execution(error.to_string());
-        let settings = self.binder.manager.settings();
-        let limit = settings.get::<u32>(SUBAGENT_MAX_TURNS).map_err(unusable)?.unwrap_or(DEFAULT_TURNS);
+        let limit = self.binder.manager.settings().get::<u32>(SUBAGENT_MAX_TURNS);
+        let limit = limit.map_err(ToolError::execution)?.unwrap_or(DEFAULT_TURNS);
         let (manifest, mut mode) = task.agent;
         mode.temperature = task.temperature.or(mode.temperature);
         let mut profile = self.binder.profile.clone();
@@ -288,11 +293,10 @@ impl DelegatingSession {
         let own_model = own_model(&mode).filter(|_| task.provider.is_none());
         let models = self.models_of(task.provider, task.model.or(own_model)).await?;
         let has_extensions = task.recipe.as_ref().is_some_and(|it| it.recipe.extensions.is_some());
-        let given = if has_extensions { Vec::new() } else { self.binder.extensions.clone() };
+        let given = if has_extensions { Vec::new() } else { self.binder.extensions.given.clone() };
         let mut options = OpenOptions::new(profile);
         if let Some(RecipeTask { recipe, file }) = task.recipe.as_deref() {
-            let used = options.with_recipe(recipe, file);
-            options = used.map_err(|error| ToolError::execution(error.to_string()))?;
+            options = options.with_recipe(recipe, file).map_err(ToolError::execution)?;
         }
         if let Some(turns) = task.max_turns {
             options = options.with_max_turns(turns.max(1));
@@ -303,22 +307,23 @@ impl DelegatingSession {
             .with_permissions(Arc::clone(&self.permissions))
             .with_extensions(given)
             .with_retry(self.retry.clone());
-        options.host_extensions = self.binder.host_extensions.clone();
-        options.switched = self.binder.switched.inherited();
-        options.caller = self.caller.clone();
-        options.backend = self.backend.clone();
-        options.frontend = self.binder.frontend.clone();
+        let shared = &self.binder.extensions;
+        options.extensions.host = shared.host.clone();
+        options.extensions.switched = Arc::new(shared.switched.inherited());
+        options.extensions.frontend = shared.frontend.clone();
+        options.extensions.only = task.only_extensions;
+        options.outlets.caller = self.caller.clone();
+        options.place.backend = self.backend.clone();
         options.models = Some(models);
-        options.only_extensions = task.only_extensions;
         let (payer, writer) = match task.graph {
             Some(graph) => (graph.payer, Some(graph.writer)),
-            None => (payer.unwrap_or_else(|| Arc::clone(&self.usage)), self.writer.clone()),
+            None => (payer.unwrap_or_else(|| Arc::clone(&self.usage)), self.origin.writer.clone()),
         };
-        options.writer = writer;
         options.origin = Some(DelegateOrigin {
             payer: Some(payer),
             depth: self.origin.depth + 1,
             slots: Arc::clone(&self.origin.slots),
+            writer,
         });
         Ok(options)
     }
@@ -329,14 +334,14 @@ impl DelegatingSession {
         provider: Option<String>,
         model: Option<String>,
     ) -> ToolResult<(Arc<dyn Provider>, Arc<dyn Provider>)> {
-        let name = self.model_name(provider, model);
-        let Some(name) = name.map_err(|error| ToolError::execution(error.to_string()))? else {
+        let Some(name) = self.model_name(provider, model).map_err(ToolError::execution)? else {
             self.models.open().await.map_err(|failure| ToolError::execution(failure.message))?;
             return Ok(self.models.pair());
         };
-        let model = self.models.find(&name).await;
-        let model = model
-            .map_err(|error| ToolError::execution(format!("The model `{name}` cannot be used: {error}")))?;
+        let model =
+            self.models.find(&name).await.map_err(|error| {
+                ToolError::execution(format!("The model `{name}` cannot be used: {error}"))
+            })?;
         Ok((Arc::clone(&model), model))
     }
 

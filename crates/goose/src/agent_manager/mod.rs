@@ -244,22 +244,17 @@ impl AgentManager {
             binder: Arc::new(Binder {
                 manager: self.clone(),
                 profile: options.profile,
+                working_dir: working_dir(options.place.working_dir)?,
                 extensions: options.extensions,
-                host_extensions: options.host_extensions,
-                switched: Arc::new(options.switched),
-                frontend: options.frontend,
-                working_dir: working_dir(options.working_dir)?,
-                sub_recipes: options.sub_recipes.into(),
-                only: options.only_extensions,
             }),
             instructions: options.instructions,
-            notifier: options.notifier,
+            notifier: options.outlets.notifier,
             view: ExchangeView::default(),
             session: Session::unsaved(),
             model: Arc::new(NoModel),
             delegation: None,
         };
-        maker.agent(options.manifest, options.mode).await
+        maker.agent(options.agent.manifest, options.agent.mode).await
     }
 
     /// Builds a platform extension for a program without a session, such as `goose mcp`. Returns `None` if

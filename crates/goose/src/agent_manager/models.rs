@@ -30,7 +30,7 @@ pub(super) async fn open_models(
     let source = Source { settings: settings.clone(), profile: profile.clone(), overrides };
     let (processor, accelerator) = match options.models.clone() {
         Some(given) => given,
-        None if options.manifest.connection.is_some() => {
+        None if options.agent.manifest.connection.is_some() => {
             let name = profile.processor.clone().unwrap_or_else(|| ModelRef::new("none", "none"));
             return Ok(ActiveModels::unopened(&name, Arc::new(source)));
         }

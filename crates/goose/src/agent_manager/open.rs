@@ -6,14 +6,15 @@ use std::{
     sync::Arc,
 };
 
+use goose_providers::RetryPolicy;
 use parking_lot::Mutex;
 
 use super::{
     AgentManager, MODE, OpenError, OpenOptions, SessionState,
     agent_maker::{AgentMaker, Binder, BoundServices},
-    delegation::{DelegateOrigin, DelegatingSession, Delegation},
+    delegation::{DelegateOrigin, DelegatingSession, Delegation, StartedDelegates},
     models::open_models,
-    options::ChosenSession,
+    options::{ChosenAgent, ChosenSession},
     working_dir,
 };
 use goose_session::ChosenBy;
@@ -22,7 +23,6 @@ use crate::{
     agents::{
         agent::{ActiveAgent, Agent},
         goose_agent,
-        manifest::{AgentManifest, AgentMode},
         orchestrator_agent::{
             ContextInputs, OrchestratorAgent, OrchestratorSettings, Recall, RecallScope, Route,
             RouteSettings, TaskLog, route,
@@ -32,8 +32,8 @@ use crate::{
     config::{ConfigFile, FileSecrets, Origin, Profile, ProjectFile},
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
-        ActiveModels, Delegates, EventHub, Exchange, FolderContext, History, Limits, LoopContext, Outlets,
-        SessionNotifier, SessionTasks, TaskWriter,
+        ActiveModels, CallGuard, Delegates, EventHub, Exchange, FolderContext, History, Limits, LoopContext,
+        Outlets, SessionNotifier, SessionTasks, TaskWriter,
     },
     hooks::{HookFile, HookFileState, HookPlace, Hooks, SessionSource, untrusted_hooks_notice},
     permission::{Mode, Permissions},
@@ -52,14 +52,14 @@ impl AgentManager {
     /// Returns an error that says what is missing or wrong, and where.
     pub async fn open(&self, mut options: OpenOptions) -> Result<Exchange, OpenError> {
         let final_output = options.final_output()?;
-        let dir = working_dir(options.working_dir.take())?;
+        let dir = working_dir(options.place.working_dir.take())?;
         let chosen = options.session.take().unwrap_or_else(|| {
             ChosenSession::Pending(self.store.start_creating(NewSession::in_folder(&dir)))
         });
         let models = open_models(&self.settings, &options).await?;
         let guard = self.guard(&options, &chosen)?;
         let routing = self.routing(&options)?;
-        let lost = options.switched.restore(chosen.steps(), &self.settings);
+        let lost = options.extensions.switched.restore(chosen.steps(), &self.settings);
         let binder = self.binder(&mut options, &dir);
         let first = FirstAgent::choose(&mut options, routing, &chosen, &binder);
         let (first, bound) = first.bind(&options, &binder).await?;
@@ -74,7 +74,7 @@ impl AgentManager {
             working_dir: dir,
             has_ripgrep,
             long_messages,
-            backend: options.backend.clone(),
+            backend: options.place.backend.clone(),
             checkpoints,
         };
         let wiring = Wiring::new(binder, &options, &guard.permissions, &models, &runtime);
@@ -94,13 +94,14 @@ impl AgentManager {
             session: runtime.session,
             models,
             agents: Arc::new(wiring.maker),
-            permissions: guard.permissions,
-            hooks,
-            limits: limits(&options.profile),
-            retry: options.retry,
+            guard: CallGuard { permissions: guard.permissions, hooks, writer: runtime.writer },
+            limits: limits(&options.profile, options.retry),
             final_output,
-            outlets: Outlets { events: runtime.events, notifier: options.notifier, caller: options.caller },
-            writer: options.writer,
+            outlets: Outlets {
+                events: runtime.events,
+                notifier: options.outlets.notifier,
+                caller: options.outlets.caller,
+            },
             tasks: runtime.tasks,
             usage: runtime.history.usage(),
             conversation: runtime.history.into_conversation(&agent, notices),
@@ -123,7 +124,7 @@ impl AgentManager {
 
     /// Puts checkpoints in front of the backend, if the options ask for them.
     fn checkpoints(&self, options: &mut OpenOptions, runtime: &SessionRuntime) -> Option<Arc<Checkpoints>> {
-        let inner = options.backend.clone().filter(|_| options.keeps_checkpoints)?;
+        let inner = options.place.backend.clone().filter(|_| options.place.keeps_checkpoints)?;
         if !runtime.session.is_saved() || !inner.is_local() {
             return None;
         }
@@ -131,7 +132,7 @@ impl AgentManager {
         let now = move || events.upgrade().map(|events| events.moment()).unwrap_or_default();
         let (paths, session) = (self.settings.paths(), runtime.session.id().clone());
         let checkpoints = Checkpoints::new(paths, session, Box::new(now), inner);
-        options.backend = Some(Arc::new(CheckpointBackend(Arc::clone(&checkpoints))));
+        options.place.backend = Some(Arc::new(CheckpointBackend(Arc::clone(&checkpoints))));
         Some(checkpoints)
     }
 
@@ -141,20 +142,15 @@ impl AgentManager {
             return Ok(None);
         }
         let settings = RouteSettings::load(&self.settings)?;
-        Ok(Some(RouteSettings { split: options.split.unwrap_or(settings.split), ..settings }))
+        Ok(Some(RouteSettings { split: options.first.split.unwrap_or(settings.split), ..settings }))
     }
 
     fn binder(&self, options: &mut OpenOptions, working_dir: &Path) -> Arc<Binder> {
         Arc::new(Binder {
             manager: self.clone(),
             profile: options.profile.clone(),
-            extensions: std::mem::take(&mut options.extensions),
-            host_extensions: std::mem::take(&mut options.host_extensions),
-            switched: Arc::new(std::mem::take(&mut options.switched)),
-            frontend: options.frontend.clone(),
             working_dir: working_dir.to_owned(),
-            sub_recipes: std::mem::take(&mut options.sub_recipes).into(),
-            only: options.only_extensions.take(),
+            extensions: std::mem::take(&mut options.extensions),
         })
     }
 
@@ -306,9 +302,7 @@ struct SessionGuard {
 
 /// The agent that a session is opened with.
 struct FirstAgent {
-    manifest: Arc<AgentManifest>,
-    mode: AgentMode,
-    chosen_by: ChosenBy,
+    agent: ChosenAgent,
     /// Route of the first request, if the request is known and routing chose the agent.
     route: Option<Route>,
 }
@@ -322,9 +316,10 @@ impl FirstAgent {
         chosen: &ChosenSession,
         binder: &Binder,
     ) -> Self {
-        let chosen_by = options.chosen_by;
-        let request = options.request.take().filter(|_| chosen_by == ChosenBy::Default && chosen.is_new());
-        let given = Self::given(options);
+        let agent = options.agent.clone();
+        let is_open = agent.chosen_by == ChosenBy::Default && chosen.is_new();
+        let request = options.first.text.take().filter(|_| is_open);
+        let given = Self { agent, route: None };
         let Some((request, settings)) = request.zip(routing.filter(|settings| settings.is_on)) else {
             return given;
         };
@@ -333,29 +328,26 @@ impl FirstAgent {
         let found = route.as_ref().and_then(|route| catalog.find(&route.id()).ok());
         match found {
             Some((manifest, mode))
-                if given.manifest.name == manifest.name && given.mode.slug == mode.slug =>
+                if given.agent.manifest.name == manifest.name && given.agent.mode.slug == mode.slug =>
             {
                 Self { route, ..given }
             }
-            Some((manifest, mode)) => Self { manifest, mode, chosen_by: ChosenBy::Routing, route },
+            Some((manifest, mode)) => {
+                Self { agent: ChosenAgent { manifest, mode, chosen_by: ChosenBy::Routing }, route }
+            }
             None => given,
         }
     }
 
-    fn given(options: &OpenOptions) -> Self {
-        let (manifest, mode) = (Arc::clone(&options.manifest), options.mode.clone());
-        Self { manifest, mode, chosen_by: options.chosen_by, route: None }
-    }
-
     /// Binds the services of the agent. If a routed agent cannot have them, the session gets the given agent.
     async fn bind(self, options: &OpenOptions, binder: &Binder) -> Result<(Self, BoundServices), OpenError> {
-        match binder.bind(&self.manifest, &self.mode).await {
+        match binder.bind(&self.agent.manifest, &self.agent.mode).await {
             Ok(bound) => Ok((self, bound)),
             Err(error) if self.route.is_some() => {
                 tracing::debug!(%error, "the routed agent cannot be bound");
-                let given = Self::given(options);
+                let given = options.agent.clone();
                 let bound = binder.bind(&given.manifest, &given.mode).await?;
-                Ok((given, bound))
+                Ok((Self { agent: given, route: None }, bound))
             }
             Err(error) => Err(error),
         }
@@ -368,9 +360,10 @@ impl FirstAgent {
         maker: &AgentMaker,
         runtime: &SessionRuntime,
     ) -> Result<Agent, OpenError> {
-        let mut agent = maker.agent_with(bound, Arc::clone(&self.manifest), self.mode.clone()).await?;
+        let ChosenAgent { manifest, mode, chosen_by } = self.agent.clone();
+        let mut agent = maker.agent_with(bound, manifest, mode).await?;
         let is_last = runtime.last_agent.clone().unwrap_or_else(default_agent) == agent.id();
-        agent.chosen_by = match self.chosen_by {
+        agent.chosen_by = match chosen_by {
             ChosenBy::Default if is_last => runtime.chosen_by,
             named => named,
         };
@@ -392,6 +385,8 @@ struct SessionRuntime {
     events: Arc<EventHub>,
     tasks: SessionTasks,
     origin: Mutex<DelegateOrigin>,
+    /// Task that the session works on, if others run in parallel.
+    writer: Option<TaskWriter>,
 }
 
 impl SessionRuntime {
@@ -399,8 +394,8 @@ impl SessionRuntime {
         let SessionState { session, steps, is_unfinished, agent, chosen_by } = state;
         let origin = options.origin.take().unwrap_or_default();
         let last = steps.last().map_or(0, |stored| stored.seq);
-        let events = EventHub::new(session.id().clone(), last, options.writer.as_ref().map(TaskWriter::task));
-        binder.switched.log_to(&events);
+        let events = EventHub::new(session.id().clone(), last, origin.writer.as_ref().map(TaskWriter::task));
+        binder.extensions.switched.log_to(&events);
         if let Some(mode) = guard.mode_change {
             events.store_later(Step::permission_changed(mode));
         }
@@ -412,6 +407,7 @@ impl SessionRuntime {
             chosen_by,
             events,
             tasks: SessionTasks::default(),
+            writer: origin.writer.clone(),
             origin: Mutex::new(origin),
         }
     }
@@ -431,23 +427,23 @@ impl Wiring {
         models: &ActiveModels,
         runtime: &SessionRuntime,
     ) -> Self {
+        let mut shared = Binder::clone(&binder);
+        shared.extensions.only = None;
         let delegates: Arc<dyn Delegates> = Arc::new(Delegation::new(DelegatingSession {
-            binder: Binder { only: None, ..Binder::clone(&binder) },
+            binder: shared,
             permissions: Arc::clone(permissions),
-            caller: options.caller.clone(),
-            backend: options.backend.clone(),
+            caller: options.outlets.caller.clone(),
+            backend: options.place.backend.clone(),
             retry: options.retry.clone(),
             session: runtime.session.clone(),
             events: Arc::downgrade(&runtime.events),
             usage: runtime.history.usage(),
             models: models.clone(),
             tasks: runtime.tasks.clone(),
-            writer: options.writer.clone(),
             origin: std::mem::take(&mut *runtime.origin.lock()),
-            background: Mutex::default(),
-            budget: Mutex::default(),
+            started: StartedDelegates::default(),
         }));
-        let notifier = SessionNotifier::new(&runtime.events, Arc::clone(&options.notifier));
+        let notifier = SessionNotifier::new(&runtime.events, Arc::clone(&options.outlets.notifier));
         let maker = AgentMaker {
             binder,
             instructions: options.instructions.clone(),
@@ -474,7 +470,7 @@ fn default_agent() -> String {
     format!("{}/{}", goose_agent::NAME, goose_agent::ASSISTANT)
 }
 
-fn limits(profile: &Profile) -> Limits {
+fn limits(profile: &Profile, retry: RetryPolicy) -> Limits {
     Limits {
         turns: profile.max_turns.unwrap_or(Limits::TURNS).max(1),
         repetitions: profile.max_tool_repetitions.unwrap_or(Limits::REPETITIONS).max(1),
@@ -482,5 +478,6 @@ fn limits(profile: &Profile) -> Limits {
         threshold: profile.compact_threshold,
         moderator: profile.moderator,
         unattended_answer: Limits::UNATTENDED_ANSWER,
+        retry,
     }
 }

@@ -19,7 +19,7 @@ use crate::{
         orchestrator_agent::SplitSetting,
     },
     config::{ExtensionConfig, Profile},
-    exchange::{FinalOutput, TaskWriter},
+    exchange::FinalOutput,
     permission::{Mode, Permissions},
     recipe::ResolvedSubRecipe,
     services::Frontend,
@@ -113,41 +113,69 @@ impl ChosenSession {
 #[must_use]
 pub struct OpenOptions {
     pub(super) profile: Profile,
+    pub(super) agent: ChosenAgent,
+    pub(super) session: Option<ChosenSession>,
+    pub(super) permissions: Option<Arc<Permissions>>,
+    /// Origin of this session, if it is a delegate.
+    pub(super) origin: Option<DelegateOrigin>,
+    pub(super) place: ToolPlace,
+    pub(super) outlets: UserOutlets,
+    /// Working model and fast model, instead of the profile's.
+    pub(super) models: Option<(Arc<dyn Provider>, Arc<dyn Provider>)>,
+    pub(super) retry: RetryPolicy,
+    pub(super) extensions: ExtensionOptions,
+    pub(super) instructions: Vec<String>,
+    pub(super) response_schema: Option<Value>,
+    pub(super) first: FirstRequest,
+}
+
+/// Agent of a conversation.
+#[derive(Clone)]
+pub(super) struct ChosenAgent {
     pub(super) manifest: Arc<AgentManifest>,
     pub(super) mode: AgentMode,
-    /// Origin of the choice of the agent. A resumed session has its own value.
+    /// Origin of the choice. A resumed session has its own value.
     pub(super) chosen_by: ChosenBy,
-    pub(super) session: Option<ChosenSession>,
+}
+
+/// Place where the tools of a session work.
+#[derive(Default)]
+pub(super) struct ToolPlace {
     pub(super) working_dir: Option<PathBuf>,
-    pub(super) notifier: Arc<dyn Notifier>,
-    pub(super) caller: Option<Arc<dyn Caller>>,
-    /// Files and programs of the session's tools, instead of those of this machine.
+    /// Files and programs, instead of those of this machine.
     pub(super) backend: Option<Arc<dyn Backend>>,
     /// True if files are copied before the backend changes them.
     pub(super) keeps_checkpoints: bool,
+}
+
+/// Parts of a user interface that hear from tools.
+pub(super) struct UserOutlets {
+    pub(super) notifier: Arc<dyn Notifier>,
+    pub(super) caller: Option<Arc<dyn Caller>>,
+}
+
+/// Extensions of a session, besides those of its profile.
+#[derive(Clone, Default)]
+pub(super) struct ExtensionOptions {
+    pub(super) given: Vec<ExtensionConfig>,
+    pub(super) host: Vec<HostExtension>,
+    /// Extensions that were enabled or disabled in the session, or in the one that delegates.
+    pub(super) switched: Arc<SessionExtensions>,
     /// User interface that runs the tools of `frontend` extensions.
     pub(super) frontend: Option<Arc<dyn Frontend>>,
-    pub(super) permissions: Option<Arc<Permissions>>,
-    /// Working model and fast model, instead of the profile's.
-    pub(super) models: Option<(Arc<dyn Provider>, Arc<dyn Provider>)>,
-    pub(super) extensions: Vec<ExtensionConfig>,
-    pub(super) host_extensions: Vec<HostExtension>,
-    pub(super) instructions: Vec<String>,
-    pub(super) response_schema: Option<Value>,
-    pub(super) retry: RetryPolicy,
-    pub(super) only_extensions: Option<Vec<String>>,
-    /// Task that this session works on, if other tasks run concurrently.
-    pub(super) writer: Option<TaskWriter>,
-    /// Origin of this session, if it is a delegate.
-    pub(super) origin: Option<DelegateOrigin>,
-    /// Extensions that were enabled and disabled in the session that delegates.
-    pub(super) switched: SessionExtensions,
+    /// Recipes that the session can delegate to.
+    pub(super) sub_recipes: Arc<[ResolvedSubRecipe]>,
+    /// If set, agents may have only these extensions.
+    pub(super) only: Option<Vec<String>>,
+}
+
+/// First request of a session.
+#[derive(Default)]
+pub(super) struct FirstRequest {
+    /// Its text, if it is known.
+    pub(super) text: Option<String>,
     /// Splitting of lists into tasks, instead of the settings'.
     pub(super) split: Option<SplitSetting>,
-    /// First request, if it is known.
-    pub(super) request: Option<String>,
-    /// Recipes that the session can delegate to.
-    pub(super) sub_recipes: Vec<ResolvedSubRecipe>,
 }
 
 impl OpenOptions {
@@ -162,48 +190,36 @@ impl OpenOptions {
         let (manifest, mode) = AgentCatalog::default_agent();
         Self {
             profile,
-            manifest,
-            mode,
-            chosen_by: ChosenBy::Default,
+            agent: ChosenAgent { manifest, mode, chosen_by: ChosenBy::Default },
             session: None,
-            working_dir: None,
-            notifier: Arc::new(SilentNotifier),
-            caller: None,
-            backend: None,
-            keeps_checkpoints: false,
-            frontend: None,
             permissions: None,
+            origin: None,
+            place: ToolPlace::default(),
+            outlets: UserOutlets { notifier: Arc::new(SilentNotifier), caller: None },
             models: None,
-            extensions: Vec::new(),
-            host_extensions: Vec::new(),
+            retry: RetryPolicy::default(),
+            extensions: ExtensionOptions::default(),
             instructions: Vec::new(),
             response_schema: None,
-            retry: RetryPolicy::default(),
-            only_extensions: None,
-            writer: None,
-            origin: None,
-            switched: SessionExtensions::default(),
-            split: None,
-            request: None,
-            sub_recipes: Vec::new(),
+            first: FirstRequest::default(),
         }
     }
 
     /// Uses an agent that the user named, in one of its modes. Requests are not routed to another agent.
     pub fn with_agent(mut self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
-        (self.manifest, self.mode, self.chosen_by) = (manifest, mode, ChosenBy::User);
+        self.agent = ChosenAgent { manifest, mode, chosen_by: ChosenBy::User };
         self
     }
 
     /// Uses the agent that the session was last used with.
     pub fn with_last_agent(mut self, manifest: Arc<AgentManifest>, mode: AgentMode) -> Self {
-        (self.manifest, self.mode) = (manifest, mode);
+        (self.agent.manifest, self.agent.mode) = (manifest, mode);
         self
     }
 
     /// Uses another mode, which the user named.
     pub fn with_mode(mut self, mode: AgentMode) -> Self {
-        (self.mode, self.chosen_by) = (mode, ChosenBy::User);
+        (self.agent.mode, self.agent.chosen_by) = (mode, ChosenBy::User);
         self
     }
 
@@ -221,38 +237,38 @@ impl OpenOptions {
 
     /// Sets the working folder; by default that of the process.
     pub fn with_working_dir(mut self, dir: impl Into<PathBuf>) -> Self {
-        self.working_dir = Some(dir.into());
+        self.place.working_dir = Some(dir.into());
         self
     }
 
     /// Sets the receiver of notifications from extensions.
     pub fn with_notifier(mut self, notifier: impl Notifier + 'static) -> Self {
-        self.notifier = Arc::new(notifier);
+        self.outlets.notifier = Arc::new(notifier);
         self
     }
 
     /// Sets the caller that answers questions of tools.
     pub fn with_caller(mut self, caller: Arc<dyn Caller>) -> Self {
-        self.caller = Some(caller);
+        self.outlets.caller = Some(caller);
         self
     }
 
     /// Uses these files and programs for the tools of the session and of its delegates.
     pub fn with_backend(mut self, backend: Arc<dyn Backend>) -> Self {
-        self.backend = Some(backend);
+        self.place.backend = Some(backend);
         self
     }
 
     /// Keeps copies of the files that the [backend](Self::with_backend) changes, so that the user can take changes back. A session
     /// that is not stored has none.
     pub fn with_checkpoints(mut self) -> Self {
-        self.keeps_checkpoints = true;
+        self.place.keeps_checkpoints = true;
         self
     }
 
     /// Attaches a user interface that runs the tools of `frontend` extensions.
     pub fn with_frontend(mut self, frontend: Arc<dyn Frontend>) -> Self {
-        self.frontend = Some(frontend);
+        self.extensions.frontend = Some(frontend);
         self
     }
 
@@ -276,14 +292,14 @@ impl OpenOptions {
 
     /// Adds extensions to the profile's. They win over those of the profile with the same name.
     pub fn with_extensions(mut self, configs: impl IntoIterator<Item = ExtensionConfig>) -> Self {
-        self.extensions.extend(configs);
+        self.extensions.given.extend(configs);
         self
     }
 
     /// Registers an extension of the host program, for profiles that name it. The profile binds its
     /// requirements.
     pub fn with_extension<E: BuildExtension>(mut self, name: impl Into<String>) -> Self {
-        self.host_extensions.push(HostExtension::new::<E>(name.into()));
+        self.extensions.host.push(HostExtension::new::<E>(name.into()));
         self
     }
 
@@ -313,14 +329,14 @@ impl OpenOptions {
 
     /// Sets whether lists of independent jobs are split into tasks, instead of the settings.
     pub fn with_split(mut self, split: SplitSetting) -> Self {
-        self.split = Some(split);
+        self.first.split = Some(split);
         self
     }
 
     /// Sets the first request, which must be the next message. Its agent is chosen before any service is
     /// bound.
     pub fn with_request(mut self, text: impl Into<String>) -> Self {
-        self.request = Some(text.into());
+        self.first.text = Some(text.into());
         self
     }
 
@@ -335,7 +351,7 @@ impl std::fmt::Debug for OpenOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OpenOptions")
             .field("profile", &self.profile)
-            .field("mode", &self.mode.slug)
+            .field("mode", &self.agent.mode.slug)
             .finish_non_exhaustive()
     }
 }

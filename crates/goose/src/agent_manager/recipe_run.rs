@@ -46,14 +46,14 @@ impl OpenOptions {
     pub fn with_recipe(mut self, recipe: &Recipe, file: &RecipeFile) -> Result<Self, RecipeError> {
         let found = sub_recipes(recipe, file)?;
         if let Some(extensions) = recipe_extensions(recipe)? {
-            self.extensions.extend(only_extensions(&mut self.profile, extensions, !found.is_empty()));
+            self.extensions.given.extend(only_extensions(&mut self.profile, extensions, !found.is_empty()));
         }
         // Without a prompt, the instructions are the task.
         self.instructions.extend(recipe.instructions.clone().filter(|_| recipe.prompt.is_some()));
         if !found.is_empty() {
             self.instructions.push(listed(&found));
         }
-        self.sub_recipes = found;
+        self.extensions.sub_recipes = found.into();
         if let Some(schema) = recipe.response.as_ref().and_then(|response| response.json_schema.clone()) {
             self.response_schema = Some(schema);
         }

@@ -10,7 +10,7 @@ use serde_path_to_error::Segment;
 use super::{
     acp_manifest,
     connection::{self, AgentConnection, ONLY_MODE},
-    manifest::{AgentManifest, AgentMode, Dependency, GroupAccess},
+    manifest::{AgentManifest, AgentMode, Dependency, GroupAccess, InvalidManifest},
 };
 use crate::config::{self, ANY, KnownKeys, UnknownKey, read_yaml, yaml_position};
 
@@ -123,27 +123,25 @@ pub(super) fn is_agent_file(path: &Path) -> bool {
 /// # Errors
 ///
 /// Returns the reason for the user.
-pub(super) fn read(path: &Path, text: &str) -> Result<Vec<AgentManifest>, String> {
+pub(super) fn read(path: &Path, text: &str) -> Result<Vec<AgentManifest>, InvalidManifest> {
     let is_markdown = path.extension().is_some_and(|extension| extension == "md");
     let agents = match is_markdown {
         true => vec![from_markdown(path, text)?],
         false => from_document(path, text, document(path, text)?)?,
     };
-    for agent in &agents {
-        agent.validate().map_err(|error| error.to_string())?;
-    }
+    agents.iter().try_for_each(AgentManifest::validate)?;
     Ok(agents)
 }
 
-fn document(path: &Path, text: &str) -> Result<Map<String, Value>, String> {
+fn document(path: &Path, text: &str) -> Result<Map<String, Value>, InvalidManifest> {
     let is_json = path.extension().is_some_and(|extension| extension == "json");
     let value: Value = match is_json {
-        true => serde_json::from_str(text).map_err(|error| error.to_string())?,
-        false => read_yaml(path, text).map_err(|error| error.to_string())?,
+        true => serde_json::from_str(text).map_err(InvalidManifest::new)?,
+        false => read_yaml(path, text)?,
     };
     match value {
         Value::Object(object) => Ok(object),
-        _ => Err("an agent is a mapping with 'name' and 'modes'".to_owned()),
+        _ => Err(InvalidManifest::new("an agent is a mapping with 'name' and 'modes'")),
     }
 }
 
@@ -151,7 +149,7 @@ fn from_document(
     path: &Path,
     text: &str,
     mut document: Map<String, Value>,
-) -> Result<Vec<AgentManifest>, String> {
+) -> Result<Vec<AgentManifest>, InvalidManifest> {
     if let Some(modes) = document.remove("customModes") {
         let modes: Vec<RooMode> = parsed(modes, text, &["customModes"])?;
         return Ok(modes.into_iter().map(from_roo).collect());
@@ -166,7 +164,7 @@ fn from_document(
 }
 
 /// Parses a value of a text. An error names the line and the field; `above` is the path of the value.
-fn parsed<T: DeserializeOwned>(value: Value, text: &str, above: &[&str]) -> Result<T, String> {
+fn parsed<T: DeserializeOwned>(value: Value, text: &str, above: &[&str]) -> Result<T, InvalidManifest> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let below = error.path().iter().map(|segment| match segment {
             Segment::Seq { index } => index.to_string(),
@@ -174,7 +172,7 @@ fn parsed<T: DeserializeOwned>(value: Value, text: &str, above: &[&str]) -> Resu
         });
         let path: Vec<String> = above.iter().map(ToString::to_string).chain(below).collect();
         let line = yaml_position(text, &path).map(|(line, _)| format!("line {line}, ")).unwrap_or_default();
-        format!("{line}'{}': {}", path.join("."), error.inner())
+        InvalidManifest::new(format!("{line}'{}': {}", path.join("."), error.inner()))
     })
 }
 
@@ -207,13 +205,15 @@ fn give_dependencies(manifest: &mut Map<String, Value>) {
     }
 }
 
-fn from_markdown(path: &Path, text: &str) -> Result<AgentManifest, String> {
-    let (head, body) = front_matter(text).ok_or(
-        "a Markdown agent begins with a front matter between two lines '---', with at least 'name' and 'description'",
-    )?;
+fn from_markdown(path: &Path, text: &str) -> Result<AgentManifest, InvalidManifest> {
+    let (head, body) = front_matter(text).ok_or_else(|| {
+        InvalidManifest::new(
+            "a Markdown agent begins with a front matter between two lines '---', with at least 'name' and 'description'",
+        )
+    })?;
     // The line before it counts.
     let head = format!("\n{head}");
-    let mut written: SingleModeAgent = match read_yaml(path, &head).map_err(|error| error.to_string())? {
+    let mut written: SingleModeAgent = match read_yaml(path, &head)? {
         Value::Null => SingleModeAgent::default(),
         value => parsed(value, &head, &[])?,
     };
@@ -269,6 +269,7 @@ fn with_one_mode(path: &Path, written: SingleModeAgent) -> AgentManifest {
         recommended_models: model.into_iter().collect(),
         temperature: written.temperature,
         max_turns: written.max_turns,
+        step: None,
     };
     AgentManifest { name, description, modes: vec![mode], ..AgentManifest::default() }
 }
@@ -371,7 +372,7 @@ mod tests {
             ("helper", vec!["developer", "memory", "mcp"])
         );
         assert!(inherits.modes[0].recommended_models.is_empty());
-        assert!(read(Path::new("a.md"), "no front matter").unwrap_err().contains("front matter"));
+        assert!(read(Path::new("a.md"), "no front matter").unwrap_err().to_string().contains("front matter"));
     }
 
     #[test]
@@ -402,6 +403,10 @@ mod tests {
             assert_eq!(sent["metadata"]["dependencies"][0]["type"], "tool");
             let mut back = one("agent.json", &sent.to_string());
             back.metadata.capabilities.iter_mut().for_each(|it| it.description.clear());
+            // Only a mode that comes with goose is a step of a request.
+            for (back, mode) in back.modes.iter_mut().zip(&agent.modes) {
+                assert_eq!(std::mem::replace(&mut back.step, mode.step), None);
+            }
             assert_eq!(back, agent);
         }
     }

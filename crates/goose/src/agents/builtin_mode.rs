@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::{
     coding_agent, goose_agent,
-    manifest::{AgentManifest, AgentMode, FileRestriction, GroupAccess, Metadata},
+    manifest::{AgentManifest, AgentMode, FileRestriction, GroupAccess, Metadata, RequestStep},
 };
 
 /// All built-in agents.
@@ -35,6 +35,7 @@ const ORCHESTRATOR_AGENT: BuiltinAgent = BuiltinAgent {
             Access::All("code_execution"),
         ],
         dependencies: &["summon", "extensionmanager", "chatrecall", "tom"],
+        step: Some(RequestStep::OwnPart),
     }],
 };
 
@@ -54,6 +55,7 @@ pub(super) struct BuiltinMode {
     pub(super) instructions: &'static str,
     pub(super) tool_groups: &'static [Access],
     pub(super) dependencies: &'static [&'static str],
+    pub(super) step: Option<RequestStep>,
 }
 
 /// Access to a group of tools, for all files or for some.
@@ -94,6 +96,7 @@ impl BuiltinMode {
             instructions: self.instructions.to_owned(),
             tool_groups: self.tool_groups.iter().map(|access| access.group()).collect(),
             dependencies: self.dependencies.iter().map(|name| (*name).into()).collect(),
+            step: self.step,
             ..AgentMode::default()
         }
     }

@@ -4,14 +4,15 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
+use goose_router::Router;
 use thiserror::Error;
 
 use super::{
     agent_file, builtin_mode, connection, goose_agent,
-    manifest::{AgentManifest, AgentMode},
+    manifest::{AgentManifest, AgentMode, InvalidManifest},
 };
 use crate::config::{
     ConfigError, MAX_CONFIG_BYTES, PROJECT_CONFIG, Paths, ProjectFile, Trust, TrustStore, UnknownKey,
@@ -65,6 +66,18 @@ pub struct AgentCatalog {
     pub untrusted: Vec<ProjectFile>,
     /// Built-in agents that a file replaced by another agent of the same name, each with that file.
     pub replaced: Vec<(String, PathBuf)>,
+    router: KeptRouter,
+}
+
+/// Router to the agents of a catalog, created for the first request. A copy of a catalog may be changed, so
+/// it gets another one.
+#[derive(Debug, Default)]
+struct KeptRouter(OnceLock<Router>);
+
+impl Clone for KeptRouter {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 /// Error for a name that does not identify an agent and a mode.
@@ -108,6 +121,11 @@ impl CatalogEntry {
 }
 
 impl AgentCatalog {
+    /// Returns the router to the agents.
+    pub(crate) fn router(&self, create: impl FnOnce(&[CatalogEntry]) -> Router) -> &Router {
+        self.router.0.get_or_init(|| create(&self.agents))
+    }
+
     /// Returns the agents that come with goose.
     pub fn builtin() -> Self {
         let agents = builtin_mode::manifests()
@@ -149,13 +167,13 @@ impl AgentCatalog {
     fn add_configured(
         &mut self,
         path: &Path,
-        agents: Vec<Result<AgentManifest, String>>,
+        agents: Vec<Result<AgentManifest, InvalidManifest>>,
         origin: &AgentOrigin,
     ) {
         for agent in agents {
             match agent {
                 Ok(manifest) => self.put(manifest, origin.clone()),
-                Err(reason) => self.problems.push((path.to_owned(), reason)),
+                Err(error) => self.problems.push((path.to_owned(), error.to_string())),
             }
         }
     }
@@ -190,7 +208,7 @@ impl AgentCatalog {
             Ok(agents) => {
                 agents.into_iter().for_each(|manifest| self.put(manifest, origin.clone()));
             }
-            Err(reason) => self.problems.push((path.to_owned(), reason)),
+            Err(error) => self.problems.push((path.to_owned(), error.to_string())),
         }
     }
 
@@ -326,9 +344,9 @@ pub enum AgentFileError {
     /// The file does not exist.
     #[error("there is no file {}", .0.display())]
     Missing(PathBuf),
-    /// The file does not describe an agent, for this reason.
-    #[error("{0}")]
-    Invalid(String),
+    /// The file does not describe an agent.
+    #[error(transparent)]
+    Invalid(#[from] InvalidManifest),
 }
 
 /// Reads the agents of one file, to validate it.
@@ -338,7 +356,7 @@ pub enum AgentFileError {
 /// Fails if the file cannot be read or is invalid.
 pub fn read_agents(path: &Path) -> Result<Vec<AgentManifest>, AgentFileError> {
     match read_capped(path, MAX_AGENT_BYTES)? {
-        Some(text) => agent_file::read(path, &text).map_err(AgentFileError::Invalid),
+        Some(text) => Ok(agent_file::read(path, &text)?),
         None => Err(AgentFileError::Missing(path.to_owned())),
     }
 }

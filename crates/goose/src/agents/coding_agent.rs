@@ -24,6 +24,7 @@ pub(super) const CODING_AGENT: BuiltinAgent = BuiltinAgent {
                            document's path and the open questions.",
             tool_groups: &[All("read"), Markdown("edit"), All("memory"), All("fetch")],
             dependencies: WITH_COMPUTER,
+            step: None,
         },
         BuiltinMode {
             slug: "architect",
@@ -34,6 +35,7 @@ pub(super) const CODING_AGENT: BuiltinAgent = BuiltinAgent {
                            change where.",
             tool_groups: &[All("read"), Markdown("edit"), All("memory"), All("fetch")],
             dependencies: WITH_COMPUTER,
+            step: None,
         },
         BuiltinMode {
             slug: "backend",
@@ -44,6 +46,7 @@ pub(super) const CODING_AGENT: BuiltinAgent = BuiltinAgent {
                            file, and the result of the tests.",
             tool_groups: &[All("developer"), All("edit"), All("command"), All("mcp")],
             dependencies: &["developer", "memory"],
+            step: None,
         },
         BuiltinMode {
             slug: "frontend",
@@ -54,6 +57,7 @@ pub(super) const CODING_AGENT: BuiltinAgent = BuiltinAgent {
                            interfaces only where the request needs it. End with what changed and what you saw.",
             tool_groups: &[All("developer"), All("edit"), All("command"), All("browser"), All("mcp")],
             dependencies: WITH_COMPUTER,
+            step: None,
         },
         BuiltinMode {
             slug: "qa",
@@ -64,6 +68,7 @@ pub(super) const CODING_AGENT: BuiltinAgent = BuiltinAgent {
                            was run, what failed and how to reproduce it.",
             tool_groups: &[All("read"), All("edit"), All("command"), All("browser"), All("memory")],
             dependencies: WITH_COMPUTER,
+            step: None,
         },
         BuiltinMode {
             slug: "security",
@@ -74,6 +79,7 @@ pub(super) const CODING_AGENT: BuiltinAgent = BuiltinAgent {
                            you did not look at.",
             tool_groups: &[All("read"), All("fetch"), All("memory")],
             dependencies: WITH_COMPUTER,
+            step: None,
         },
         BuiltinMode {
             slug: "sre",
@@ -84,6 +90,7 @@ pub(super) const CODING_AGENT: BuiltinAgent = BuiltinAgent {
                            it.",
             tool_groups: &[All("read"), All("edit"), All("command"), All("fetch"), All("memory")],
             dependencies: WITH_COMPUTER,
+            step: None,
         },
         BuiltinMode {
             slug: "devsecops",
@@ -94,6 +101,7 @@ pub(super) const CODING_AGENT: BuiltinAgent = BuiltinAgent {
                            needs.",
             tool_groups: &[All("developer"), All("edit"), All("command"), All("mcp")],
             dependencies: &["developer", "memory"],
+            step: None,
         },
     ],
 };

@@ -17,6 +17,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Display,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -24,7 +25,7 @@ use std::{
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use super::manifest::{AgentManifest, AgentMode, Dependency, GroupAccess};
+use super::manifest::{AgentManifest, AgentMode, Dependency, GroupAccess, InvalidManifest};
 use crate::config::{
     ConfigError, ExtensionConfig, ExtensionKind, MAX_TIMEOUT, Values, read_yaml, shown_address,
     shown_arguments, shown_header, shown_value,
@@ -159,33 +160,33 @@ impl AgentConnection {
 
 /// Reads the enabled external agents of a `config.yaml`. Each entry that cannot be used is returned as the
 /// reason.
-pub(super) fn configured(path: &Path, text: &str) -> Vec<Result<AgentManifest, String>> {
+pub(super) fn configured(path: &Path, text: &str) -> Vec<Result<AgentManifest, InvalidManifest>> {
     // Most configurations have no agents, and this runs often.
     if !text.contains("agents") {
         return Vec::new();
     }
     let agents = match read_yaml(path, text) {
         Ok(mut document) => document.get_mut("agents").map(Value::take).unwrap_or_default(),
-        Err(error) => return vec![Err(error.to_string())],
+        Err(error) => return vec![Err(error.into())],
     };
     match agents {
         Value::Null => Vec::new(),
         Value::Object(agents) => agents.into_iter().filter_map(|(name, entry)| one(name, entry)).collect(),
-        _ => vec![Err("'agents' is a mapping of names to agents".to_owned())],
+        _ => vec![Err(InvalidManifest::new("'agents' is a mapping of names to agents"))],
     }
 }
 
-fn one(name: String, entry: Value) -> Option<Result<AgentManifest, String>> {
-    let said = |reason: String| format!("agent '{name}': {reason}");
+fn one(name: String, entry: Value) -> Option<Result<AgentManifest, InvalidManifest>> {
+    let said = |reason: &dyn Display| InvalidManifest::new(format!("agent '{name}': {reason}"));
     let agent: ConfiguredAgent = match serde_json::from_value(entry) {
         Ok(agent) => agent,
-        Err(error) => return Some(Err(said(error.to_string()))),
+        Err(error) => return Some(Err(said(&error))),
     };
     if agent.enabled == Some(false) {
         return None;
     }
     let manifest = agent.manifest(name.clone());
-    Some(manifest.validate().map_err(|error| said(error.to_string())).map(|()| manifest))
+    Some(manifest.validate().map_err(|error| said(&error)).map(|()| manifest))
 }
 
 /// An entry of `agents:` in `config.yaml`. The fields of the connection are at the same level as the others.

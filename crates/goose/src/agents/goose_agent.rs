@@ -1,6 +1,9 @@
 //! GooseAgent: the default agent that people talk to, and its modes for plans, apps, recipes, verdicts and reviews.
 
-use super::builtin_mode::{Access::All, BuiltinAgent, BuiltinMode};
+use super::{
+    builtin_mode::{Access::All, BuiltinAgent, BuiltinMode},
+    manifest::RequestStep,
+};
 
 /// Name of the agent.
 pub const NAME: &str = "goose-agent";
@@ -35,6 +38,7 @@ pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
             instructions: "",
             tool_groups: &[All("developer"), All("memory"), All("todo"), All("mcp")],
             dependencies: &["developer", "memory", "todo"],
+            step: None,
         },
         BuiltinMode {
             slug: SPECIALIST,
@@ -44,6 +48,7 @@ pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
                            with the result itself: what you found or changed, with file names, and what is left undone.",
             tool_groups: &[All("developer"), All("memory"), All("mcp")],
             dependencies: &["developer", "memory"],
+            step: None,
         },
         BuiltinMode {
             slug: "app_maker",
@@ -53,6 +58,7 @@ pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
                            in one call of create_app, then say its name and what it does. You do not touch other files.",
             tool_groups: &[All("apps")],
             dependencies: &["apps"],
+            step: None,
         },
         BuiltinMode {
             slug: "app_iterator",
@@ -62,6 +68,7 @@ pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
                            one call of iterate_app, then say what changed. You do not touch other files.",
             tool_groups: &[All("apps")],
             dependencies: &["apps"],
+            step: None,
         },
         BuiltinMode {
             slug: RECIPE_MAKER,
@@ -74,6 +81,7 @@ pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
                            as YAML blocks (|). Answer with the YAML document only. You have no tools and change nothing.",
             tool_groups: &[],
             dependencies: &[],
+            step: None,
         },
         BuiltinMode {
             slug: PLANNER,
@@ -84,6 +92,7 @@ pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
                            have no tools and change nothing.",
             tool_groups: &[],
             dependencies: &[],
+            step: Some(RequestStep::Plan),
         },
         BuiltinMode {
             slug: JUDGE,
@@ -94,6 +103,7 @@ pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
                            tools and change nothing.",
             tool_groups: &[],
             dependencies: &[],
+            step: None,
         },
         BuiltinMode {
             slug: CHANGE_REVIEWER,

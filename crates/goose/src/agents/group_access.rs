@@ -95,7 +95,8 @@ impl FileRestriction {
     ///
     /// Fails if the expression is invalid.
     pub fn new(regex: &str, description: impl Into<String>) -> Result<Self, InvalidManifest> {
-        let bad = |why: String| InvalidManifest(format!("the 'fileRegex' '{regex}' cannot be used: {why}"));
+        let bad =
+            |why: String| InvalidManifest::new(format!("the 'fileRegex' '{regex}' cannot be used: {why}"));
         if regex.len() > MAX_REGEX {
             return Err(bad(format!("it is longer than {MAX_REGEX} bytes")));
         }

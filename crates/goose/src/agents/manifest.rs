@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use super::connection::AgentConnection;
 pub use super::group_access::{FileRestriction, GroupAccess};
+use crate::config::ConfigError;
 
 /// Group of all services.
 pub(crate) const ALL_SERVICES: &str = "mcp";
@@ -99,6 +100,19 @@ pub struct AgentMode {
     /// Maximum number of model requests for one reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
+    /// Step of a request that the mode is for, if other agents do the rest of the request. Only modes that
+    /// come with goose have one.
+    #[serde(skip)]
+    pub step: Option<RequestStep>,
+}
+
+/// A step of a request, with the one before or after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestStep {
+    /// Writes a plan. Before it, the session's agent explores with the tools that read.
+    Plan,
+    /// Does what concerns goose itself. After it, the session's agent continues with the rest.
+    OwnPart,
 }
 
 /// A service that an agent depends on. In files it is a name, or `{type, name}`.
@@ -178,10 +192,22 @@ impl From<Capability> for WrittenCapability {
 /// Error for an invalid manifest, with what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub struct InvalidManifest(pub(super) String);
+pub struct InvalidManifest(String);
 
-fn invalid<T>(reason: impl Into<String>) -> Result<T, InvalidManifest> {
-    Err(InvalidManifest(reason.into()))
+impl InvalidManifest {
+    pub(super) fn new(reason: impl ToString) -> Self {
+        Self(reason.to_string())
+    }
+}
+
+impl From<ConfigError> for InvalidManifest {
+    fn from(error: ConfigError) -> Self {
+        Self::new(error)
+    }
+}
+
+fn invalid<T>(reason: impl ToString) -> Result<T, InvalidManifest> {
+    Err(InvalidManifest::new(reason))
 }
 
 impl AgentManifest {
@@ -195,7 +221,7 @@ impl AgentManifest {
         check_instructions(&self.name, &self.instructions)?;
         if let Some(connection) = &self.connection {
             let checked = connection.as_extension(&self.name);
-            checked.map_err(|error| InvalidManifest(error.to_string()))?;
+            checked.map_err(InvalidManifest::new)?;
         }
         match self.modes.len() {
             0 => {

@@ -67,8 +67,7 @@ impl Toolset {
     /// Waits for extensions whose tools are not known yet, and returns the [`tools`](Self::tools).
     pub async fn list(&self) -> Arc<[Tool]> {
         if !self.is_closed() && !self.mode.tool_groups.is_empty() {
-            // Never fails: extensions that do not start are left out.
-            let _ = self.manager.list_tools().await;
+            self.manager.settle().await;
         }
         self.tools()
     }

@@ -163,7 +163,7 @@ impl AgentLoop {
         let mut stream = std::pin::pin!(stream);
         // Polled once, so that the request is on its way before tools are prepared for their first call.
         let at_once = futures::poll!(stream.as_mut());
-        get_ready(unready, &self.context.permissions);
+        get_ready(unready, &self.context.guard.permissions);
         let stream = match at_once {
             Poll::Ready(stream) => stream,
             Poll::Pending => stream.await,
@@ -213,7 +213,9 @@ impl AgentLoop {
 
     /// Waits before the next attempt, or fails if there is none.
     async fn wait_for_retry(&self, failures: u32, error: ProviderError) -> Result<(), Abort> {
-        let Some(delay) = self.context.retry.delay(failures, &error) else { return Err(self.failed(&error)) };
+        let Some(delay) = self.context.limits.retry.delay(failures, &error) else {
+            return Err(self.failed(&error));
+        };
         let reason = error.to_string();
         self.emit(Event::Retrying { reason, delay, attempt: failures + 1 });
         match self.cancellation.run_until_cancelled(tokio::time::sleep(delay)).await {

@@ -35,8 +35,8 @@ use super::{
     delegates,
     event::{self, Approval, Decision, Event, ToolEnd},
     event_hub::EventSink,
+    loop_context::CallGuard,
     sanitize_output::{brief, make_visible, sanitize_output},
-    task_writes::TaskWriter,
 };
 use crate::{
     agents::{
@@ -44,7 +44,6 @@ use crate::{
         agent::{ActiveAgent, AgentSource},
         toolset::Toolset,
     },
-    hooks::Hooks,
     permission::{ApprovalSnapshot, CallToJudge, Origin, Permissions, Rule, Verdict},
 };
 
@@ -58,8 +57,7 @@ const DECLINED: &str = "the user did not allow this call. Do not try it again in
 /// Path from a tool's name and arguments to a result, for the calls of one answer and their nested calls.
 pub(super) struct CallPath {
     pub(super) agent: ActiveAgent,
-    pub(super) permissions: Arc<Permissions>,
-    pub(super) hooks: Option<Arc<Hooks>>,
+    pub(super) guard: CallGuard,
     pub(super) working_dir: PathBuf,
     /// Context that all calls share.
     pub(super) context: CallContext,
@@ -71,8 +69,6 @@ pub(super) struct CallPath {
     pub(super) events: EventSink,
     /// Cancels all calls.
     pub(super) cancellation: CancellationToken,
-    /// Task that the calls belong to, if others run in parallel.
-    pub(super) writer: Option<TaskWriter>,
     /// Set once a call has changed a file.
     pub(super) has_written: Arc<AtomicBool>,
     /// Source of the agents that tasks can be delegated to.
@@ -246,11 +242,11 @@ impl CallPath {
     ) -> Result<(Call, T), Refusal> {
         let to_judge = call.to_judge(&self.working_dir);
         if !to_judge.takes_long() {
-            let answer = question(&self.permissions, &to_judge);
+            let answer = question(&self.guard.permissions, &to_judge);
             return Ok((call, answer));
         }
         let name = call.name().to_owned();
-        let (permissions, folder) = (Arc::clone(&self.permissions), self.working_dir.clone());
+        let (permissions, folder) = (Arc::clone(&self.guard.permissions), self.working_dir.clone());
         let asked = tokio::task::spawn_blocking(move || {
             let answer = question(&permissions, &call.to_judge(&folder));
             (call, answer)
@@ -325,7 +321,7 @@ impl CallPath {
                 Ok(Approved::Repeatedly)
             }
             Decision::Session => {
-                self.permissions.allow_for_session(&asked.session, &asked.shown, &asked.reasons);
+                self.guard.permissions.allow_for_session(&asked.session, &asked.shown, &asked.reasons);
                 Ok(Approved::Repeatedly)
             }
             Decision::Edited(arguments) => Ok(Approved::Edited(arguments)),
@@ -338,9 +334,9 @@ impl CallPath {
 
     /// Stores the rules of "always", and reports where.
     fn remember(&self, rules: &[Rule], events: &EventSink) {
-        let file = self.permissions.file().map(|file| file.display().to_string()).unwrap_or_default();
+        let file = self.guard.permissions.file().map(|file| file.display().to_string()).unwrap_or_default();
         for rule in rules {
-            events.emit(Event::Notice(match self.permissions.remember(rule) {
+            events.emit(Event::Notice(match self.guard.permissions.remember(rule) {
                 Ok(()) => format!("Stored `{rule}` in {file}."),
                 Err(error) => format!("The rule `{rule}` could not be stored: {error}"),
             }));

@@ -139,7 +139,7 @@ impl AgentLoop {
             pressure: reason.pressure(),
             meter: self.state.context_usage.meter(),
             budget: core.budget(reason, before),
-            summarizer: Summarizer { model: accelerator.as_ref(), retry: &core.retry, book: &book },
+            summarizer: Summarizer { model: accelerator.as_ref(), retry: &core.limits.retry, book: &book },
         };
         let room = make_room(self.state.conversation.messages(), making);
         let room = self.cancellation.run_until_cancelled(room).await.ok_or(Abort::Cancelled)?;

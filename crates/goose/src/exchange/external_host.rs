@@ -261,7 +261,7 @@ impl ExternalHost {
     /// Decides about an action by the arguments that the user is shown.
     async fn permit_shown(&self, call: &CallToJudge<'_>) -> Result<(), Refusal> {
         let (path, id) = (&self.call.path, self.call.next_id());
-        let verdict = match path.permissions.judge(call) {
+        let verdict = match path.guard.permissions.judge(call) {
             Verdict::Deny { reason } => return Err(Refusal::denied(reason)),
             verdict => verdict,
         };
@@ -272,14 +272,14 @@ impl ExternalHost {
             }
             (_, None) => return Ok(()),
             (_, Some(_)) => {
-                let (reasons, shown) = (Vec::new(), path.permissions.shown(call));
+                let (reasons, shown) = (Vec::new(), path.guard.permissions.shown(call));
                 ApprovalQuestion { reasons, always: Vec::new(), session: Vec::new(), shown }
             }
         };
         asked.reasons.extend(hooked.ask);
         match path.ask(&id, call.name(), call.arguments, None, &asked).await? {
             Approved::Once | Approved::Repeatedly => {
-                path.permissions.still_holds(&asked.shown, call).map_err(Refusal::denied)
+                path.guard.permissions.still_holds(&asked.shown, call).map_err(Refusal::denied)
             }
             Approved::Edited(_) => {
                 Err(Refusal::denied("the user wants it otherwise, and the agent does it by itself"))

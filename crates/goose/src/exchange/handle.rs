@@ -46,32 +46,28 @@ impl Exchange {
     /// Continues the conversation without a new message. Only one reply runs at a time: while another one
     /// runs that was not cancelled, the stream reports a failure and ends.
     pub fn reply(&self) -> Reply {
-        self.begin(Request::GoOn)
+        Reply::begin(self, Request::GoOn)
     }
 
     /// Replies to a message of the user.
     pub fn reply_to(&self, message: impl Into<Message>) -> Reply {
-        self.begin(Request::Message(message.into()))
+        Reply::begin(self, Request::Message(message.into()))
     }
 
     /// Explores a request for a plan. The agent of the conversation replies, with read-only tools.
     pub fn explore(&self, request: impl Into<Message>) -> Reply {
-        self.begin(Request::Explore(request.into()))
+        Reply::begin(self, Request::Explore(request.into()))
     }
 
     /// Writes a plan from the conversation. The mode `planner` replies, without tools, with its own model if
     /// one is configured.
     pub fn write_plan(&self) -> Reply {
-        self.begin(Request::Plan)
+        Reply::begin(self, Request::Plan)
     }
 
     /// Replies to a task of another session. Its model summarizes parts that do not fit.
     pub(crate) fn reply_to_handover(&self, handover: Handover, summarizer: Arc<dyn Provider>) -> Reply {
-        self.begin(Request::Task(handover, summarizer))
-    }
-
-    fn begin(&self, request: Request) -> Reply {
-        Reply::begin(&self.context, &self.responder, request)
+        Reply::begin(self, Request::Task(handover, summarizer))
     }
 
     /// Returns the tasks of the current request, or of the last one that had tasks.
@@ -190,13 +186,13 @@ impl Exchange {
 
     /// Returns the permissions.
     pub fn permissions(&self) -> &Arc<Permissions> {
-        &self.context.permissions
+        &self.context.guard.permissions
     }
 
     /// Changes the permission mode from the next call on.
     pub fn set_mode(&self, mode: Mode) {
-        if self.context.permissions.mode() != mode {
-            self.context.permissions.set_mode(mode);
+        if self.context.guard.permissions.mode() != mode {
+            self.context.guard.permissions.set_mode(mode);
             self.context.outlets.events.store_later(Step::permission_changed(mode));
         }
     }
@@ -238,7 +234,7 @@ impl Exchange {
         let mut work = self.command().await.map_err(failure)?;
         work.replace_messages(&[], None).await.map_err(failure)?;
         self.responder.forget_tasks();
-        if let Some(hooks) = &self.context.hooks {
+        if let Some(hooks) = &self.context.guard.hooks {
             hooks.end("clear").await;
             hooks.starts_by(SessionSource::Clear);
         }
@@ -271,7 +267,7 @@ impl Exchange {
         self.context.tasks.tracker.close();
         self.context.tasks.tracker.wait().await;
         self.store_late_steps().await;
-        if let Some(hooks) = &self.context.hooks {
+        if let Some(hooks) = &self.context.guard.hooks {
             hooks.end("other").await;
         }
         self.context.agent().close().await;

@@ -44,15 +44,10 @@ pub(crate) struct LoopContext {
     /// Source of other agents.
     pub(crate) agents: Arc<dyn AgentSource>,
     pub(crate) agent: ActiveAgent,
-    pub(crate) permissions: Arc<Permissions>,
-    /// `None` if none are configured.
-    pub(crate) hooks: Option<Arc<Hooks>>,
+    pub(crate) guard: CallGuard,
     pub(crate) limits: Limits,
-    pub(crate) retry: RetryPolicy,
     pub(crate) final_output: Option<FinalOutput>,
     pub(crate) outlets: Outlets,
-    /// Task that this session works on, if others run in parallel.
-    pub(crate) writer: Option<TaskWriter>,
     /// Tasks that may outlive a reply.
     pub(crate) tasks: SessionTasks,
     /// Usage of the model by the loop and by tools.
@@ -72,6 +67,16 @@ pub(crate) struct FolderContext {
     pub(crate) backend: Option<Arc<dyn Backend>>,
     /// Copies of the files that the session changes, if they are kept.
     pub(crate) checkpoints: Option<Arc<Checkpoints>>,
+}
+
+/// Parts that every call of a tool must pass.
+#[derive(Clone)]
+pub(crate) struct CallGuard {
+    pub(crate) permissions: Arc<Permissions>,
+    /// `None` if none are configured.
+    pub(crate) hooks: Option<Arc<Hooks>>,
+    /// Task that this session works on, if others run in parallel: it claims the files that it writes.
+    pub(crate) writer: Option<TaskWriter>,
 }
 
 /// Connections from a session to its user interfaces.
@@ -153,7 +158,7 @@ impl BackgroundResults {
 }
 
 /// Limits of a reply.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Limits {
     /// Maximum number of requests to the model for one reply.
     pub(crate) turns: u32,
@@ -167,6 +172,8 @@ pub(crate) struct Limits {
     pub(crate) moderator: Moderator,
     /// Maximum time for one answer of the model while no user interface is attached.
     pub(crate) unattended_answer: Duration,
+    /// Repetition of requests to the model that fail.
+    pub(crate) retry: RetryPolicy,
 }
 
 impl Limits {

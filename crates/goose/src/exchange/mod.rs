@@ -8,7 +8,7 @@
 //!
 //! - `handle`: an exchange as programs hold it; `reply`: the handle of one reply;
 //! - `responder`: the interface to the orchestrator, which runs the loop and chooses the agent;
-//! - `agent_loop`: the loop, step by step, with `prepare`, `ask_model`, `tools`, `compaction` and
+//! - `agent_loop`: the loop, step by step, with `prepare`, `ask_model`, `record`, `tools`, `compaction` and
 //!   `long_message`; `loop_context`: parts that live as long as the session; `models`: its models, which can be changed while
 //!   it is open;
 //! - `call_path`: the only path to a tool, for the loop and for tools that call tools; `external_host`: the
@@ -44,6 +44,7 @@ mod models;
 mod outbox;
 mod prepare;
 mod questions;
+mod record;
 mod repetition;
 mod replay;
 mod reply;
@@ -75,7 +76,9 @@ pub(crate) use event_hub::EventHub;
 pub use event_hub::{BadPosition, EventPosition, EventReader, EventRecord};
 pub(crate) use final_output::FinalOutput;
 pub use handle::Exchange;
-pub(crate) use loop_context::{FolderContext, History, Limits, LoopContext, Outlets, SessionTasks};
+pub(crate) use loop_context::{
+    CallGuard, FolderContext, History, Limits, LoopContext, Outlets, SessionTasks,
+};
 pub(crate) use models::{ActiveModels, EarlierModels, ModelSource, prepare};
 pub(crate) use questions::SessionNotifier;
 pub use replay::replay;

@@ -154,7 +154,7 @@ impl AgentLoop {
         let state = &mut *self.state;
         state.notices.extend(left_out);
         state.offer.tools = offered;
-        state.notices.extend(core.permissions.unmatched_rules_warning(tools.iter().map(Tool::name)));
+        state.notices.extend(core.guard.permissions.unmatched_rules_warning(tools.iter().map(Tool::name)));
         state.offer.tools.extend(core.final_output.as_ref().map(|output| output.tool().clone()));
         state.offer.tools.extend(functions.iter().map(|function| function.tool.clone()));
         state.offer.functions = functions;
@@ -183,7 +183,7 @@ impl AgentLoop {
     /// Reports pending notices and failures of extensions.
     pub(crate) fn report_notices(&mut self) {
         let mut found = self.state.take_notices();
-        found.extend(self.context.permissions.problem());
+        found.extend(self.context.guard.permissions.problem());
         for notice in found {
             self.emit(Event::Notice(notice));
         }

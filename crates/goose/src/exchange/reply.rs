@@ -15,9 +15,8 @@ use super::{
     event::{Answer, Event, Failure, Outcome},
     event_hub::{EventHub, EventPosition, EventReader, EventRecord},
     handle::Exchange,
-    loop_context::LoopContext,
     replay::replay,
-    responder::{Request, Responder},
+    responder::Request,
 };
 use crate::session::StoreError;
 
@@ -39,11 +38,8 @@ pub struct Reply {
 
 impl Reply {
     /// Starts a reply.
-    pub(super) fn begin(
-        context: &Arc<LoopContext>,
-        responder: &Arc<dyn Responder>,
-        request: Request,
-    ) -> Self {
+    pub(super) fn begin(exchange: &Exchange, request: Request) -> Self {
+        let Exchange { context, responder } = exchange;
         let events = context.outlets.events.follow();
         // Read before the new reply replaces the token: only a cancelled reply is waited for.
         let was_stopping = context.is_stopping();

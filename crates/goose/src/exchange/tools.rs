@@ -113,8 +113,7 @@ impl AgentLoop {
         };
         CallPath {
             agent: self.context.agent.clone(),
-            permissions: Arc::clone(&self.context.permissions),
-            hooks: self.context.hooks.clone(),
+            guard: self.context.guard.clone(),
             working_dir: folder.working_dir.clone(),
             context,
             notifier: Arc::clone(&outlets.notifier),
@@ -122,7 +121,6 @@ impl AgentLoop {
             model,
             events: self.events.clone(),
             cancellation: self.cancellation.child_token(),
-            writer: self.context.writer.clone(),
             has_written: Arc::clone(&self.has_written),
             agents: Arc::clone(&self.context.agents),
         }

@@ -233,7 +233,7 @@ impl ExtensionSwitches {
     ) -> ToolResult<String> {
         let (config, is_switched_off) = match (self.entry(name), self.service(name)) {
             (Some(entry), _) => {
-                let config = entry.checked().map_err(|error| ToolError::execution(error.to_string()))?;
+                let config = entry.checked().map_err(ToolError::execution)?;
                 (config.clone(), !entry.enabled)
             }
             (None, Some(builtin)) => (ExtensionConfig::builtin(builtin.name), false),
@@ -256,8 +256,8 @@ impl ExtensionSwitches {
         if is_switched_off {
             ask(&key, &config, context).await?;
         }
-        let enabled = self.services.enable(&config, Some(extensions).filter(|_| is_used));
-        enabled.map_err(|error| ToolError::execution(error.to_string()))?;
+        let used_by = Some(extensions).filter(|_| is_used);
+        self.services.enable(&config, used_by).map_err(ToolError::execution)?;
         if !is_used {
             return Ok(format!("`{key}` is enabled. {}", for_others()));
         }
@@ -278,7 +278,7 @@ impl ExtensionSwitches {
         // Other agents may depend on an extension that comes with goose.
         let is_known = self.services.is_enabled(name) || self.comes_with_goose(name);
         if !is_known {
-            removed.map_err(|error| ToolError::execution(error.to_string()))?;
+            removed.map_err(ToolError::execution)?;
         }
         self.services.disable(name);
         Ok(format!("`{name}` is disabled for this session. Calls of it that run finish."))

@@ -1,4 +1,4 @@
-//! Modules of the core import downwards only.
+//! Modules of the core import downwards only, and no public function has a text as its error.
 
 use std::{
     fs,
@@ -133,6 +133,35 @@ fn lib_lists_modules_from_the_bottom_up() -> anyhow::Result<()> {
     let modules = lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
     let expected = FLOORS.into_iter().filter(|floor| !floor.contains("::"));
     ensure!(modules.eq(expected), "the order of modules in lib.rs differs from the floors");
+    Ok(())
+}
+
+/// The signatures of public functions whose errors are texts.
+fn untyped_errors(code: &str) -> Vec<&str> {
+    let starts = code.match_indices("pub fn ").chain(code.match_indices("pub async fn "));
+    let signatures = starts.filter_map(|(at, _)| code[at..].split(['{', ';']).next());
+    let is_untyped = |signature: &&str| {
+        let returned = signature.rsplit_once("-> ").map_or("", |(_, returned)| returned);
+        let returned = returned.split("where").next().unwrap_or_default().trim_end();
+        returned.starts_with("Result<") && returned.ends_with(", String>")
+    };
+    signatures.filter(is_untyped).collect()
+}
+
+#[test]
+fn public_functions_return_error_types() -> anyhow::Result<()> {
+    assert_eq!(untyped_errors("pub async fn a(b: &str) -> Result<u8, String> {}").len(), 1);
+    assert_eq!(untyped_errors("pub fn a() -> Result<String, Error>\nwhere A: B {}").len(), 0);
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for package in fs::read_dir(crates)? {
+        let (package, mut found) = (package?.path(), Vec::new());
+        files(&package.join("src"), &mut found)?;
+        for file in found {
+            let code = code(&fs::read_to_string(&file)?);
+            let untyped = untyped_errors(&code);
+            ensure!(untyped.is_empty(), "{} has {untyped:?}", file.display());
+        }
+    }
     Ok(())
 }
 

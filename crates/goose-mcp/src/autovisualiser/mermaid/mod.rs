@@ -5,6 +5,7 @@
 
 mod class;
 mod flowchart;
+mod flowchart_line;
 mod graph;
 mod lifelines;
 mod lines;

@@ -2,7 +2,7 @@
 
 use std::{error::Error, sync::Arc, time::Duration};
 
-use goose_extension::{FetchedHost, HostAccess, HostPolicy, ToolError, ToolResult};
+use goose_extension::{FetchedHost, HostAccess, HostPolicy, RefusedAddress, ToolError, ToolResult};
 use reqwest::{
     Client, Response, StatusCode, Url,
     header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION},
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::{
     super::failed,
     body,
-    lookup::{CheckedLookup, Lookup, RefusedAddress},
+    lookup::{CheckedLookup, Lookup},
 };
 
 /// Maximum number of redirects.
@@ -104,7 +104,7 @@ async fn send(url: &Url, policy: &Arc<HostPolicy>, lookup: &Arc<dyn Lookup>) -> 
         return Err(refused(reason));
     }
     if let Some(address) = host.address() {
-        policy.check_address(&host, address).map_err(refused)?;
+        policy.check_address(&host, address).map_err(|error| refused(error.0))?;
     }
     let client = client(url, CheckedLookup { host, policy: Arc::clone(policy), lookup: Arc::clone(lookup) })
         .map_err(|error| failed(format!("No connection can be made: {}.", causes(&error))))?;

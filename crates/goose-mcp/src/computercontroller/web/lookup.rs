@@ -37,11 +37,6 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// An address that may not be connected to.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct RefusedAddress(pub(super) String);
-
 /// Lookup for one request, which gives only addresses that the policy allows.
 pub(super) struct CheckedLookup {
     pub(super) host: FetchedHost,
@@ -56,7 +51,7 @@ impl Resolve for CheckedLookup {
             let addresses = lookup.lookup(name.as_str()).await?;
             for address in &addresses {
                 // One of several is enough to refuse: which one is connected to is decided by chance.
-                policy.check_address(&host, *address).map_err(RefusedAddress)?;
+                policy.check_address(&host, *address)?;
             }
             Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
         })

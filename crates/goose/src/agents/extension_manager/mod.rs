@@ -210,8 +210,13 @@ impl ExtensionManager {
     /// Never fails at present. A service that does not start is left out; [`status`](Self::status) reports
     /// it.
     pub async fn list_tools(&self) -> ToolResult<Arc<[Tool]>> {
-        self.inner.settle(|_| true).await;
+        self.settle().await;
         Ok(self.known_tools())
+    }
+
+    /// Waits for extensions whose tools are not known yet, except for those that failed.
+    pub(super) async fn settle(&self) {
+        self.inner.settle(|_| true).await;
     }
 
     /// Returns the tools that are known now, without waiting.

@@ -17,7 +17,7 @@ use goose_providers::PromptStyle;
 use goose_router::Request;
 
 use super::{
-    NextStep, OneReplyAgent, OrchestratorAgent, RequestHandler,
+    OneReplyAgent, OrchestratorAgent, RequestHandler,
     route::{Route, RouteSettings, SessionAgent, SplitSetting, means, route},
 };
 use goose_session::ChosenBy;
@@ -25,10 +25,8 @@ use goose_session::ChosenBy;
 use crate::{
     agents::{
         agent::{Agent, AgentSetupError},
-        builtin_mode::ORCHESTRATOR,
         catalog::{AgentCatalog, UnknownAgent},
-        goose_agent,
-        manifest::{AgentManifest, AgentMode},
+        manifest::{AgentManifest, AgentMode, RequestStep},
         mention::unknown_mention,
     },
     exchange::{Abort, Event, Outcome, RoutedBy, StepResult},
@@ -95,15 +93,15 @@ impl RequestHandler<'_> {
                 return Ok(None);
             }
             let (manifest, mode) = catalog.find(&route.id()).map_err(no_agent)?;
-            let (agent, next) = first_step(&present, manifest, mode);
+            let (agent, step) = first_step(&present, manifest, mode);
             // An external agent explores by itself, and a response schema applies to the whole answer.
             let is_whole = present.external.is_some() || self.work.context.final_output.is_some();
-            if next.is_some() && is_whole {
+            if step.is_some() && is_whole {
                 return Ok(None);
             }
-            self.next_step = next;
+            self.unfinished_step = step;
             if let Err(Abort::Failed(failure)) = self.begin_one_reply(agent).await {
-                self.next_step = None;
+                self.unfinished_step = None;
                 let notice =
                     format!("{} cannot answer: {} {} does.", route.id(), failure.message, present.id());
                 self.work.emit(Event::Notice(notice));
@@ -325,18 +323,20 @@ impl RequestHandler<'_> {
     }
 }
 
-/// Returns the agent that answers a request first, and the step after it. A plan is written after an
-/// exploration; the orchestrator does its own part first.
+/// Returns the agent that answers a request first, and the step that it is a part of. A plan is written after
+/// an exploration; the orchestrator does its own part first.
 fn first_step(
     present: &Agent,
     manifest: Arc<AgentManifest>,
     mode: AgentMode,
-) -> (OneReplyAgent, Option<NextStep>) {
-    match (manifest.name.as_str(), mode.slug.as_str()) {
-        (goose_agent::NAME, goose_agent::PLANNER) => (OneReplyAgent::explorer(present), Some(NextStep::Plan)),
-        (ORCHESTRATOR, ORCHESTRATOR) => (OneReplyAgent::orchestrator(manifest, mode), Some(NextStep::Rest)),
-        _ => (OneReplyAgent::routed(manifest, mode), None),
-    }
+) -> (OneReplyAgent, Option<RequestStep>) {
+    let step = mode.step;
+    let agent = match step {
+        Some(RequestStep::Plan) => OneReplyAgent::explorer(present),
+        Some(RequestStep::OwnPart) => OneReplyAgent::orchestrator(manifest, mode),
+        None => OneReplyAgent::routed(manifest, mode),
+    };
+    (agent, step)
 }
 
 fn no_agent(error: UnknownAgent) -> Abort {

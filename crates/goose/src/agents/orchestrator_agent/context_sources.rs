@@ -70,7 +70,7 @@ impl RequestHandler<'_> {
                 found.text.map(synthetic)
             }
             Recalled => self.recalled(message).await,
-            Hooks => self.work.context.hooks.as_ref()?.take_pending().map(synthetic),
+            Hooks => self.work.context.guard.hooks.as_ref()?.take_pending().map(synthetic),
             Surroundings => self.work.context.surroundings(&self.work.state.conversation),
             ExtensionPrompts => self.work.changed_prompts().await,
             InterruptedTasks => self.interrupted_tasks().map(synthetic),

@@ -28,7 +28,7 @@ impl RequestHandler<'_> {
             let reason = format!("The external agent `{name}` cannot be held to a response schema.");
             return Err(Abort::failed(reason, "Use one of goose's own agents for that.".to_owned()));
         }
-        if self.work.context.permissions.mode() == Mode::Chat {
+        if self.work.context.guard.permissions.mode() == Mode::Chat {
             let reason =
                 format!("In the mode `chat` the agent `{name}`, which has tools of its own, is not asked.");
             return Err(Abort::failed(reason, "Use another mode, or one of goose's own agents.".to_owned()));

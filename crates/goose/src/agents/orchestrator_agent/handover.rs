@@ -61,7 +61,7 @@ impl RequestHandler<'_> {
     async fn shortened(&self, part: &Part, share: u64, model: &Arc<dyn Provider>) -> StepResult<String> {
         let core = &self.work.context;
         let book = |usage| core.usage.add(model.as_ref(), usage);
-        let by = Summarizer { model: model.as_ref(), retry: &core.retry, book: &book };
+        let by = Summarizer { model: model.as_ref(), retry: &core.limits.retry, book: &book };
         let summary = async {
             match core.limits.moderator {
                 Moderator::Summarize => {

@@ -50,7 +50,7 @@ use self::{
     one_reply_agent::{InterruptedAgent, OneReplyAgent},
     task_graph::TaskBoard,
 };
-use super::{agent::Agent, external_agent::ExternalAgent};
+use super::{agent::Agent, external_agent::ExternalAgent, manifest::RequestStep};
 pub use crate::exchange::RoutedBy;
 use crate::{
     config::{ConfigError, Settings},
@@ -177,7 +177,7 @@ impl Responder for OrchestratorAgent {
             work,
             one_reply: None,
             handing: HandBack::default(),
-            next_step: None,
+            unfinished_step: None,
         };
         let outcome = handler.handle_with_hooks(request).await;
         handler.end_one_reply().await;
@@ -213,17 +213,8 @@ struct RequestHandler<'a> {
     one_reply: Option<InterruptedAgent>,
     /// State of the request, for an agent that may hand it back.
     handing: HandBack,
-    /// Step that follows this one.
-    next_step: Option<NextStep>,
-}
-
-/// A step of a request after its first one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NextStep {
-    /// The planner writes a plan from the findings.
-    Plan,
-    /// The session's agent continues with the rest.
-    Rest,
+    /// Step whose second part follows.
+    unfinished_step: Option<RequestStep>,
 }
 
 /// Results that can be checked.
@@ -316,15 +307,15 @@ impl RequestHandler<'_> {
     /// Lets the agent answer, then the agent of the next step if there is one, and checks the result.
     async fn answer(&mut self, message: Option<Message>) -> StepResult<Outcome> {
         let mut outcome = self.run_agent(message.as_ref()).await?;
-        if let (Outcome::Done { .. }, Some(next)) = (&outcome, self.next_step.take()) {
+        if let (Outcome::Done { .. }, Some(next)) = (&outcome, self.unfinished_step.take()) {
             self.end_one_reply().await;
             let words = match next {
-                NextStep::Plan => {
+                RequestStep::Plan => {
                     let planner = self.planner().await?;
                     self.begin_one_reply(planner).await?;
                     WRITE_PLAN
                 }
-                NextStep::Rest => GO_ON_WITH_REST,
+                RequestStep::OwnPart => GO_ON_WITH_REST,
             };
             self.begin(synthetic_message(words), Context::new()).await?;
             outcome = self.run_agent(None).await?;

@@ -17,7 +17,7 @@ const BLOCKED: &str = "`goose hooks list` shows the hooks.";
 impl RequestHandler<'_> {
     /// Handles a request, with the hooks around it if there are any.
     pub(super) async fn handle_with_hooks(&mut self, request: Request) -> StepResult<Outcome> {
-        let Some(hooks) = self.work.context.hooks.clone() else { return self.handle(request).await };
+        let Some(hooks) = self.work.context.guard.hooks.clone() else { return self.handle(request).await };
         let cancellation = self.work.cancellation.clone();
         let before = cancellation.run_until_cancelled(self.before_request(&hooks, &request));
         before.await.ok_or(Abort::Cancelled)??;

@@ -158,10 +158,10 @@ pub fn route(
             session.map_or((goose_agent::NAME, goose_agent::ASSISTANT), |it| (&it.agent, &it.mode));
         return Ok(Route::new(text, agent, mode, RoutedBy::Session, reason));
     }
-    let (router, request) = (Router::new(candidates(catalog)), Request::new(text));
+    let (router, request) = (catalog.router(router_to), Request::new(text));
     let jobs = if session.is_none() { request.jobs() } else { Vec::new() };
     if !jobs.is_empty() {
-        return Ok(list(&router, text, &jobs, settings));
+        return Ok(list(router, text, &jobs, settings));
     }
     let is_present =
         |(agent, mode): &(&str, &str)| session.is_some_and(|it| (&*it.agent, &*it.mode) == (*agent, *mode));
@@ -183,7 +183,7 @@ pub fn route(
 }
 
 /// Returns the route of a list of independent jobs: to the default agent, unless it is split into tasks.
-fn list(router: &Router<'_>, text: &str, jobs: &[Range<usize>], settings: RouteSettings) -> Route {
+fn list(router: &Router, text: &str, jobs: &[Range<usize>], settings: RouteSettings) -> Route {
     let (agent, mode) = (goose_agent::NAME, goose_agent::ASSISTANT);
     let mut route =
         Route::new(text, agent, mode, RoutedBy::Local, "it is a list of independent jobs".to_owned());
@@ -221,9 +221,9 @@ pub(super) fn means(manifest: &AgentManifest, mode: &AgentMode) -> Means {
     if manifest.connection.is_some() { Means::ALL } else { mode.means() }
 }
 
-/// Returns the modes of a catalog as candidates for the router.
-fn candidates(catalog: &AgentCatalog) -> Vec<Candidate<'_>> {
-    catalog.agents.iter().flat_map(CatalogEntry::candidates).collect()
+/// Creates the router to the modes of agents.
+fn router_to(agents: &[CatalogEntry]) -> Router {
+    Router::new(agents.iter().flat_map(CatalogEntry::candidates))
 }
 
 impl CatalogEntry {

@@ -11,7 +11,7 @@ use crate::{
 impl CallPath {
     /// Returns the hooks, if the event has some.
     fn hooks_of(&self, event: HookEvent) -> Option<&Hooks> {
-        self.hooks.as_deref().filter(|hooks| hooks.has(event))
+        self.guard.hooks.as_deref().filter(|hooks| hooks.has(event))
     }
 
     /// Runs the hooks before a call that the permissions do not deny. They only make the decision stricter.
@@ -32,7 +32,7 @@ impl CallPath {
         Ok(match (decision, ask) {
             (PermissionDecision::Allowed(call), None) => PermissionDecision::Allowed(with_context(call)),
             (PermissionDecision::Allowed(call), Some(reason)) => {
-                let shown = self.permissions.shown(&call.to_judge(&self.working_dir));
+                let shown = self.guard.permissions.shown(&call.to_judge(&self.working_dir));
                 let (always, session) = (Vec::new(), Vec::new());
                 let asked = ApprovalQuestion { reasons: vec![reason], always, session, shown };
                 PermissionDecision::Ask(with_context(call), asked)

@@ -8,7 +8,7 @@ use crate::exchange::task_writes::WriteClaim;
 impl CallPath {
     /// Claims the files that a call writes for its task.
     pub(super) fn claim(&self, call: &Call) -> Result<WriteClaim, Refusal> {
-        match &self.writer {
+        match &self.guard.writer {
             Some(writer) if !call.writes.is_empty() => writer.claim(&call.writes).map_err(Refusal::denied),
             _ => Ok(WriteClaim::default()),
         }
@@ -21,7 +21,7 @@ impl CallPath {
         if writes.is_empty() {
             return Ok(());
         }
-        if let Some(writer) = &self.writer {
+        if let Some(writer) = &self.guard.writer {
             writer.claim(&writes).map_err(Refusal::denied)?;
         }
         self.has_written.store(true, Ordering::Relaxed);
@@ -37,7 +37,7 @@ impl CallPath {
             }
             return;
         }
-        match (&self.writer, has_succeeded) {
+        match (&self.guard.writer, has_succeeded) {
             (_, true) => self.has_written.store(true, Ordering::Relaxed),
             // Only a call with known files: a command may have written before it failed.
             (Some(writer), false) if !call.files.is_empty() => writer.withdraw(claim),

@@ -250,7 +250,7 @@ impl Summon {
             (Some(source), None) => (default(), self.knowledge_of(source.clone(), &parameters).await?),
             (None, None) => (default(), Knowledge::Nothing),
         };
-        let agent = agent.map_err(|error| ToolError::execution(error.to_string()))?;
+        let agent = agent.map_err(ToolError::execution)?;
         if let Some(extensions) = &arguments.extensions {
             delegation.check_extensions(&agent, extensions)?;
         }
@@ -326,7 +326,7 @@ impl Summon {
             let recipe = file.render_for_agent(&values)?;
             Ok::<_, crate::recipe::RecipeError>(RecipeTask { recipe, file })
         });
-        let rendered = rendered.await.map_err(|error| ToolError::execution(error.to_string()))?;
+        let rendered = rendered.await.map_err(ToolError::execution)?;
         let rendered = rendered.map_err(|error| {
             let error = error.to_string().replace("--params ", "`parameters` ");
             ToolError::execution(format!("The recipe cannot be used: {error}"))

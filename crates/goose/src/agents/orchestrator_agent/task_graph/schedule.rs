@@ -156,7 +156,7 @@ impl RequestHandler<'_> {
         Ok(DelegateTask {
             prompt: texts::prompt(graph, task, self.work.state.conversation.messages()),
             title: task.planned.text.clone(),
-            agent: agent.map_err(|error| ToolError::execution(error.to_string()))?,
+            agent: agent.map_err(ToolError::execution)?,
             only_extensions: None,
             provider: None,
             model: None,

@@ -112,7 +112,7 @@ fn who_leaves_before_a_model_is_known_has_changed_nothing_and_the_terminal_works
     terminal.send("openai\r")?;
     terminal.wait_for("OPENAI_API_KEY (hidden):")?;
     terminal.send("a-whole-key\r")?;
-    terminal.wait_for("Model: ")?;
+    terminal.wait_for("❯ gpt")?;
     terminal.send("\x03")?;
     ensure!(!terminal.wait()?.success());
     terminal.wait_for("Cancelled. The answers so far are saved.")?;

@@ -348,7 +348,6 @@ fn providers_and_their_logins_are_menus() -> anyhow::Result<()> {
         terminal.send("router")?;
         terminal.wait_for("Provider: router")?;
         insta::assert_snapshot!(name("providers"), screen(&terminal, &home)?);
-        terminal.send("\x1b[H")?;
         terminal.send("\x15openrouter\r")?;
         terminal.wait_for("❯ log in with the browser")?;
         insta::assert_snapshot!(name("key"), screen(&terminal, &home)?);

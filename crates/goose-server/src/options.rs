@@ -16,7 +16,7 @@ pub const DEFAULT_PORT: u16 = 3284;
 pub const SECRET_KEY: &str = "GOOSE_SERVER__SECRET_KEY";
 
 /// Time that runs and streams get to end after the server was asked to stop.
-const DRAIN_TIME: Duration = Duration::from_millis(1_500);
+const DRAIN_TIME: Duration = Duration::from_millis(1_200);
 
 /// Certificate and private key in PEM files.
 #[derive(Debug, Clone)]

@@ -206,7 +206,7 @@ impl EditorSession {
 
     /// Asks once about a configuration of the project that is not trusted. If the user agrees, the session is opened again with it.
     pub(super) async fn ask_trust(&self) -> Result<(), OpenError> {
-        // Whom a server trusts, only its user decides.
+        // The configuration of a project is trusted by the server's user, not by its clients.
         if self.agent.limits.is_some() || self.has_asked_trust.swap(true, Ordering::Relaxed) {
             return Ok(());
         }

@@ -156,7 +156,7 @@ impl EditorSession {
     ) -> impl Future<Output = ()> + Send + 'static {
         let (client, session) = (Arc::clone(&self.client), self.id.to_string());
         let (exchange, mut asked, folder) = (exchange.clone(), record.event.clone(), self.folder.clone());
-        // Rules for all sessions are stored only by those who may.
+        // Rules for all sessions need the right to administer.
         if let Event::Approval(approval) = &mut asked
             && self.agent.limits.as_ref().is_some_and(|limits| !limits.may_administer)
         {

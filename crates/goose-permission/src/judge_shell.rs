@@ -10,7 +10,7 @@ use super::{
     judge::{DefaultPolicy, Judge, Means},
     judge_folders::{in_another_folder, is_there},
     judge_writes::MAX_WRITTEN,
-    matching::Certainty,
+    matching::{Certainty, CommandPattern},
     path_arguments::{RestrictedPaths, is_per_process},
     rule::{Effect, Rule},
     shell::{
@@ -248,13 +248,20 @@ impl Judge<'_> {
     /// Returns true if a rule allows the command. Rules apply in the project: elsewhere, the same words may
     /// have another effect.
     fn is_allowed(&self, words: &[Word], folders: &Folders) -> bool {
-        // In another folder, the same words name another script.
-        (self.is_here(folders) || (suggest::script(words).is_none() && self.is_in_project(folders)))
-            && self
-                .rules
-                .iter()
-                .filter(|rule| rule.effect() == Effect::Allow && rule.is_about(self.call))
-                .any(|rule| rule.command().is_some_and(|pattern| pattern.allows(words)))
+        let is_here = self.is_here(folders);
+        // In another folder, the same words name another script, and `mv` would replace another file.
+        if !is_here && (suggest::script(words).is_some() || !self.is_in_project(folders)) {
+            return false;
+        }
+        let moves = words.first().and_then(Word::program) == Some("mv");
+        self.rules.iter().filter(|rule| rule.effect() == Effect::Allow && rule.is_about(self.call)).any(
+            |rule| {
+                let allows = |pattern: &CommandPattern| {
+                    pattern.allows(words) && (is_here || !moves || pattern.is_open())
+                };
+                rule.command().is_some_and(allows)
+            },
+        )
     }
 
     /// Returns true if a rule allows the command of a segment.

@@ -42,6 +42,11 @@ impl CommandPattern {
         if words.is_empty() { Err(RuleError::NoCommand) } else { Ok(Self { words, open }) }
     }
 
+    /// Returns true if any further words match.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// Returns true if the rule allows this command.
     pub(super) fn allows(&self, words: &[Word]) -> bool {
         let enough =

@@ -68,12 +68,11 @@ const INTERPRETERS: [&str; 10] =
 const EXACT: [&str; 2] = ["python -m venv", "python3 -m venv"];
 
 /// Programs that run other commands or are destructive. For these and for all
-/// [launchers](shell::is_launcher), "always" is not offered, not even for the exact words. `mv` is one of
-/// them: the same words do nothing a second time, unless other content has to replace the target.
-const NEVER: [&str; 30] = [
+/// [launchers](shell::is_launcher), "always" is not offered, not even for the exact words.
+const NEVER: [&str; 29] = [
     "busybox", "chmod", "chown", "curl", "dd", "doas", "env", "exec", "ionice", "kill", "killall", "ln",
-    "mkfs", "mount", "mv", "nice", "nohup", "pip", "pkill", "rm", "rmdir", "rsync", "scp", "shred", "sudo",
-    "tee", "toybox", "truncate", "unlink", "xargs",
+    "mkfs", "mount", "nice", "nohup", "pip", "pkill", "rm", "rmdir", "rsync", "scp", "shred", "sudo", "tee",
+    "toybox", "truncate", "unlink", "xargs",
 ];
 
 /// Suggests a rule for a command, without its wrappers.

@@ -48,7 +48,7 @@ fn rules_are_offered_part_by_part_and_for_scripts_of_the_project() -> anyhow::Re
         ("npx missing", None),
         ("npx ../../other", None),
         ("python3 -m venv .venv", Some("allow: shell python3 -m venv .venv")),
-        ("mv a.txt b.txt", None),
+        ("mv a.txt b.txt", Some("allow: shell mv a.txt b.txt")),
         ("mypy src > mypy.log 2>&1", Some("allow: shell mypy src")),
         ("mypy src | tail -n 3 > mypy.log", Some("allow: shell mypy src")),
         ("mypy src > mypy.py", None),
@@ -195,6 +195,8 @@ fn rules_hold_in_the_same_repository() -> anyhow::Result<()> {
         "allow: shell ./run",
         "allow: shell sh run",
         "allow: shell npx tsc",
+        "allow: shell mv a.txt b.txt",
+        "allow: shell cp *",
     ])?;
     let inner = home.work().join("crates/a");
     let files = ["crates/a/run", "crates/b/run"];
@@ -215,6 +217,9 @@ fn rules_hold_in_the_same_repository() -> anyhow::Result<()> {
         ensure!(judge(script) == Verdict::Allow);
         ensure!(is_ask(&judge(&format!("cd ../b && {script}"))), "another script");
     }
+    ensure!(judge("mv a.txt b.txt") == Verdict::Allow);
+    ensure!(is_ask(&judge("cd ../b && mv a.txt b.txt")), "other files");
+    ensure!(judge("cd ../b && cp a.txt b.txt") == Verdict::Allow, "any words are allowed");
     Ok(())
 }
 

@@ -1,5 +1,4 @@
 //! The models that services list, each over its own API.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 

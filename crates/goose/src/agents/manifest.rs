@@ -100,14 +100,14 @@ pub struct AgentMode {
     /// Maximum number of model requests for one reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
-    /// Step of a request that the mode is for, if other agents do the rest of the request. Only modes that
-    /// come with goose have one.
-    #[serde(skip)]
+    /// Step of a request that the mode is for, if other agents do the rest of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<RequestStep>,
 }
 
 /// A step of a request, with the one before or after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RequestStep {
     /// Writes a plan. Before it, the session's agent explores with the tools that read.
     Plan,

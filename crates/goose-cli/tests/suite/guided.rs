@@ -8,11 +8,7 @@ use goose_test_support::{
     model_server::{ModelServer, Turn},
 };
 
-use crate::{
-    redacted,
-    support::{Home, UNREACHABLE_SERVERS},
-    talk::SIZES,
-};
+use crate::support::{Home, UNREACHABLE_SERVERS};
 
 fn configure(home: &Home, server: &ModelServer) -> anyhow::Result<Terminal> {
     start(home, &[("OPENAI_HOST", server.url())])
@@ -149,38 +145,5 @@ fn address_is_asked_for_and_models_are_listed() -> anyhow::Result<()> {
     terminal.wait_for("test message? (y/N):")?;
     let config = fs::read_to_string(home.config())?;
     ensure!(config.contains("GOOSE_MODEL: pond-small") && config.contains(&server.url()), "{config}");
-    Ok(())
-}
-
-#[test]
-fn menus_at_terminals_of_all_sizes() -> anyhow::Result<()> {
-    for size in SIZES {
-        let home =
-            Home::with_short_path()?.configured("GOOSE_PROVIDER: openai\nGOOSE_MODEL: pond-small\n")?;
-        let server = Loopback::answering(|_| {
-            HttpAnswer::new(
-                200,
-                r#"{"data": [{"id": "pond-large"}, {"id": "pond-\u001b[31msmall"}, {"id": "pond-small"}]}"#,
-            )
-        })?;
-        let more = [("OPENAI_HOST", server.url()), ("OPENAI_API_KEY", "test".to_owned())];
-        let terminal = start_sized(&home, &more, size)?;
-        let name = |step: &str| format!("{step}_{}x{}", size.0, size.1);
-        terminal.wait_for("❯ openai")?;
-        insta::assert_snapshot!(name("provider"), redacted::screen(&terminal, &home)?);
-        terminal.send("\r")?;
-        terminal.wait_for("[keep OPENAI_API_KEY]:")?;
-        terminal.send("\r")?;
-        terminal.wait_for("❯ pond-small")?;
-        insta::assert_snapshot!(name("model"), redacted::screen(&terminal, &home)?);
-        terminal.send("\r")?;
-        terminal.wait_for("(y/N):")?;
-        terminal.send("\r")?;
-        terminal.wait_for("❯ auto")?;
-        insta::assert_snapshot!(name("mode"), redacted::screen(&terminal, &home)?);
-        terminal.send("\r")?;
-        terminal.wait_for("❯ Done")?;
-        insta::assert_snapshot!(name("extensions"), redacted::screen(&terminal, &home)?);
-    }
     Ok(())
 }

@@ -143,6 +143,7 @@ fn limits_are_named_before_anything_is_sent() -> anyhow::Result<()> {
         (["-t", "@large.png"], "large.png is larger than 10 MB"),
         (["-t", "@data.bin"], "data.bin is neither UTF-8 text nor"),
         (["-t", "@./missing.rs"], "./missing.rs cannot be attached: there is no such file"),
+        (["-t", "look at @src/missing.rs"], "src/missing.rs cannot be attached: there is no such file"),
         (["look", "--image=gone.png"], "gone.png cannot be attached"),
         (["look", "--image=pond.txt"], "pond.txt is not a PNG"),
         (["-t", "@.env"], ".env was not attached, so the message was not sent"),

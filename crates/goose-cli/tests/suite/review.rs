@@ -472,7 +472,7 @@ fn a_review_at_terminals_of_all_sizes() -> anyhow::Result<()> {
         let mut found = finding("src/pond.py", 2, "high", "The depth is \u{1b}[31mwrong\nby one");
         found["suggestion"] = json!("return 14");
         let server = ModelServer::scripted([
-            Turn::call("developer__search", json!({"pattern": "depth"})),
+            Turn::call("developer__search", json!({"pattern": "depth", "path": "src"})),
             answer(&[found, finding("src/pond.py", 6, "low", "Not rounded")]),
         ])?;
         let environment = environment(&project.home, &server, "auto")?;

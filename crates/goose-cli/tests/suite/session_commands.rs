@@ -9,7 +9,7 @@ use crate::{
     redacted::screen,
     sessions,
     support::{Home, wait_until},
-    talk::{SIZES, at_terminal, at_terminal_with, environment, prompted, say, session_sized},
+    talk::{SIZES, at_terminal, at_terminal_with, environment, prompted, say},
 };
 
 /// `goose session --resume` at a terminal of this size.
@@ -224,29 +224,6 @@ fn model_is_chosen_at_terminals_of_all_sizes() -> anyhow::Result<()> {
         terminal.wait_for("Model:")?;
         terminal.send("\x1b")?;
         prompted(&terminal)?;
-    }
-    Ok(())
-}
-
-#[test]
-fn state_at_terminals_of_all_sizes() -> anyhow::Result<()> {
-    for size in SIZES {
-        let home = Home::with_short_path()?
-            .configured("extensions:\n  tutorial: {type: builtin, name: tutorial}\n")?;
-        fs::write(home.path().join("AGENTS.md"), "Run the tests before you commit.\n")?;
-        let server = ModelServer::scripted([Turn::text("Hello.").costing(2_000, 10)])?;
-        let terminal = session_sized(&home, &server, size)?;
-        prompted(&terminal)?;
-        say(&terminal, "Hi", "Hello.")?;
-        for command in ["status", "context", "permissions", "mcp"] {
-            let before = terminal.screen();
-            terminal.send(&format!("/{command}\r"))?;
-            terminal.wait_until("the command has not ended", |screen| {
-                screen != before && screen.lines().last() == Some("›")
-            })?;
-            let name = format!("{command}_{}x{}", size.0, size.1);
-            insta::assert_snapshot!(name, screen(&terminal, &home)?);
-        }
     }
     Ok(())
 }

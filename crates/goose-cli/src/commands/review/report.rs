@@ -255,9 +255,20 @@ impl Report {
 impl Finding {
     /// Writes `FILE:LINE: SEVERITY: TITLE`, as compilers do, and below it the explanation.
     fn lines(&self, out: &mut Output) -> io::Result<()> {
-        let place = out.paint(NAME, format!("{}:{}:", self.file, self.line)).to_string();
-        let severity = out.paint(self.severity.style(), format!("{}:", self.severity.as_str())).to_string();
-        out.line(format_args!("{place} {severity} {}", escape::line(&self.title)))?;
+        let (place, severity) = (format!("{}:{}:", self.file, self.line), self.severity.as_str());
+        let title = escape::line(&self.title);
+        let has_room = out.has_room(place.chars().count() + severity.len() + 3, &title);
+        let begin = format!(
+            "{} {}",
+            out.paint(NAME, place),
+            out.paint(self.severity.style(), format_args!("{severity}:"))
+        );
+        if has_room {
+            out.line(format_args!("{begin} {title}"))?;
+        } else {
+            out.line(begin)?;
+            out.indented(2, NAME, &title)?;
+        }
         out.indented(2, Style::new(), &self.explanation)?;
         if let Some(suggestion) = &self.suggestion {
             out.indented(2, Style::new(), &format!("Suggestion: {suggestion}"))?;

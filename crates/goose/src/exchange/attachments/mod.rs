@@ -228,13 +228,21 @@ impl<'a, A: AsyncFn(&str, &[String]) -> bool> Attachments<'a, A> {
             },
             Some((path, metadata)) if metadata.is_dir() => self.folder(path).await,
             Some((path, _)) => self.file(path).await,
-            None if word.is_clearly_path() => Err(AttachError::Unreadable {
+            None if word.is_clearly_path() || self.is_in_folder(word) => Err(AttachError::Unreadable {
                 path: word.text.clone(),
                 reason: "there is no such file or folder".to_owned(),
             }),
             None if word.is_marked => self.resource(word.without_punctuation()).await,
             None => Ok(()),
         }
+    }
+
+    /// Returns true if a word is a path in a folder that exists, so that a file there is certainly meant. `@/components` is common in
+    /// code.
+    fn is_in_folder(&self, word: &Word) -> bool {
+        let folder = Path::new(&word.text).parent().and_then(Path::to_str);
+        let folder = folder.filter(|folder| word.is_marked && !matches!(*folder, "" | "/"));
+        folder.and_then(|folder| self.metadata(folder)).is_some_and(|found| found.is_dir())
     }
 
     fn metadata(&self, path: &str) -> Option<std::fs::Metadata> {

@@ -434,7 +434,7 @@ impl CallPath {
         let checked = self.check(id, handle.tool.name(), arguments.into_object())?;
         match self.decide(Call { note, ..checked }).await? {
             PermissionDecision::Allowed(call) => Ok(call),
-            PermissionDecision::Ask(call, asked) => self.approve(call, asked).await,
+            PermissionDecision::Ask(call, asked) => self.approve(call, asked).boxed().await,
         }
     }
 
@@ -477,7 +477,7 @@ impl CallPath {
     ) -> Result<Call, Refusal> {
         match self.decide(self.check(id, name, arguments)?).await? {
             PermissionDecision::Allowed(call) => Ok(call),
-            PermissionDecision::Ask(call, asked) => self.approve(call, asked).await,
+            PermissionDecision::Ask(call, asked) => self.approve(call, asked).boxed().await,
         }
     }
 

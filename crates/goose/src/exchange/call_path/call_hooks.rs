@@ -1,5 +1,6 @@
 //! Hooks before and after a call. They can block it, have the user asked about it, and add text to its result.
 
+use futures::FutureExt as _;
 use goose_extension::{ContentBlock, JsonObject, ToolOutput, ToolResult};
 
 use super::{ApprovalQuestion, Call, CallId, CallPath, PermissionDecision, Refusal};
@@ -57,7 +58,8 @@ impl CallPath {
     ) -> Result<JoinedEffect, Refusal> {
         let Some(hooks) = self.hooks_of(HookEvent::PreToolUse) else { return Ok(JoinedEffect::default()) };
         let facts = ToolFacts { id: &id.id, name, arguments };
-        let effect = self.cancellation.run_until_cancelled(hooks.before_tool(facts)).await;
+        // Boxed: calls nest, and few have hooks.
+        let effect = self.cancellation.run_until_cancelled(hooks.before_tool(facts).boxed()).await;
         let mut effect = effect.ok_or_else(|| Refusal::cancelled(name))?;
         self.report(&mut effect);
         match effect.block.take() {
@@ -79,7 +81,7 @@ impl CallPath {
             return Ok(output);
         };
         let facts = ToolFacts { id: &id.id, name, arguments };
-        let effect = self.cancellation.run_until_cancelled(hooks.after_tool(facts, &output)).await;
+        let effect = self.cancellation.run_until_cancelled(hooks.after_tool(facts, &output).boxed()).await;
         if let Some(mut effect) = effect {
             self.report(&mut effect);
             let texts = effect.block.into_iter().chain(effect.context);

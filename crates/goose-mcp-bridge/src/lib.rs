@@ -18,8 +18,8 @@ mod transport;
 
 pub use client::{
     AuthorizationCode, Browser, Callback, ConnectOptions, DroppedTool, FileTokenStore, Interceptor,
-    Lifecycle, MemoryTokenStore, OAuth, OAuthSettings, RemoteExtension, StoredLogin, SystemBrowser, Target,
-    TokenStore, connect,
+    Lifecycle, LoginRefused, MemoryTokenStore, OAuth, OAuthSettings, RemoteExtension, StoredLogin,
+    SystemBrowser, Target, TokenStore, connect,
 };
 pub use goose_process::{ProcessSpec, Stream};
 pub use http::{HttpEndpoint, HttpOptions, HttpServer, http_router};

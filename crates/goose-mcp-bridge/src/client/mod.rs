@@ -36,8 +36,8 @@ mod server_requests;
 mod tasks;
 
 pub use auth::{
-    AuthorizationCode, Browser, Callback, FileTokenStore, MemoryTokenStore, OAuth, OAuthSettings,
-    StoredLogin, SystemBrowser, TokenStore,
+    AuthorizationCode, Browser, Callback, FileTokenStore, LoginRefused, MemoryTokenStore, OAuth,
+    OAuthSettings, StoredLogin, SystemBrowser, TokenStore,
 };
 pub use connect::connect;
 pub use listing::DroppedTool;

@@ -83,7 +83,7 @@ async fn in_browser(lookup: &dyn Lookup) -> anyhow::Result<Secret> {
         Ok(answer) => answer.code,
         Err(reason) => {
             tokio::time::sleep(PAGE_TIME).await;
-            bail!("The login failed: {}. Nothing was stored.", escape::line(&reason));
+            bail!("The login failed: {}. Nothing was stored.", escape::line(&reason.to_string()));
         }
     };
     let key = login.key(&code).await.map_err(explained)?;

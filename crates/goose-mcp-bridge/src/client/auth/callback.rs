@@ -37,6 +37,11 @@ pub struct AuthorizationCode {
     pub issuer: Option<String>,
 }
 
+/// Refusal of a login by its server.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct LoginRefused(String);
+
 /// Listener for the browser's callback, on a loopback port.
 pub struct Callback {
     port: u16,
@@ -46,7 +51,7 @@ pub struct Callback {
 /// State of the callback page: the `state` of our login, and the channel to it.
 struct CallbackServer {
     state: String,
-    waiting: Mutex<Option<oneshot::Sender<Result<AuthorizationCode, String>>>>,
+    waiting: Mutex<Option<oneshot::Sender<Result<AuthorizationCode, LoginRefused>>>>,
 }
 
 impl Callback {
@@ -76,7 +81,7 @@ impl Callback {
     /// # Errors
     ///
     /// The login server's refusal.
-    pub async fn answer(self, state: String) -> Result<AuthorizationCode, String> {
+    pub async fn answer(self, state: String) -> Result<AuthorizationCode, LoginRefused> {
         let (sender, receiver) = oneshot::channel();
         let server = Arc::new(CallbackServer { state, waiting: Mutex::new(Some(sender)) });
         let router =
@@ -95,7 +100,7 @@ impl Callback {
         });
         let answer = receiver.await;
         drop(stop);
-        answer.unwrap_or_else(|_| Err("the listener for the browser ended".to_owned()))
+        answer.unwrap_or_else(|_| Err(LoginRefused("the listener for the browser ended".to_owned())))
     }
 }
 
@@ -110,7 +115,7 @@ async fn receive(State(server): State<Arc<CallbackServer>>, uri: Uri) -> Respons
         return page(StatusCode::BAD_REQUEST, UNEXPECTED);
     }
     let result = match (find("code"), find("error")) {
-        (_, Some(error)) => Err(refusal(&error, find("error_description").as_deref())),
+        (_, Some(error)) => Err(LoginRefused(refusal(&error, find("error_description").as_deref()))),
         (Some(code), None) => Ok(AuthorizationCode { code, issuer: find("iss") }),
         (None, None) => return page(StatusCode::BAD_REQUEST, UNEXPECTED),
     };

@@ -29,7 +29,7 @@ use self::credentials::LoginLock;
 use super::clock::LoginClock;
 
 pub use browser::{Browser, SystemBrowser};
-pub use callback::{AuthorizationCode, Callback};
+pub use callback::{AuthorizationCode, Callback, LoginRefused};
 pub(super) use credentials::Credentials;
 pub use store::{FileTokenStore, MemoryTokenStore, StoredLogin, TokenStore};
 pub(super) use url_policy::{Challenge, is_confidential};

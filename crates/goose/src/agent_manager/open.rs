@@ -33,7 +33,7 @@ use crate::{
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
         ActiveModels, CallGuard, Delegates, EventHub, Exchange, FolderContext, History, Limits, LoopContext,
-        Outlets, SessionNotifier, SessionTasks, TaskWriter,
+        SessionNotifier, SessionTasks, TaskWriter,
     },
     hooks::{HookFile, HookFileState, HookPlace, Hooks, SessionSource, untrusted_hooks_notice},
     permission::{Mode, Permissions},
@@ -63,29 +63,14 @@ impl AgentManager {
         let binder = self.binder(&mut options, &dir);
         let first = FirstAgent::choose(&mut options, routing, &chosen, &binder);
         let (first, bound) = first.bind(&options, &binder).await?;
-        let has_ripgrep = self.has_program("rg");
-        let long_messages = self.settings.paths().cache.join("messages");
         let hints = self.hints(&dir)?;
         // Awaited as late as possible, because the store opens concurrently until here.
         let mut runtime = SessionRuntime::new(chosen.ready().await?, &mut options, &binder, &guard);
-        let checkpoints = self.checkpoints(&mut options, &runtime);
-        let folder = FolderContext {
-            hints,
-            working_dir: dir,
-            has_ripgrep,
-            long_messages,
-            backend: options.place.backend.clone(),
-            checkpoints,
-        };
+        let folder = self.folder(dir, hints, &mut options, &runtime);
         let wiring = Wiring::new(binder, &options, &guard.permissions, &models, &runtime);
         let agent = ActiveAgent::new(first.make(bound, &wiring.maker, &runtime).await?);
         let orchestrator = self.orchestrator(routing, first, &folder, wiring.delegates, &mut runtime)?;
-        let mut notices = self.notices(&folder.hints, routing.is_some());
-        if routing.is_some() {
-            notices.extend(self.unusable_extensions(&options.profile));
-            let files = self.settings.project_file().into_iter().chain([self.settings.user_file()]);
-            notices.extend(files.flat_map(ConfigFile::unknown_keys).map(|key| key.to_string()));
-        }
+        let mut notices = self.notices(&folder.hints, routing.is_some().then_some(&options.profile));
         notices.extend(guard.notice);
         let hooks = self.hooks(routing.is_some(), &guard.permissions, &folder, &runtime, &mut notices);
         notices.extend(lost.iter().map(|name| not_restored(name)));
@@ -97,11 +82,7 @@ impl AgentManager {
             guard: CallGuard { permissions: guard.permissions, hooks, writer: runtime.writer },
             limits: limits(&options.profile, options.retry),
             final_output,
-            outlets: Outlets {
-                events: runtime.events,
-                notifier: options.outlets.notifier,
-                caller: options.outlets.caller,
-            },
+            outlets: options.outlets.with_events(runtime.events),
             tasks: runtime.tasks,
             usage: runtime.history.usage(),
             conversation: runtime.history.into_conversation(&agent, notices),
@@ -120,6 +101,24 @@ impl AgentManager {
         let mode = permissions.mode();
         let mode_change = (last.unwrap_or_default() != mode).then_some(mode);
         Ok(SessionGuard { permissions, notice, mode_change })
+    }
+
+    fn folder(
+        &self,
+        working_dir: PathBuf,
+        hints: Hints,
+        options: &mut OpenOptions,
+        runtime: &SessionRuntime,
+    ) -> FolderContext {
+        let checkpoints = self.checkpoints(options, runtime);
+        FolderContext {
+            hints,
+            working_dir,
+            has_ripgrep: self.has_program("rg"),
+            long_messages: self.settings.paths().cache.join("messages"),
+            backend: options.place.backend.clone(),
+            checkpoints,
+        }
     }
 
     /// Puts checkpoints in front of the backend, if the options ask for them.
@@ -267,10 +266,9 @@ impl AgentManager {
         }
     }
 
-    /// Returns notices for the user before the first reply. Notices about hints are not repeated in a
-    /// delegate.
-    fn notices(&self, hints: &Hints, is_root: bool) -> Vec<String> {
-        let of_hints = hints.problems.iter().filter(|_| is_root).cloned();
+    /// Returns notices for the user before the first reply. Those about hints and configuration are not repeated
+    /// in a delegate, which has no profile of the root.
+    fn notices(&self, hints: &Hints, root: Option<&Profile>) -> Vec<String> {
         let problems = self.settings.registry().problems().iter();
         let problems = problems.map(|problem| format!("A service cannot be used. {problem}."));
         let secrets = self.settings.paths().secrets_file();
@@ -279,7 +277,12 @@ impl AgentManager {
             let path = secrets.display();
             format!("Others on this machine can read the secrets in {path}. Run `chmod 600 {path}`.")
         });
-        problems.chain(exposed).chain(of_hints).collect()
+        let notices = problems.chain(exposed);
+        let Some(profile) = root else { return notices.collect() };
+        let files = self.settings.project_file().into_iter().chain([self.settings.user_file()]);
+        let unknown = files.flat_map(ConfigFile::unknown_keys).map(|key| key.to_string());
+        let unusable = self.unusable_extensions(profile);
+        notices.chain(hints.problems.iter().cloned()).chain(unusable).chain(unknown).collect()
     }
 
     /// Returns a notice for each enabled entry under `extensions:` that cannot be used. A profile that lists

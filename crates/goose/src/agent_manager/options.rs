@@ -19,7 +19,7 @@ use crate::{
         orchestrator_agent::SplitSetting,
     },
     config::{ExtensionConfig, Profile},
-    exchange::FinalOutput,
+    exchange::{EventHub, FinalOutput, Outlets},
     permission::{Mode, Permissions},
     recipe::ResolvedSubRecipe,
     services::Frontend,
@@ -152,6 +152,12 @@ pub(super) struct ToolPlace {
 pub(super) struct UserOutlets {
     pub(super) notifier: Arc<dyn Notifier>,
     pub(super) caller: Option<Arc<dyn Caller>>,
+}
+
+impl UserOutlets {
+    pub(super) fn with_events(self, events: Arc<EventHub>) -> Outlets {
+        Outlets { events, notifier: self.notifier, caller: self.caller }
+    }
 }
 
 /// Extensions of a session, besides those of its profile.

@@ -35,12 +35,11 @@ const GATEWAY: &str = "goose has no gateways to messengers. Other programs use t
                        `goose mcp agents`, or run tasks with `goose run --output-format stream-json`";
 
 /// Flags of goose 1.52 that are not here, and what to use instead.
-const FLAGS_ELSEWHERE: [(&str, &str); 5] = [
+const FLAGS_ELSEWHERE: [(&str, &str); 4] = [
     ("--container", "to run an extension in a container: --with-extension 'docker exec -i ID COMMAND'"),
     ("--nostr", NOSTR),
     ("--relay", NOSTR),
     ("--check", "to test the connection to the provider: goose doctor"),
-    ("--enable-scheduler", "to run scheduled jobs: goose schedule run, or goose serve --enable-scheduler"),
 ];
 
 const NOSTR: &str =

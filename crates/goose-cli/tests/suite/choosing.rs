@@ -232,7 +232,7 @@ fn configure_begins_with_what_would_be_used() -> anyhow::Result<()> {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_goose"));
     let mut terminal = Terminal::start(program, ["configure"], environment, home.path())?;
     terminal.wait_for("goose would use lmstudio:org/b (LM Studio answers at")?;
-    for prompt in ["❯ lmstudio", "(hidden) [none]:", "❯ org/b", "(y/N):", "❯ auto", "❯ Done"] {
+    for prompt in ["❯ lmstudio", "(hidden) [none]:", "❯ org/b", "(y/N):", "❯ auto", "❯ continue"] {
         terminal.wait_for(prompt)?;
         terminal.send("\r")?;
     }

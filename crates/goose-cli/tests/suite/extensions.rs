@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Entries that cannot work: a missing secret, a type that is gone, and a typo; and a misspelled key.
-const UNUSABLE: &str = "\
+pub(crate) const UNUSABLE: &str = "\
 GOOSE_MODEE: auto
 extensions:
   keyed: {type: stdio, name: keyed, cmd: 'true', env_keys: [NO_SUCH_KEY]}

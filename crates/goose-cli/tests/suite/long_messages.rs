@@ -7,17 +7,16 @@ use goose_test_support::{ModelServer, Turn, model_server::Asked};
 use serde_json::json;
 
 use crate::{
-    redacted::screen,
     run::goose,
     support::Home,
-    talk::{self, at_terminal, say, session_sized},
+    talk::{at_terminal, say},
 };
 
 /// Size of a request above which the model refuses it, in bytes.
-const LIMIT: usize = 100_000;
+pub(crate) const LIMIT: usize = 100_000;
 
 /// A model that refuses long requests, and otherwise says how many it has answered.
-fn model() -> anyhow::Result<ModelServer> {
+pub(crate) fn model() -> anyhow::Result<ModelServer> {
     let mut count = 0;
     ModelServer::answering(move |asked: &Asked| {
         let error =
@@ -78,22 +77,5 @@ fn compact_says_when_there_is_nothing_to_compact() -> anyhow::Result<()> {
     let terminal = at_terminal(&home, &server, "auto", &["session"])?;
     say(&terminal, "hello", "Answer 1.")?;
     say(&terminal, "/compact", "Nothing to compact: ")?;
-    Ok(())
-}
-
-#[test]
-fn long_message_at_terminals_of_all_sizes() -> anyhow::Result<()> {
-    for size in talk::SIZES {
-        let home = Home::with_short_path()?;
-        let server = model()?;
-        let terminal = session_sized(&home, &server, size)?;
-        say(&terminal, "hello", "Answer 1.")?;
-        // Pasted, as a long text usually is.
-        let lines = "A line of a log that somebody pasted.\n".repeat(LIMIT / 30);
-        terminal.send(&format!("\x1b[200~{lines}\x1b[201~\r"))?;
-        terminal.wait_for("Answer 2.")?;
-        talk::prompted(&terminal)?;
-        insta::assert_snapshot!(format!("long_message_{}x{}", size.0, size.1), screen(&terminal, &home)?);
-    }
     Ok(())
 }

@@ -98,12 +98,7 @@ fn names_of_commands_and_shells_are_known() -> anyhow::Result<()> {
         assert_eq!(home.run(&[name, "list"])?.code, Some(0));
     }
     assert_eq!(home.run(&["sched", "cron-help"])?.code, Some(0));
-    for (name, advice) in [
-        ("gateway", "goose serve"),
-        ("term", "goose run --resume"),
-        ("plugin", "skills"),
-        ("review", "git diff"),
-    ] {
+    for (name, advice) in [("gateway", "goose serve"), ("term", "goose run --resume"), ("plugin", "skills")] {
         let run = home.run(&[name, "status"])?;
         ensure!(run.code == Some(2) && run.stderr.contains(advice), "{run:?}");
     }
@@ -111,7 +106,6 @@ fn names_of_commands_and_shells_are_known() -> anyhow::Result<()> {
         (["session", "--container", "x"], "docker exec -i"),
         (["session", "export", "--nostr"], "goose session import FILE.json"),
         (["info", "--check", "-v"], "goose doctor"),
-        (["acp", "--enable-scheduler", "--mode"], "goose schedule run"),
     ] {
         let run = home.run(&arguments)?;
         ensure!(run.code == Some(2) && run.stderr.contains(advice), "{run:?}");

@@ -6,6 +6,7 @@ use anyhow::ensure;
 use goose_test_support::{HttpAnswer, Loopback, ModelServer, Terminal, Turn};
 
 use crate::{
+    majors::Scene,
     redacted::screen,
     sessions,
     support::{Home, wait_until},
@@ -111,6 +112,35 @@ fn message_is_written_in_the_editor() -> anyhow::Result<()> {
     let asked = server.asked()[1].last_user_text().unwrap_or_default();
     ensure!(asked.contains("AGENTS.md") && asked.ends_with("Mention the geese."), "{asked}");
     Ok(())
+}
+
+/// Records what a command says.
+fn view(name: &str, has_colours: bool, play: fn(&Terminal) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let turns = || vec![Turn::text("A pond.")];
+    Scene { mode: "smart_approve", turns, play, has_colours, ..Scene::default() }.record(name)
+}
+
+#[test]
+fn status_at_terminals_of_all_sizes() -> anyhow::Result<()> {
+    view("status", false, |terminal| say(terminal, "/status", "extensions "))
+}
+
+#[test]
+fn context_at_terminals_of_all_sizes() -> anyhow::Result<()> {
+    view("context", false, |terminal| {
+        say(terminal, "Hello", "A pond.")?;
+        say(terminal, "/context", "  free ")
+    })
+}
+
+#[test]
+fn permissions_at_terminals_of_all_sizes() -> anyhow::Result<()> {
+    view("permissions", false, |terminal| say(terminal, "/permissions", "smart_approve"))
+}
+
+#[test]
+fn extensions_at_terminals_of_all_sizes() -> anyhow::Result<()> {
+    view("extensions", true, |terminal| say(terminal, "/mcp", "developer"))
 }
 
 #[test]

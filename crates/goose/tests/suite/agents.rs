@@ -51,7 +51,7 @@ const MODES: &[(&str, &[&str])] = &[
     ("goose-agent/recipe_maker", &[]),
     ("goose-agent/planner", &[]),
     ("goose-agent/judge", &[]),
-    ("goose-agent/change_reviewer", &["read"]),
+    ("goose-agent/change_reviewer", &["source"]),
     ("coding-agent/pm", &["read", "edit", "memory", "fetch"]),
     ("coding-agent/architect", &["read", "edit", "memory", "fetch"]),
     (
@@ -80,6 +80,7 @@ fn is_given(tool: &str, given: &[&str]) -> bool {
     let (extension, bare) = tool.split_once("__").unwrap_or_default();
     let is_computer = |tools: &[&str]| extension == "computercontroller" && tools.contains(&bare);
     given.iter().any(|given| match *given {
+        "source" => extension == "developer" && READ.contains(&bare),
         "read" => (extension == "developer" && READ.contains(&bare)) || is_computer(&DOCUMENTS),
         "edit" => extension == "developer" && EDIT.contains(&bare),
         "command" => tool == "developer__shell" || is_computer(&["automation_script"]),

@@ -6,10 +6,10 @@ use anyhow::{Context as _, ensure};
 use futures::{StreamExt as _, future::try_join_all};
 use goose::{
     agent_manager::{AgentManager, OpenError, OpenOptions, SharedSession},
-    config::{ProjectFile, TrustStore},
+    config::{ExtensionConfig, ProjectFile, TrustStore},
     exchange::{Decision, Event, EventReader, EventRecord, Exchange, replay},
     permission::{Mode, PermissionOptions, Permissions},
-    session::{NewSession, SessionId},
+    session::{NewSession, SessionId, Step},
 };
 use goose_extension::{
     Backend, CommandSpec, FileError, FileRead, FileTarget, FileVersion, StartedCommand, prelude::*,
@@ -57,12 +57,18 @@ fn shown(records: &[Arc<EventRecord>]) -> Vec<String> {
     lines(&records.iter().map(|record| record.event.clone()).collect::<Vec<_>>())
 }
 
+fn with_developer(options: OpenOptions) -> OpenOptions {
+    options.with_extensions([ExtensionConfig::builtin("developer"), ExtensionConfig::platform("summon")])
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_open_once_and_closed_when_idle() -> anyhow::Result<()> {
     let world = World::new()?;
     let model = ModelServer::scripted([Turn::text("One."), Turn::text("Two.")])?;
     let agents = world.agents()?;
-    let id = agents.store().create(NewSession::in_folder(world.file(""))).await?.id().clone();
+    let session = agents.store().create(NewSession::in_folder(world.file(""))).await?;
+    session.append(&Step::Log { content: json!("Stored with the first step.").into(), call: None }).await?;
+    let id = session.id().clone();
     ensure!(agents.sessions().get(&id).await.is_none());
 
     let other = agents.clone();
@@ -107,7 +113,7 @@ async fn history_is_replayed_as_events() -> anyhow::Result<()> {
         Turn::text("Done.").costing(100, 10),
         Turn::text("More."),
     ];
-    let stage = Stage::new(turns).await?;
+    let stage = Stage::with(Wire::Chat, ModelServer::scripted(turns)?, with_developer).await?;
     stage.add_server(&[]).await?;
     let mut live = stage.exchange.subscribe(None);
     stage.say("What does it say?").await?;
@@ -209,9 +215,10 @@ async fn a_backend_reaches_all_tools_and_delegates() -> anyhow::Result<()> {
     };
     let buffers = Arc::new(Buffers::default());
     let backend = Arc::clone(&buffers);
-    let stage =
-        Stage::with(Wire::Chat, ModelServer::answering(work)?, |options| options.with_backend(backend))
-            .await?;
+    let stage = Stage::with(Wire::Chat, ModelServer::answering(work)?, |options| {
+        with_developer(options).with_backend(backend)
+    })
+    .await?;
     let folder = stage.world.file("").canonicalize()?;
     buffers.0.lock().insert(folder.join("open.txt"), b"not saved yet".to_vec());
     let events = stage.say("Work").await?;

@@ -135,7 +135,7 @@ fn context_at_terminals_of_all_sizes() -> anyhow::Result<()> {
 
 #[test]
 fn permissions_at_terminals_of_all_sizes() -> anyhow::Result<()> {
-    view("permissions", false, |terminal| say(terminal, "/permissions", "smart_approve"))
+    view("permissions", false, |terminal| say(terminal, "/permissions", "permission.yaml"))
 }
 
 #[test]

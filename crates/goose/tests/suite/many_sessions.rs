@@ -18,7 +18,7 @@ use goose_test_support::model_server::{Asked, ModelServer, Turn, Wire};
 use parking_lot::Mutex;
 
 use crate::{
-    exchange_support::{Stage, done, lines, outcome, provider},
+    exchange_support::{Stage, all, done, lines, outcome, provider},
     support::{World, bounded},
 };
 
@@ -55,10 +55,6 @@ async fn to_the_end(reader: &mut EventReader) -> anyhow::Result<Vec<Arc<EventRec
 
 fn shown(records: &[Arc<EventRecord>]) -> Vec<String> {
     lines(&records.iter().map(|record| record.event.clone()).collect::<Vec<_>>())
-}
-
-fn with_developer(options: OpenOptions) -> OpenOptions {
-    options.with_extensions([ExtensionConfig::builtin("developer"), ExtensionConfig::platform("summon")])
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,7 +109,10 @@ async fn history_is_replayed_as_events() -> anyhow::Result<()> {
         Turn::text("Done.").costing(100, 10),
         Turn::text("More."),
     ];
-    let stage = Stage::with(Wire::Chat, ModelServer::scripted(turns)?, with_developer).await?;
+    let stage = Stage::with(Wire::Chat, ModelServer::scripted(turns)?, |options| {
+        options.with_extensions([ExtensionConfig::builtin("developer")])
+    })
+    .await?;
     stage.add_server(&[]).await?;
     let mut live = stage.exchange.subscribe(None);
     stage.say("What does it say?").await?;
@@ -215,17 +214,21 @@ async fn a_backend_reaches_all_tools_and_delegates() -> anyhow::Result<()> {
     };
     let buffers = Arc::new(Buffers::default());
     let backend = Arc::clone(&buffers);
-    let stage = Stage::with(Wire::Chat, ModelServer::answering(work)?, |options| {
-        with_developer(options).with_backend(backend)
-    })
-    .await?;
-    let folder = stage.world.file("").canonicalize()?;
+    let (world, model) = (World::new()?, ModelServer::answering(work)?);
+    let agents = world.agents()?;
+    let options = OpenOptions::new(agents.settings().profile(None)?)
+        .with_provider(provider(&model, Wire::Chat)?)
+        .with_permissions(Permissions::new(PermissionOptions::new(Mode::Auto)))
+        .with_working_dir(world.file(""))
+        .with_backend(backend);
+    let exchange = agents.open(options).await?;
+    let folder = world.file("").canonicalize()?;
     buffers.0.lock().insert(folder.join("open.txt"), b"not saved yet".to_vec());
-    let events = stage.say("Work").await?;
+    let events = all(exchange.reply_to("Work")).await?;
     assert_eq!(outcome(&events)?, &done(), "{events:?}");
-    let results = stage.results_in(1);
+    let results = model.asked()[1].tool_results();
     ensure!(
-        results[0].contains("not saved yet") && results[1].contains("the editor starts no programs"),
+        results[0].1.contains("not saved yet") && results[1].1.contains("the editor starts no programs"),
         "{results:?}"
     );
     assert_eq!(

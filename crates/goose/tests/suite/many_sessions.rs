@@ -261,11 +261,11 @@ impl Place {
             let config = format!("GOOSE_MODE: auto\nGOOSE_SHELL_ENV: [MARK_{number:02}_TOKEN]\n");
             fs::write(folder.join(".goose/config.yaml"), config)?;
         }
-        if number % 3 == 0 {
+        if number.is_multiple_of(3) {
             let file = ProjectFile::find(&folder)?.context("there is a project file")?;
             TrustStore::new(&world.paths()).trust(&file)?;
         }
-        Ok(Self { folder, hint, is_trusted: number % 3 == 0, uses_hints: number % 3 != 1 })
+        Ok(Self { folder, hint, is_trusted: number.is_multiple_of(3), uses_hints: number % 3 != 1 })
     }
 
     async fn open(&self, agents: &AgentManager, model: &ModelServer) -> anyhow::Result<Exchange> {

@@ -278,7 +278,7 @@ fn large_and_broken_files_are_errors_with_their_place() -> anyhow::Result<()> {
 #[test]
 fn names_are_searched_in_the_users_folders_and_in_a_trusted_project() -> anyhow::Result<()> {
     let home = tempfile::tempdir()?;
-    let paths = Paths::under(&home.path().join("goose"));
+    let paths = Paths::under(home.path().join("goose"));
     let project = home.path().join("project");
     for (path, title) in [
         (paths.config.join("recipes/both.yaml"), "user"),

@@ -156,7 +156,7 @@ struct Attached {
 
 /// The next thing to handle during a reply.
 enum Next {
-    Event(Option<EventRecord>),
+    Event(Option<Box<EventRecord>>),
     Signal(ExitSignal),
     Escape,
     Tick,
@@ -270,7 +270,7 @@ impl Attached {
             let next = tokio::select! {
                 biased;
                 asked = self.signals.next() => Next::Signal(asked?),
-                record = next_record(&mut self.waiting, &mut self.events) => Next::Event(record?),
+                record = next_record(&mut self.waiting, &mut self.events) => Next::Event(record?.map(Box::new)),
                 () = &mut escape => Next::Escape,
                 _ = ticks.tick(), if self.screen.is_moving() || keyboard.is_some() => Next::Tick,
             };

@@ -1,4 +1,4 @@
-//! What a tool is in few words: the first sentence of its description, and arguments as an example.
+//! Short description of a tool: the first sentence of its description, and arguments as an example.
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};

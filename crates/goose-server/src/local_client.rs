@@ -249,7 +249,7 @@ fn not_understood(error: impl ToString) -> LocalError {
 pub struct SessionEvents {
     session: SessionId,
     body: BodyDataStream,
-    /// What was received of the next events.
+    /// Bytes of events that are not complete yet.
     text: Vec<u8>,
     /// Number of its bytes that contain no end of an event.
     searched: usize,

@@ -80,7 +80,7 @@ pub(super) enum Purpose {
     Unknown,
 }
 
-/// What was found in an input.
+/// Findings in an input.
 #[derive(Debug, Default)]
 pub(super) struct ToolInput {
     pub(super) paths: Vec<String>,

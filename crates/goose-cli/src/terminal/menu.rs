@@ -322,7 +322,7 @@ impl Drawn {
 }
 
 /// Returns the first key in what was typed, and its length in bytes; `None` if more has to come. A zero byte says that
-/// nothing comes for now.
+/// nothing else has arrived.
 fn next_key(typed: &[u8]) -> Option<(MenuKey, usize)> {
     let key = |key| Some((key, 1));
     match *typed.first()? {

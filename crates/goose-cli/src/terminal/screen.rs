@@ -64,7 +64,7 @@ pub(crate) enum Detail {
     Quiet,
 }
 
-/// What is shown as the answer.
+/// Part of a reply that is shown as the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AnswerKind {
     Text,

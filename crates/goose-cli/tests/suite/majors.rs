@@ -1,4 +1,4 @@
-//! What was hard to use once, as a person sees it now: at three sizes of terminals, with and without colours.
+//! Screens that were hard to use once, as a user sees them now: at three sizes of terminals, with and without colours.
 
 use std::{fs, path::Path, thread};
 
@@ -245,7 +245,7 @@ fn a_long_message_is_saved_as_a_file() -> anyhow::Result<()> {
         play: |terminal| {
             say(terminal, "hello", "Answer 1.")?;
             // Pasted, as a long text usually is.
-            let lines = "A line of a log that somebody pasted.\n".repeat(long_messages::LIMIT / 30);
+            let lines = "A line of a log that a user pasted.\n".repeat(long_messages::LIMIT / 30);
             terminal.send(&format!("\x1b[200~{lines}\x1b[201~\r"))?;
             terminal.wait_for("Answer 2.")?;
             prompted(terminal)

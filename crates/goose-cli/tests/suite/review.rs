@@ -333,7 +333,7 @@ fn a_large_change_is_cut() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where nothing was reviewed, that is neither success nor a finding.
+/// A review that did not happen is neither success nor a finding.
 #[test]
 fn errors_have_an_exit_code_of_their_own() -> anyhow::Result<()> {
     let project = Project::changed()?;
@@ -407,7 +407,7 @@ fn hostile_names_and_texts_stay_data() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a repository's configuration names for differences is not started.
+/// Programs that a repository's configuration names for differences are not started.
 #[test]
 fn no_program_of_a_configuration_runs() -> anyhow::Result<()> {
     let project = Project::changed()?;

@@ -87,7 +87,7 @@ pub struct Checkpoints {
 struct State {
     /// Opened with the first change, or when the user asks.
     folder: Option<SessionFolder>,
-    /// What each file had after its last change in this process, and the reply of that change.
+    /// Content of each file after its last change in this process, and the reply of that change.
     written: HashMap<PathBuf, (u64, String)>,
     /// Changes that could not be recorded.
     unrecorded: Vec<Record>,

@@ -2,7 +2,7 @@
 //! size of a value, so a template that could double one again and again is refused before it is rendered.
 //!
 //! A name that is set from `n` other names is at most `n` times as large as these; filters that quote add a factor.
-//! What a loop sets is forgotten after it. Texts that filters and blocks make are counted while they are made.
+//! Values that a loop sets are forgotten after it. Texts that filters and blocks make are counted while they are made.
 
 use super::literal::{Tag, TagKind, tags};
 

@@ -162,7 +162,7 @@ enum Event {
     Edit(&'static str, String),
 }
 
-/// What happens for one message, after the user has changed permissions.
+/// Changes for one message, after the user has changed permissions.
 #[derive(Debug, Clone)]
 struct Message {
     modes: Vec<(&'static str, u32)>,
@@ -313,7 +313,7 @@ async fn what_the_user_changed_is_restored_only_if_agreed() -> anyhow::Result<()
     Ok(())
 }
 
-/// What changes between the question and the answer is not lost either.
+/// Changes between the question and the answer are not lost either.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_changes_while_the_user_thinks_is_left_alone() -> anyhow::Result<()> {
     let desk = Desk::new().await?;

@@ -22,7 +22,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recipes")
 }
 
-/// What goose 1.52 says about each file.
+/// Verdict of goose 1.52 on each file.
 fn said_by_1_52() -> anyhow::Result<serde_json::Map<String, Value>> {
     Ok(serde_json::from_str(&fs::read_to_string(fixtures().join("goose_1_52.json"))?)?)
 }

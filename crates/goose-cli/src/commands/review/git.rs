@@ -65,7 +65,7 @@ pub(super) struct Repository {
     pub(super) root: PathBuf,
 }
 
-/// What is compared.
+/// Two states of the repository to compare.
 #[derive(Debug)]
 pub(super) struct Comparison {
     from: String,

@@ -22,12 +22,12 @@ const MAX_FINDINGS: usize = 100;
 const MAX_TITLE: usize = 200;
 const MAX_TEXT: usize = 4_000;
 
-/// What is reviewed.
+/// Subject of a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Scope {
     /// Everything that is not committed.
     WorkingTree,
-    /// What is staged.
+    /// Staged changes.
     Staged,
     /// A range of commits, or the working tree compared with a revision.
     Range(String),

@@ -91,7 +91,7 @@ pub(crate) struct Chat {
     pub(super) is_planning: bool,
     /// Commands of the user since the last message, with their output.
     pub(super) commands: Vec<String>,
-    /// What the model is told with the next message: files that the user has taken back.
+    /// Files that the user has taken back. The model is told with the next message.
     pub(super) note: Option<String>,
     /// Time limit for everything to end.
     end_time: Duration,

@@ -49,7 +49,9 @@ pub(super) async fn remove(
         local::forget_session(paths, &session.id.to_string())?;
         store.remove(&session.id).await.map_err(explained)?;
         if let Err(error) = Checkpoints::forget(paths, &session.id) {
-            stderr::line(format_args!("The copies of its files stay for now: {error}."));
+            stderr::line(format_args!(
+                "The copies of its files could not be removed: {error}. They are removed after 30 days."
+            ));
         }
         say(&format!("Removed {}.", called(session)))?;
     }

@@ -304,7 +304,7 @@ fn show_elsewhere(elsewhere: &ChangedElsewhere, folder: &Path) {
     }
 }
 
-/// What the model is told about files that were taken back.
+/// Text for the model about files that were taken back.
 fn note(restored: &[Restored], folder: &Path) -> Option<String> {
     let is_changed = |file: &&Restored| matches!(file.outcome, FileOutcome::Restored | FileOutcome::Removed);
     let paths: Vec<String> =

@@ -92,7 +92,7 @@ pub enum AttachError {
     Unreadable {
         /// The file or resource.
         path: String,
-        /// What went wrong.
+        /// Reason of the failure.
         reason: String,
     },
     /// A protected file that the user does not want to send after all.

@@ -24,7 +24,7 @@ use crate::{
     endpoint::{Content, Endpoint},
     error::{ApiError, ApiResult},
     limits::Permit,
-    server::AppState,
+    state::AppState,
     tokens::{Client, Scope},
 };
 

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use crate::{
     error::ErrorBody,
     gate::{Access, AccessTable},
-    server::AppState,
+    state::AppState,
     tokens::Scope,
 };
 

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::{
     error::{ApiError, ApiResult},
     listen::Peer,
-    server::AppState,
+    state::AppState,
     tokens::{Client, Scope},
 };
 

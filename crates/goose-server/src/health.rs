@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     body::{Json, json},
     endpoint::{Content, Endpoint},
-    server::AppState,
+    state::AppState,
 };
 
 /// State of the server.

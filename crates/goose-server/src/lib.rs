@@ -48,13 +48,16 @@ mod runs;
 mod server;
 mod sessions;
 mod sse;
+mod start_error;
+mod state;
 mod tokens;
 #[cfg(feature = "otel")]
 mod traces;
 
 pub use local_client::{LocalClient, LocalError, OpenSessionState, SessionEvents};
 pub use options::{DEFAULT_PORT, SECRET_KEY, ServerOptions, TlsFiles};
-pub use server::{Server, StartError, openapi_document};
+pub use server::{Server, openapi_document};
+pub use start_error::StartError;
 pub use tokens::{NewToken, Scope, TokenError, TokenInfo, TokenStore};
 #[cfg(feature = "otel")]
 pub use traces::{TraceError, TraceSettings};

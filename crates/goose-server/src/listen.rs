@@ -21,10 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower_service::Service as _;
 
-use crate::{
-    options::TlsFiles,
-    server::{AppState, StartError},
-};
+use crate::{options::TlsFiles, start_error::StartError, state::AppState};
 
 /// Maximum number of connections. Further ones wait in the system's queue.
 const MAX_CONNECTIONS: usize = 4_096;

@@ -23,7 +23,7 @@ use crate::{
     body::PathText,
     endpoint::{Content, Endpoint, schema_of},
     error::ApiError,
-    server::AppState,
+    state::AppState,
     tokens::Scope,
 };
 

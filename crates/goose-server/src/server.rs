@@ -8,7 +8,6 @@
 use std::{
     io,
     net::SocketAddr,
-    ops::Deref,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
@@ -24,31 +23,25 @@ use goose_fs::{create_private_dir, resolve};
 use goose_providers::ModelRef;
 use http::StatusCode;
 use serde_json::Value;
-use thiserror::Error;
 use tokio::{
     net::{TcpListener, UnixListener, UnixStream},
     task::JoinSet,
     time::timeout,
 };
-use tokio_util::sync::CancellationToken;
 
 use crate::{
-    a2a, agent_communication, api,
-    audit::AuditLog,
-    editors,
+    a2a, agent_communication, api, editors,
     endpoint::{Endpoint, router},
     error::ApiError,
-    gate::{AccessTable, Names, gate},
+    gate::{Names, gate},
     health,
-    limits::Limits,
     listen::{Acceptor, tls_config},
-    mcp::{self, McpEndpoints},
-    metrics::Metrics,
-    openapi,
+    mcp, openapi,
     options::ServerOptions,
-    runs::Runs,
     sessions::Sessions,
-    tokens::{KnownTokens, NewToken, RELOAD_INTERVAL, Scope, TokenError, TokenStore},
+    start_error::StartError,
+    state::{App, AppState},
+    tokens::{KnownTokens, NewToken, RELOAD_INTERVAL, Scope, TokenStore},
 };
 
 /// Name of the token that is made on the first start.
@@ -59,132 +52,6 @@ const CLOSE_TIME: Duration = Duration::from_millis(400);
 
 /// Interval at which old runs are looked for.
 const RUN_CHECK: Duration = Duration::from_secs(30);
-
-/// Error that keeps a server from starting.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The address cannot be used.
-    #[error("{address} cannot be listened on: {source}")]
-    Bind {
-        /// Address.
-        address: String,
-        /// Error of the system.
-        source: io::Error,
-    },
-    /// A certificate or a key cannot be used.
-    #[error("{} cannot be used for TLS: {reason}", path.display())]
-    Tls {
-        /// Path of the file.
-        path: PathBuf,
-        /// Problem.
-        reason: String,
-    },
-    /// A root is not a folder.
-    #[error("the root {} cannot be used: {reason}", path.display())]
-    Root {
-        /// Path of the folder.
-        path: PathBuf,
-        /// Problem.
-        reason: String,
-    },
-    /// Other machines could use the server without a token.
-    #[error(
-        "--dangerously-unauthenticated works only with an address of this machine, such as 127.0.0.1; {0} is none"
-    )]
-    Unauthenticated(std::net::IpAddr),
-    /// A name or an origin is malformed.
-    #[error("{0}")]
-    Name(String),
-    /// The tokens cannot be used.
-    #[error(transparent)]
-    Tokens(#[from] TokenError),
-    /// The MCP endpoint cannot be made.
-    #[error("the MCP endpoint cannot be served: {0}")]
-    Mcp(String),
-    /// Traces cannot be sent.
-    #[cfg(feature = "otel")]
-    #[error("traces cannot be sent: {0}")]
-    Traces(String),
-}
-
-/// State that all requests share.
-#[derive(Clone)]
-pub(crate) struct AppState(Arc<App>);
-
-impl Deref for AppState {
-    type Target = App;
-
-    fn deref(&self) -> &App {
-        &self.0
-    }
-}
-
-pub(crate) struct App {
-    pub(crate) options: ServerOptions,
-    pub(crate) names: Names,
-    pub(crate) access: AccessTable,
-    pub(crate) tokens: KnownTokens,
-    pub(crate) limits: Limits,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) audit: AuditLog,
-    pub(crate) sessions: Sessions,
-    pub(crate) runs: Arc<Runs>,
-    pub(crate) mcp: McpEndpoints,
-    pub(crate) document: Value,
-    /// Cancelled when the server is asked to stop: nothing new begins.
-    pub(crate) closing: CancellationToken,
-    /// Cancelled when streams have to end.
-    pub(crate) stop: CancellationToken,
-}
-
-impl App {
-    fn new(
-        options: ServerOptions,
-        names: Names,
-        access: AccessTable,
-        tokens: KnownTokens,
-        sessions: Sessions,
-    ) -> Result<Self, StartError> {
-        let (metrics, stop) = (Arc::new(Metrics::default()), CancellationToken::new());
-        let in_root = sessions.in_folder(sessions.root());
-        let (manager, profile) = in_root.map_err(|error| StartError::Mcp(error.message))?;
-        let mcp = McpEndpoints::new(&manager, profile, sessions.root(), &stop)
-            .map_err(|error| StartError::Mcp(error.to_string()))?;
-        let runs = Runs::new(Arc::clone(&metrics));
-        #[cfg(feature = "otel")]
-        let runs = match options.traces.clone() {
-            Some(settings) => {
-                let exporter = crate::traces::Exporter::start(settings).map_err(StartError::Traces)?;
-                runs.with_traces(Arc::new(exporter))
-            }
-            None => runs,
-        };
-        Ok(Self {
-            names,
-            access,
-            tokens,
-            limits: Limits::default(),
-            audit: AuditLog::open(&options.audit_file()),
-            sessions,
-            mcp,
-            runs: Arc::new(runs),
-            metrics,
-            document: openapi_document(),
-            closing: CancellationToken::new(),
-            stop,
-            options,
-        })
-    }
-
-    /// Fails if the server is stopping.
-    pub(crate) fn check_open(&self) -> Result<(), ApiError> {
-        match self.closing.is_cancelled() {
-            false => Ok(()),
-            true => Err(ApiError::unavailable("stopping", "The server is stopping.")),
-        }
-    }
-}
 
 /// Returns all routes.
 fn endpoints() -> Vec<Endpoint> {
@@ -243,7 +110,7 @@ impl Server {
         let (router, access) = router(endpoints());
         let names = names(&options, address, tls.is_some())?;
         let sessions = Sessions::new(manager, model, extensions, options.roots.clone());
-        let app = AppState(Arc::new(App::new(options, names, access, tokens, sessions)?));
+        let app = AppState(Arc::new(App::new(options, names, access, tokens, sessions, openapi_document())?));
         let acceptor = Acceptor::new(finished_router(router, &app), app.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&acceptor).tcp(listener, tls));

@@ -17,7 +17,7 @@ use futures::{Stream, StreamExt as _};
 use http::{HeaderName, HeaderValue, header};
 use tokio::time::{Interval, MissedTickBehavior};
 
-use crate::{error::ApiResult, limits::Permit, server::AppState, tokens::Client};
+use crate::{error::ApiResult, limits::Permit, state::AppState, tokens::Client};
 
 /// Interval of signs of life on a silent stream.
 const BEAT: Duration = Duration::from_secs(10);

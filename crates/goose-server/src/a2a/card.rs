@@ -8,7 +8,7 @@ use http::{HeaderMap, header};
 use serde_json::{Map, Value, json};
 
 use super::{PATH, TAG};
-use crate::{agent_communication::agents, body::Json, endpoint::Endpoint, server::AppState};
+use crate::{agent_communication::agents, body::Json, endpoint::Endpoint, state::AppState};
 
 pub(super) fn endpoint() -> Endpoint {
     Endpoint::get("/.well-known/agent-card.json", open)

@@ -12,7 +12,7 @@ use crate::{
     error::{ApiError, ApiResult},
     ids::Uuid,
     runs::Run,
-    server::AppState,
+    state::AppState,
 };
 
 /// Maximum number of tasks on a page.

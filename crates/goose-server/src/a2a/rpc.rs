@@ -30,8 +30,8 @@ use crate::{
     ids::Uuid,
     questions,
     runs::Run,
-    server::AppState,
     sse::{self, Beat, Frame},
+    state::AppState,
     tokens::Client,
 };
 

@@ -18,8 +18,8 @@ use crate::{
     body::{Json, PathText, Query},
     endpoint::Endpoint,
     error::{ApiError, ApiResult},
-    server::AppState,
     sessions::ChosenAgent,
+    state::AppState,
 };
 
 /// Maximum number of agents of an answer.

@@ -26,9 +26,9 @@ use crate::{
     ids::Uuid,
     questions,
     runs::{Run, stored},
-    server::AppState,
     sessions::{OpenSession, SessionRequest},
     sse::{self, Beat, Frame},
+    state::AppState,
     tokens::Client,
 };
 

@@ -14,7 +14,7 @@ use crate::{
     endpoint::Endpoint,
     error::{ApiError, ApiResult},
     ids::Uuid,
-    server::AppState,
+    state::AppState,
 };
 
 pub(super) fn endpoints() -> Vec<Endpoint> {

@@ -27,8 +27,8 @@ use crate::{
     endpoint::{Content, Endpoint, schema_of},
     error::{ApiError, ApiResult},
     questions::Question,
-    server::AppState,
     sse::{self, Beat, Frame},
+    state::AppState,
     tokens::Client,
 };
 

@@ -12,7 +12,7 @@ use crate::{
     body::{Json, JsonBody, PathText, Query},
     endpoint::Endpoint,
     error::{ApiError, ApiResult},
-    server::AppState,
+    state::AppState,
     tokens::Scope,
 };
 

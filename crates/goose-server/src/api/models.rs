@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{error::ApiResult, ids::Uuid, server::AppState};
+use crate::{error::ApiResult, ids::Uuid, state::AppState};
 
 /// Session.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -11,7 +11,7 @@ use crate::{
     endpoint::Endpoint,
     error::{ApiError, ApiResult},
     questions::{AnswerRequest, Question, checked},
-    server::AppState,
+    state::AppState,
     tokens::Client,
 };
 

@@ -20,8 +20,8 @@ use crate::{
     endpoint::Endpoint,
     error::{ApiError, ApiResult},
     ids::Uuid,
-    server::AppState,
     sessions::{RecipeTask, SessionRequest},
+    state::AppState,
     tokens::Client,
 };
 

@@ -28,7 +28,7 @@ use crate::{
     body::{Json, JsonBody, PathText, Query, json as json_answer},
     endpoint::{Content, Endpoint},
     error::{ApiError, ApiResult},
-    server::AppState,
+    state::AppState,
     tokens::Scope,
 };
 

@@ -27,8 +27,8 @@ use crate::{
     endpoint::{Content, Endpoint},
     error::{ApiError, ApiResult},
     ids::Uuid,
-    server::AppState,
     sessions::{SessionRequest, tighten},
+    state::AppState,
     tokens::Client,
 };
 

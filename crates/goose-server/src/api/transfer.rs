@@ -15,7 +15,7 @@ use crate::{
     body::{JsonBody, PathText, Query, json, read},
     endpoint::{Content, Endpoint, schema_of},
     error::{ApiError, ApiResult},
-    server::AppState,
+    state::AppState,
     tokens::Scope,
 };
 

@@ -9,7 +9,7 @@ use goose_test_support::Terminal;
 use crate::support::Home;
 
 /// Patterns and their replacements.
-const RULES: [(&str, &str); 8] = [
+const RULES: [(&str, &str); 9] = [
     (r"-\d{13}\.txt\b", "-TTTTTTTTTTTTT.txt"),
     (r"\b\d{8}_(\d+)\b", "YYYYMMDD_$1"),
     (r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b", "YYYY-MM-DD HH:MM"),
@@ -17,6 +17,7 @@ const RULES: [(&str, &str); 8] = [
     (r"\b\d+ MB free\b", "N MB free"),
     // The system prompt counts too: each change of it would change most screens.
     (r"\d\.\dk of 8\.1k tokens(\s+)\(\d\d %\)", "N.Nk of 8.1k tokens$1(NN %)"),
+    (r"messages: \d\d\.\dk → \d\d\.\dk tokens", "messages: NN.Nk → NN.Nk tokens"),
     (r" +\d+(?:\.\d+)?k?((?:␛\[[\d;]*m)*) +\d+ %", "  N$1  N %"),
     (concat!(r"\b", env!("CARGO_PKG_VERSION"), r"\b"), "VERSION"),
 ];

@@ -16,13 +16,16 @@ const [goose, model] = process.argv.slice(2).map((path) => resolve(path));
 // As often as it may be asked was reached: a small model may do that, and it is said.
 const TOO_MANY_TURNS = 3;
 
+// For three turns of a build that is not optimized, on a slow machine.
+const RUN_MILLISECONDS = 240_000;
+
 function run(home, ...args) {
     const env = {
         PATH: process.env.PATH, HOME: home, GOOSE_PATH_ROOT: join(home, "goose"), GOOSE_MODE: "auto",
         GOOSE_DISABLE_KEYRING: "1",
     };
     return new Promise((done) => {
-        execFile(goose, args, { cwd: join(home, "work"), env, timeout: 60_000 }, (error, stdout, stderr) =>
+        execFile(goose, args, { cwd: join(home, "work"), env, timeout: RUN_MILLISECONDS }, (error, stdout, stderr) =>
             done({ code: error ? (error.code ?? 1) : 0, stdout, stderr }),
         ).stdin.end();
     });

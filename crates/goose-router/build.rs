@@ -1,5 +1,5 @@
-//! Turns the word lists of the router into tables that are looked up where they lie in the binary. Reading the lists took a third of
-//! what goose computes before its first request.
+//! Turns the word lists of the router into tables that are looked up where they lie in the binary. Reading the lists
+//! took a third of what goose computes before its first request.
 
 /// The parts of the router that the tables are made with.
 #[expect(dead_code, reason = "the router uses the rest")]
@@ -21,8 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     write_tables("frequent_words", str::to_owned)
 }
 
-/// Reads a list: each line has the name of a class and words of it. Writes the names of the classes, and the table of the words in the
-/// form in which they are looked up.
+/// Reads a list: each line has the name of a class and words of it. Writes the names of the classes, and the table of
+/// the words in the form in which they are looked up.
 #[expect(clippy::disallowed_methods, reason = "a build script writes into its own folder")]
 fn write_tables(list: &str, form: fn(&str) -> String) -> Result<(), Box<dyn Error>> {
     let text = fs::read_to_string(format!("data/{list}.txt"))?;

@@ -1,5 +1,5 @@
-//! Agents and their clients, over the two protocols that are called ACP. [`Connector`] implements the connector interface of `goose`
-//! for both; a program registers it with `AgentManager::with_connector`.
+//! Agents and their clients, over the two protocols that are called ACP. [`Connector`] implements the connector
+//! interface of `goose` for both; a program registers it with `AgentManager::with_connector`.
 //!
 //! | module | protocol | our side |
 //! | --- | --- | --- |
@@ -7,9 +7,9 @@
 //! | `editor` | the same protocol, for editors that use goose | agent |
 //! | `agent_communication` | Agent Communication Protocol 0.2: HTTP and server-sent events | client |
 //!
-//! Messages are read as plain JSON, field by field, and what is not understood is passed over: agents of the same protocol
-//! version differ in what they send. Everything that comes from an agent is capped by a named constant beside the code that
-//! reads it; what an agent may do is decided by the `AgentHost` that it gets with each task.
+//! Messages are read as plain JSON, field by field, and what is not understood is passed over: agents of the same
+//! protocol version differ in what they send. Everything that comes from an agent is capped by a named constant beside
+//! the code that reads it; what an agent may do is decided by the `AgentHost` that it gets with each task.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,8 @@
-//! [`Rpc`]: JSON-RPC with another program, one message per line, capped. Both sides of the Agent Client Protocol use it.
+//! [`Rpc`]: JSON-RPC with another program, one message per line, capped. Both sides of the Agent Client Protocol use
+//! it.
 //!
-//! A line that is not a message is skipped and counted; a line that is too long, too many lines that are not messages, and the end
-//! of the stream end the connection, and all requests that wait with it.
+//! A line that is not a message is skipped and counted; a line that is too long, too many lines that are not messages,
+//! and the end of the stream end the connection, and all requests that wait with it.
 
 use std::{
     collections::HashMap,

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use goose_extension::is_misleading;
-/// Escapes prose, in which joiners are legitimate: between letters of Persian or Hindi, or parts of an emoji. Must not be
-/// used for text that the user compares or approves.
+/// Escapes prose, in which joiners are legitimate: between letters of Persian or Hindi, or parts of an emoji. Must not
+/// be used for text that the user compares or approves.
 pub(crate) use goose_extension::visible as prose;
 /// Escapes misleading characters, except line breaks and tabs.
 pub(crate) use goose_extension::visible_exactly as text;

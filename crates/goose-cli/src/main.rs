@@ -1,7 +1,7 @@
 //! The `goose` command. `cli` parses the command line, `commands` implements it.
 //!
-//! - `args`: arguments that commands share; `suggest`: corrections of misspelled ones; `settings`: configuration for read-only commands; `selection`: the extensions
-//!   that a command works on; `runtime`: running and ending them;
+//! - `args`: arguments that commands share; `suggest`: corrections of misspelled ones; `settings`: configuration for
+//!   read-only commands; `selection`: the extensions that a command works on; `runtime`: running and ending them;
 //! - `choice`: the model if none is configured; `local`: local models;
 //! - `log_file`: log files in the state folder;
 //! - `output`: standard output; `stderr`: standard error; `escape`: escaping of untrusted text; `wrap`: line breaks;

@@ -285,8 +285,8 @@ fn with_free_name(mut config: ExtensionConfig, taken: &[ExtensionConfig]) -> Ext
     config
 }
 
-/// Returns the host of a URL, with its port if given, as the name of a server. An invalid URL is returned unchanged, for the
-/// error message about it.
+/// Returns the host of a URL, with its port if given, as the name of a server. An invalid URL is returned unchanged,
+/// for the error message about it.
 fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);

@@ -1,5 +1,5 @@
-//! [`TerminalCaller`]: the user who calls a tool from the command line. They see its progress and its log, and answer its
-//! questions at a terminal.
+//! [`TerminalCaller`]: the user who calls a tool from the command line. They see its progress and its log, and answer
+//! its questions at a terminal.
 
 use std::sync::Arc;
 

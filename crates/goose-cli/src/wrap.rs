@@ -5,8 +5,8 @@ use unicode_width::UnicodeWidthChar as _;
 /// Marks of list items. Further lines of an item are indented by the width of its mark.
 const BULLETS: [&str; 3] = ["- ", "• ", "* "];
 
-/// Breaks a line at spaces, but not within backquotes or before a percent sign. A word that is too long is not broken. Escape
-/// sequences have no width.
+/// Breaks a line at spaces, but not within backquotes or before a percent sign. A word that is too long is not broken.
+/// Escape sequences have no width.
 pub(crate) fn wrapped(line: &str, width: usize) -> Vec<&str> {
     let (mut lines, mut rest) = (Vec::new(), line.trim_end());
     while let Some(at) = first_break(rest, width) {

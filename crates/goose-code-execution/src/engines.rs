@@ -1,7 +1,7 @@
 //! [`Engines`]: limits the engines of a process, and counts those that cannot be stopped.
 //!
-//! All engines share one budget of memory, so only [`MAX_ENGINES`] run at the same time. Further ones wait in the order in which they
-//! came.
+//! All engines share one budget of memory, so only [`MAX_ENGINES`] run at the same time. Further ones wait in the order
+//! in which they came.
 //!
 //! An engine checks its limits between the steps of a program and inside regular expressions, but not inside
 //! other built-in functions. Most of these end soon, because memory is limited: `"x".repeat(2e6).split("")`

@@ -27,8 +27,8 @@ const MAX_TOTAL_MEMORY_BYTES: usize = 256 * 1024 * 1024;
 /// Maximum number of engines in the process, including abandoned ones. Further programs wait.
 pub(crate) const MAX_ENGINES: usize = MAX_TOTAL_MEMORY_BYTES / MAX_MEMORY_BYTES;
 
-/// Time that a program waits for others to end. It is limited because those may wait for this one: a program can start a delegate
-/// that runs a program.
+/// Time that a program waits for others to end. It is limited because those may wait for this one: a program can start
+/// a delegate that runs a program.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(2 * 60);
 
 /// Number of abandoned engines at which no further program runs.

@@ -62,8 +62,8 @@ impl Settings {
         Ok(Self(Arc::new(Layers { source, project, user, extensions, secrets, registry: OnceLock::new() })))
     }
 
-    /// Loads the settings of another folder, with the file of its project if the user trusts it. Command line, environment and
-    /// providers stay; the user's files are read again.
+    /// Loads the settings of another folder, with the file of its project if the user trusts it. Command line,
+    /// environment and providers stay; the user's files are read again.
     ///
     /// # Errors
     ///

@@ -28,7 +28,8 @@ pub const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// All arguments of a tool as one type of the author's: `fn search(&self, Arguments(query): Arguments<Query>)`.
 ///
-/// The schema is that of `T`, which has to be an object: a structure, a map, or a choice between such; unknown fields are refused where `T` says so (`#[serde(deny_unknown_fields)]`).
+/// The schema is that of `T`, which has to be an object: a structure, a map, or a choice between such; unknown fields
+/// are refused where `T` says so (`#[serde(deny_unknown_fields)]`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arguments<T>(pub T);
 

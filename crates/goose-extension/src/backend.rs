@@ -1,7 +1,7 @@
 //! [`Backend`]: the door through which a tool reaches files and programs.
 //!
-//! Tools that change the user's machine take it from the [`CallContext`](crate::CallContext) and use the local machine where it has none.
-//! An editor's file system, checkpoints and a sandbox are further implementations.
+//! Tools that change the user's machine take it from the [`CallContext`](crate::CallContext) and use the local machine
+//! where it has none. An editor's file system, checkpoints and a sandbox are further implementations.
 
 use std::{
     collections::BTreeMap,
@@ -19,8 +19,8 @@ use tokio::io::AsyncRead;
 
 /// Files and programs, as a tool may use them.
 ///
-/// The file methods block; tools call them from a thread that may. They use exactly the given path and follow no link in it: where a part
-/// of it has become one, they fail with [`FileError::Moved`].
+/// The file methods block; tools call them from a thread that may. They use exactly the given path and follow no link
+/// in it: where a part of it has become one, they fail with [`FileError::Moved`].
 pub trait Backend: Send + Sync {
     /// Returns true where paths are paths of this machine, so that a tool may also walk through folders by itself.
     fn is_local(&self) -> bool {
@@ -39,8 +39,8 @@ pub trait Backend: Send + Sync {
     /// Fails if it is not a regular file, or cannot be read. A missing file is not an error.
     fn read(&self, file: &FileTarget, limit: u64) -> Result<FileRead, FileError>;
 
-    /// Replaces a file's content as a whole, or creates the file with its folders. What belongs to the file (permissions, owner,
-    /// attributes, hard links) stays.
+    /// Replaces a file's content as a whole, or creates the file with its folders. What belongs to the file
+    /// (permissions, owner, attributes, hard links) stays.
     ///
     /// # Errors
     ///
@@ -82,8 +82,8 @@ pub struct JudgedPath {
     pub target: Result<FileTarget, String>,
 }
 
-/// The hard links that a regular file may have. Another name of a file may be one that the call must not use, and a path does not
-/// tell: only the open file does.
+/// The hard links that a regular file may have. Another name of a file may be one that the call must not use, and a
+/// path does not tell: only the open file does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HardLinks {
     /// Any number.
@@ -127,8 +127,9 @@ impl HardLinks {
     /// Opens a file by a name that may lead elsewhere a moment later. `open` opens the name and checks the file with
     /// [`permit`](Self::permit).
     ///
-    /// A file whose second name is replaced right after it was opened has one name left, so its number of names says nothing. The
-    /// name must therefore lead to the same permitted file before it is opened, and after its first byte was read.
+    /// A file whose second name is replaced right after it was opened has one name left, so its number of names says
+    /// nothing. The name must therefore lead to the same permitted file before it is opened, and after its first byte
+    /// was read.
     ///
     /// # Errors
     ///
@@ -201,7 +202,8 @@ pub enum FileRead {
     },
 }
 
-/// Identifies one version of a file. It changes whenever another program changes the file; its text means nothing outside of its backend.
+/// Identifies one version of a file. It changes whenever another program changes the file; its text means nothing
+/// outside of its backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileVersion(String);
 
@@ -291,7 +293,8 @@ pub trait RunningCommand: Send {
     /// Fails if the system cannot tell.
     async fn wait(&mut self) -> io::Result<ExitStatus>;
 
-    /// Ends the program and everything that it started: it may end by itself within `grace`, then it is asked to, then it is killed.
+    /// Ends the program and everything that it started: it may end by itself within `grace`, then it is asked to, then
+    /// it is killed.
     ///
     /// # Errors
     ///

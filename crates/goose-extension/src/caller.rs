@@ -157,8 +157,8 @@ pub trait Caller: Send + Sync {
         false
     }
 
-    /// Returns the identity of this caller. One that only stands in front of another returns the other's; one without an
-    /// identity is the same as itself only.
+    /// Returns the identity of this caller. One that only stands in front of another returns the other's; one without
+    /// an identity is the same as itself only.
     fn id(&self) -> Option<CallerId> {
         None
     }

@@ -104,9 +104,9 @@ impl Default for ChangeFeed {
 
 /// The subscribers of each resource. The provider hears of the first subscriber and of the last one's leaving.
 ///
-/// No subscriber waits for another one: those that come while the provider has not answered the first one ask it themselves. Only
-/// one that comes while the provider hears of the last one's leaving waits for that, so that the provider hears it in this order.
-/// A change that is dropped leaves the count as it was.
+/// No subscriber waits for another one: those that come while the provider has not answered the first one ask it
+/// themselves. Only one that comes while the provider hears of the last one's leaving waits for that, so that the
+/// provider hears it in this order. A change that is dropped leaves the count as it was.
 ///
 /// `T` is kept for as long as a resource has subscribers.
 pub struct Subscriptions<T = ()>(Mutex<HashMap<String, Slot<T>>>);
@@ -172,8 +172,8 @@ impl<T> Subscriptions<T> {
         Ok(())
     }
 
-    /// Removes a subscriber. `unsubscribe` runs after the last one, and where there was none: the provider may know more. It does
-    /// not run while others subscribe.
+    /// Removes a subscriber. `unsubscribe` runs after the last one, and where there was none: the provider may know
+    /// more. It does not run while others subscribe.
     ///
     /// # Errors
     ///

@@ -45,8 +45,8 @@ pub trait ToolCaller: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Fails if nothing was run: the tool is not in the agent's toolset, the arguments do not fit, or a rule or a person
-    /// said no.
+    /// Fails if nothing was run: the tool is not in the agent's toolset, the arguments do not fit, or a rule or a
+    /// person said no.
     async fn call_tool(&self, name: &str, arguments: JsonObject) -> ToolResult<ToolOutput>;
 }
 
@@ -195,14 +195,14 @@ impl CallContext {
         self.0.backend.as_ref()
     }
 
-    /// The paths in the arguments as the permissions judged them: a tool uses these places and no others. `None` if the call
-    /// was not judged.
+    /// The paths in the arguments as the permissions judged them: a tool uses these places and no others. `None` if the
+    /// call was not judged.
     pub fn judged_paths(&self) -> Option<&[JudgedPath]> {
         self.0.judged_paths.as_deref()
     }
 
-    /// The hosts that the call may reach, as the permissions judged it. `None` if the call was not judged, and for tools that do
-    /// not fetch.
+    /// The hosts that the call may reach, as the permissions judged it. `None` if the call was not judged, and for
+    /// tools that do not fetch.
     pub fn judged_hosts(&self) -> Option<&Arc<HostPolicy>> {
         self.0.judged_hosts.as_ref()
     }
@@ -222,8 +222,8 @@ impl CallContext {
         &self.0.exchange_view
     }
 
-    /// Calls another tool of the agent, by the name that the model would use. It passes the same checks as a call of the
-    /// model; cancelling this call cancels it.
+    /// Calls another tool of the agent, by the name that the model would use. It passes the same checks as a call of
+    /// the model; cancelling this call cancels it.
     ///
     /// # Errors
     ///

@@ -108,8 +108,8 @@ pub trait Extension: Send + Sync {
         guard::run(tool, context, call).await
     }
 
-    /// Returns what a call would change, such as [`RichRenderable::Diff`], for the person who is asked to allow it; `None`
-    /// if the tool cannot tell. Nothing is changed.
+    /// Returns what a call would change, such as [`RichRenderable::Diff`], for the person who is asked to allow it;
+    /// `None` if the tool cannot tell. Nothing is changed.
     async fn preview(
         &self,
         _tool_name: &str,

@@ -12,7 +12,8 @@ use crate::address_class::{AddressClass, is_local_name, is_metadata_name};
 /// Longest name of a host.
 const MAX_HOST_BYTES: usize = 255;
 
-/// Hosts that a rule names: `docs.rs`, `*.example.com`, `localhost:3000`, `[::1]:8080`. Each `*` stands for any characters.
+/// Hosts that a rule names: `docs.rs`, `*.example.com`, `localhost:3000`, `[::1]:8080`. Each `*` stands for any
+/// characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPattern {
     /// Texts between the `*`s, in lower case.

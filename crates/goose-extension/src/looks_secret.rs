@@ -59,7 +59,8 @@ const SECRET_PAIRS: [[&str; 2]; 3] = [["CONNECTION", "STRING"], ["CONN", "STRING
 /// Words before `KEY` in names of other things.
 const HARMLESS_KEYS: [&str; 5] = ["PUBLIC", "HOT", "COMPOSE", "SORT", "PRIMARY"];
 
-/// Words that tell the sessions of desktops and terminals, which programs need to find each other, from those of logins.
+/// Words that tell the sessions of desktops and terminals, which programs need to find each other, from those of
+/// logins.
 const DESKTOP_WORDS: [&str; 24] = [
     "BUS", "BYOBU", "CLASS", "DBUS", "DESKTOP", "DID", "FULL", "GNOME", "ITERM", "KDE", "KONSOLE", "MANAGER",
     "NAME", "SHELL", "SWAY", "TERM", "TERMINAL", "TMUX", "TYPE", "UID", "VERSION", "WT", "XDG", "ZELLIJ",
@@ -68,8 +69,8 @@ const DESKTOP_WORDS: [&str; 24] = [
 /// Endings that show a place and not the secret itself.
 const PLACES: [&str; 4] = ["_DIR", "_FILE", "_PATH", "_SOCK"];
 
-/// Variables whose values are folders and settings of the terminal. A folder may be called anything, and programs cannot
-/// do without these.
+/// Variables whose values are folders and settings of the terminal. A folder may be called anything, and programs
+/// cannot do without these.
 const NEVER_BY_VALUE: [&str; 14] = [
     "PATH",
     "HOME",
@@ -156,8 +157,8 @@ const SECRET_PARTS: [&str; 11] = [
     "sharedaccesskey=",
 ];
 
-/// Returns true if a variable of this name most likely holds a secret: `OPENAI_API_KEY`, `GITHUB_TOKEN`, `PGPASSWORD`. Such
-/// variables reach a child process only if its configuration asks for them.
+/// Returns true if a variable of this name most likely holds a secret: `OPENAI_API_KEY`, `GITHUB_TOKEN`, `PGPASSWORD`.
+/// Such variables reach a child process only if its configuration asks for them.
 pub fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     if PLACES.iter().any(|ending| name.ends_with(ending)) {
@@ -175,8 +176,8 @@ pub fn is_secret_variable(name: &str, value: &str) -> bool {
     looks_secret(name) || (!NEVER_BY_VALUE.contains(&name) && is_secret_value(value))
 }
 
-/// Returns true if a value has the shape of a secret: a token of a known service, a key, a connection string, an address
-/// with a password.
+/// Returns true if a value has the shape of a secret: a token of a known service, a key, a connection string, an
+/// address with a password.
 pub(crate) fn is_secret_value(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     SECRET_PARTS.iter().any(|part| lower.contains(part))

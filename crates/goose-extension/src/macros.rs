@@ -53,8 +53,9 @@ fn open_schema() -> JsonObject {
     JsonObject::from_iter([("type".to_owned(), Value::from("object"))])
 }
 
-/// The only argument of a method. Its functions are chosen by the type itself, not by its name: JSON takes all arguments as
-/// they come, and every other type is one argument (see [`OneArgument`]). `A` is the structure with that argument.
+/// The only argument of a method. Its functions are chosen by the type itself, not by its name: JSON takes all
+/// arguments as they come, and every other type is one argument (see [`OneArgument`]). `A` is the structure with that
+/// argument.
 pub struct SoleArgument<T>(PhantomData<T>);
 
 impl SoleArgument<Value> {

@@ -140,8 +140,8 @@ impl MessageContent {
         }
     }
 
-    /// Returns whether it is for the model alone: what goose itself says in the user's place. MCP's mark for "not for the user"
-    /// tells it from what a person said.
+    /// Returns whether it is for the model alone: what goose itself says in the user's place. MCP's mark for "not for
+    /// the user" tells it from what a person said.
     pub fn is_aside(&self) -> bool {
         let Self::Block(ContentBlock::Text(text)) = self else { return false };
         let audience = text.annotations.as_ref().and_then(|annotations| annotations.audience.as_deref());
@@ -149,7 +149,8 @@ impl MessageContent {
     }
 }
 
-/// For `#[serde(with = "StoredOutput")]`: a tool's output as it is stored, as MCP writes it, but with nothing said twice.
+/// For `#[serde(with = "StoredOutput")]`: a tool's output as it is stored, as MCP writes it, but with nothing said
+/// twice.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ToolOutput", rename_all = "camelCase")]
 pub struct StoredOutput {

@@ -22,8 +22,8 @@ const USER_OPTIONS: [&str; 2] = ["-u", "--user"];
 /// Words before a credential in a header: `Bearer $TOKEN`.
 const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "apikey"];
 
-/// Returns an address without user name and password, the values of its query, its fragment, and parts of its path that are
-/// secrets. A text that is no address is returned as it is.
+/// Returns an address without user name and password, the values of its query, its fragment, and parts of its path that
+/// are secrets. A text that is no address is returned as it is.
 pub fn shown_address(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
     let (rest, fragment) = rest.split_once('#').map_or((rest, None), |(rest, text)| (rest, Some(text)));

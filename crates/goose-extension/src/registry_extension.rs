@@ -1,4 +1,5 @@
-//! [`RegistryExtension`]: an extension that is put together at run time, from tools and the instances that they belong to.
+//! [`RegistryExtension`]: an extension that is put together at run time, from tools and the instances that they belong
+//! to.
 //!
 //! For tools that differ between instances of one type; `#[extension]` is shorter where they do not.
 

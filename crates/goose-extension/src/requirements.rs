@@ -125,9 +125,9 @@ pub struct Requirements {
 impl Requirements {
     /// The handle bound to `name`, for constructors that return `Self`.
     ///
-    /// Only for constructors that [`Assembly::build`] runs: where the handle is missing, the constructor ends here by an
-    /// unwind without a panic message, and the assembly returns the [`RequirementError`]. Everywhere else, and in programs
-    /// built with `panic = "abort"`, use [`try_get`](Self::try_get).
+    /// Only for constructors that [`Assembly::build`] runs: where the handle is missing, the constructor ends here by
+    /// an unwind without a panic message, and the assembly returns the [`RequirementError`]. Everywhere else, and in
+    /// programs built with `panic = "abort"`, use [`try_get`](Self::try_get).
     #[cfg(panic = "unwind")]
     pub fn get<T: 'static>(&self, name: &str) -> T {
         self.try_get(name).unwrap_or_else(|error| resume_unwind(Box::new(error)))

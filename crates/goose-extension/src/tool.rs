@@ -64,7 +64,8 @@ impl FromStr for ToolGroup {
     }
 }
 
-/// The effect of a call, read from its arguments. The permissions judge a call by it; only tools of goose's own declare one.
+/// The effect of a call, read from its arguments. The permissions judge a call by it; only tools of goose's own declare
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolAction {

@@ -1,13 +1,13 @@
-//! Text of others with what cannot be seen made visible: control characters, changes of the direction of writing, and the
-//! invisible copies of letters ("tags") in which instructions can be hidden from people but not from models.
+//! Text of others with what cannot be seen made visible: control characters, changes of the direction of writing, and
+//! the invisible copies of letters ("tags") in which instructions can be hidden from people but not from models.
 //!
 //! Each such character is written as its code, `\u{202e}`. Line ends and tabs stay, and so do joiners and marks where a
 //! script needs them: in an emoji, between letters of Persian or Hindi, beside Arabic or Hebrew.
 
 use std::{borrow::Cow, fmt::Write as _};
 
-/// Returns a text with its invisible and misleading characters made visible. Not for text that is used as it is, such as the
-/// content of a file that is to be edited.
+/// Returns a text with its invisible and misleading characters made visible. Not for text that is used as it is, such
+/// as the content of a file that is to be edited.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, belongs)
 }

@@ -25,11 +25,11 @@ const SHARED_FILE: Mode = Mode::from_bits_retain(0o666);
 /// The number of names that are tried for a temporary file.
 const MAX_NAMES_TRIED: usize = 100;
 
-/// The options for replacing one file. By default the new file is private (0600), gets no flush to the disk, and does not take over
-/// the permissions of the file that it replaces.
+/// The options for replacing one file. By default the new file is private (0600), gets no flush to the disk, and does
+/// not take over the permissions of the file that it replaces.
 ///
-/// A link in the place of the file is replaced: a caller that wants to keep it resolves the path first. Links in the path of the
-/// folder are followed, unless the folder is given as an open [`Folder`].
+/// A link in the place of the file is replaced: a caller that wants to keep it resolves the path first. Links in the
+/// path of the folder are followed, unless the folder is given as an open [`Folder`].
 #[derive(Debug, Clone)]
 pub struct AtomicFile<'a> {
     folder: Place<'a>,
@@ -84,8 +84,8 @@ impl<'a> AtomicFile<'a> {
         self
     }
 
-    /// Flushes the content to the disk before the file takes its name, so that a crash of the machine leaves the old file or
-    /// the new one.
+    /// Flushes the content to the disk before the file takes its name, so that a crash of the machine leaves the old
+    /// file or the new one.
     pub fn synced(mut self) -> Self {
         self.is_synced = true;
         self
@@ -206,8 +206,8 @@ pub fn create_private_dir(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(PRIVATE_DIR).create(folder)
 }
 
-/// Opens a file to write it from its beginning, without the detour of [`AtomicFile`]: for targets that people name, which may
-/// be pipes or devices. A new file is private; an existing one keeps its mode.
+/// Opens a file to write it from its beginning, without the detour of [`AtomicFile`]: for targets that people name,
+/// which may be pipes or devices. A new file is private; an existing one keeps its mode.
 ///
 /// # Errors
 ///
@@ -216,8 +216,8 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
     File::options().create(true).truncate(true).write(true).mode(PRIVATE_FILE.bits()).open(path)
 }
 
-/// Flushes a folder, which makes a rename in it last. File systems that cannot do this keep the file whole all the same, so
-/// callers may ignore the error.
+/// Flushes a folder, which makes a rename in it last. File systems that cannot do this keep the file whole all the
+/// same, so callers may ignore the error.
 ///
 /// # Errors
 ///

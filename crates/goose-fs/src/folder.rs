@@ -1,8 +1,8 @@
 //! [`Folder`]: the one door to files whose paths were resolved, and perhaps judged, before.
 //!
-//! After a path was resolved another program can put a link where a folder was. So nothing here follows a link: a path still
-//! leads where it led, or opening it fails ([`is_link`]). Files are created and replaced through the descriptor of
-//! their folder, which stays the same folder whatever is renamed meanwhile.
+//! After a path was resolved another program can put a link where a folder was. So nothing here follows a link: a path
+//! still leads where it led, or opening it fails ([`is_link`]). Files are created and replaced through the descriptor
+//! of their folder, which stays the same folder whatever is renamed meanwhile.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -91,7 +91,8 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     Folder::root()?.open_file(path)
 }
 
-/// Opens a regular file for reading. Links are followed. A pipe, a device or a folder in its place is an error, and never blocks.
+/// Opens a regular file for reading. Links are followed. A pipe, a device or a folder in its place is an error, and
+/// never blocks.
 ///
 /// # Errors
 ///
@@ -102,8 +103,8 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
-/// Reads a regular file that any program may have written: up to a byte more than `limit`, so that callers can refuse a longer
-/// one. Links are followed.
+/// Reads a regular file that any program may have written: up to a byte more than `limit`, so that callers can refuse a
+/// longer one. Links are followed.
 ///
 /// # Errors
 ///

@@ -14,8 +14,8 @@ use rustix::fs::OFlags;
 /// The pause between two attempts to take a lock. A change under a lock takes milliseconds.
 const PAUSE: Duration = Duration::from_millis(3);
 
-/// A lock that is held until it is dropped, or until the process ends. The locked file is never removed: a process that had it open
-/// already and one that created it anew would both hold "the" lock.
+/// A lock that is held until it is dropped, or until the process ends. The locked file is never removed: a process that
+/// had it open already and one that created it anew would both hold "the" lock.
 #[derive(Debug)]
 pub struct FileLock {
     file: File,
@@ -25,8 +25,8 @@ pub struct FileLock {
 impl FileLock {
     /// Takes the lock of an open file or folder, unless another process holds it.
     ///
-    /// On a file system without locks this succeeds, and [`is_held`](Self::is_held) is false: refusing all work there would
-    /// be worse than a race.
+    /// On a file system without locks this succeeds, and [`is_held`](Self::is_held) is false: refusing all work there
+    /// would be worse than a race.
     ///
     /// # Errors
     ///

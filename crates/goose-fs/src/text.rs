@@ -45,8 +45,8 @@ pub fn truncate_chars(text: &str, max: usize) -> Cow<'_, str> {
     if head.len() == text.len() { Cow::Borrowed(text) } else { Cow::Owned(format!("{head}…")) }
 }
 
-/// Returns the text, or about `max` characters of it: two thirds from its beginning and one third from its end, in whole lines
-/// where lines are short, with a note in between.
+/// Returns the text, or about `max` characters of it: two thirds from its beginning and one third from its end, in
+/// whole lines where lines are short, with a note in between.
 pub fn truncate_middle(text: &str, max: usize) -> String {
     let Some(HeadTail { head, tail, .. }) = head_tail_chars(text, max - max / 3, max / 3) else {
         return text.to_owned();
@@ -57,8 +57,8 @@ pub fn truncate_middle(text: &str, max: usize) -> String {
     format!("{head}\n[… {left_out} characters left out …]\n{tail}")
 }
 
-/// Returns the text, or as many of its whole lines as fit into `max_bytes`, followed by a remark about the rest. A single longer
-/// line is cut between characters.
+/// Returns the text, or as many of its whole lines as fit into `max_bytes`, followed by a remark about the rest. A
+/// single longer line is cut between characters.
 pub fn truncate_lines(mut text: String, max_bytes: usize, remark: impl FnOnce(&str) -> String) -> String {
     if text.len() <= max_bytes {
         return text;

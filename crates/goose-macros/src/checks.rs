@@ -1,4 +1,5 @@
-//! Checks: which methods can be tools, and mistakes in the methods of an `#[extension]` block that `#[tool]` cannot see.
+//! Checks: which methods can be tools, and mistakes in the methods of an `#[extension]` block that `#[tool]` cannot
+//! see.
 
 use proc_macro2::Span;
 use syn::{

@@ -82,10 +82,11 @@ use proc_macro::TokenStream;
 ///   The doc comment is the description; without one it is that of the type, else the name as words: "Max depth".
 ///   Arguments that the method does not name are refused.
 /// - Instead of these, `Arguments<T>`: all arguments as one type.
-/// - Instead of these, a sole `serde_json::Value` or `Map<String, Value>`: all arguments as they come. The type decides,
-///   not its name: an alias of these counts, and a `Value` from elsewhere is one argument.
+/// - Instead of these, a sole `serde_json::Value` or `Map<String, Value>`: all arguments as they come. The type
+///   decides, not its name: an alias of these counts, and a `Value` from elsewhere is one argument.
 ///
-/// `CallContext` and `Arguments` are known by name. Write a type of yours that is called like one of them with its path:
+/// `CallContext` and `Arguments` are known by name. Write a type of yours that is called like one of them with its
+/// path:
 /// `shop::Arguments`.
 ///
 /// An argument may carry `#[arg(…)]` with `default` (that of the type) or `default = …`, `description = …`,

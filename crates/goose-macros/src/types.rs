@@ -1,5 +1,5 @@
-//! Parameter types: what is stored while a call runs, how it is handed to the method, and its shape in JSON as far as the
-//! type shows it.
+//! Parameter types: what is stored while a call runs, how it is handed to the method, and its shape in JSON as far as
+//! the type shows it.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;

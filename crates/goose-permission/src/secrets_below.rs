@@ -111,8 +111,8 @@ impl Search<'_> {
         SearchResult::Nothing
     }
 
-    /// Checks an entry of a folder whose name is that of a secret, or all of whose content is protected by a rule. Returns
-    /// the folder to look into.
+    /// Checks an entry of a folder whose name is that of a secret, or all of whose content is protected by a rule.
+    /// Returns the folder to look into.
     fn entry<'p>(
         &self,
         protected: &'p Protected,

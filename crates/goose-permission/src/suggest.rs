@@ -108,8 +108,8 @@ fn start(words: &[Word], commands: &[&str]) -> Option<String> {
     (1..=3).filter_map(first_words).find(|start| commands.contains(&start.as_str()))
 }
 
-/// Returns the script that a command runs by its path: `./build.sh`, `python3 tests/all.py`, and the installed tool that
-/// `npx tsc` runs.
+/// Returns the script that a command runs by its path: `./build.sh`, `python3 tests/all.py`, and the installed tool
+/// that `npx tsc` runs.
 pub(super) fn script(words: &[Word]) -> Option<String> {
     let mut texts = words.iter().map_while(|word| word.text.as_deref());
     let program = texts.next()?;

@@ -1,9 +1,9 @@
 //! Child processes that do not outlive their owner: the one door through which goose starts programs.
 //!
-//! [`spawn`] starts the program that a [`ProcessSpec`] describes as a [`Process`]. Whatever that program starts in turn is its *tree*, and the tree ends
-//! with the `Process`: by [`Process::stop`], by [`Process::kill_tree`], or when it is dropped. Only
-//! [`Process::release`] lets the rest of it live on when its program has ended, for as long as goose does. When goose itself dies,
-//! even by `kill -9`, a watcher ends what is left.
+//! [`spawn`] starts the program that a [`ProcessSpec`] describes as a [`Process`]. Whatever that program starts in turn
+//! is its *tree*, and the tree ends with the `Process`: by [`Process::stop`], by [`Process::kill_tree`], or when it is
+//! dropped. Only [`Process::release`] lets the rest of it live on when its program has ended, for as long as goose
+//! does. When goose itself dies, even by `kill -9`, a watcher ends what is left.
 //!
 //! - `spec`: the description of a program, the one place where a command is made;
 //! - `process`: the handle, and the exit status, read without reaping the process;
@@ -15,8 +15,8 @@
 //! - `protect`: keeps other processes out of this one.
 //!
 //! A process can still escape if it left the group *and* its parent is gone *and* its environment is not visible,
-//! because it emptied it, or because the system hides it from us (programs that guard their memory, such as `ssh-agent` and `goose`,
-//! or that run as another user).
+//! because it emptied it, or because the system hides it from us (programs that guard their memory, such as `ssh-agent`
+//! and `goose`, or that run as another user).
 
 mod marker;
 mod process;

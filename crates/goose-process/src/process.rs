@@ -41,8 +41,8 @@ const LINGER_PAUSE: Duration = Duration::from_millis(500);
 /// The pause between two looks at a program in the foreground.
 const FOREGROUND_PAUSE: Duration = Duration::from_millis(50);
 
-/// Starts a program as the leader of its own process group, marked in its environment, and known to the watcher. A Ctrl-C in our
-/// terminal does not reach it.
+/// Starts a program as the leader of its own process group, marked in its environment, and known to the watcher. A
+/// Ctrl-C in our terminal does not reach it.
 ///
 /// # Errors
 ///
@@ -64,8 +64,8 @@ pub fn spawn(spec: &ProcessSpec) -> io::Result<Process> {
     Ok(Process { child: Some(child), leader, id, tree: Tree::new(id, mark), status: None })
 }
 
-/// Runs a program of the user's in the foreground of our terminal, such as an editor, and blocks until it has ended. It is killed,
-/// and `None` returned, once `keep_waiting` says no.
+/// Runs a program of the user's in the foreground of our terminal, such as an editor, and blocks until it has ended. It
+/// is killed, and `None` returned, once `keep_waiting` says no.
 ///
 /// It is not marked: an editor may start a server that the user keeps.
 ///
@@ -89,8 +89,8 @@ pub fn run_in_foreground(
     }
 }
 
-/// Starts a program of the user's that outlives us, such as a browser, and waits for at most `limit`. Returns its status where it ended
-/// within that time.
+/// Starts a program of the user's that outlives us, such as a browser, and waits for at most `limit`. Returns its
+/// status where it ended within that time.
 ///
 /// # Errors
 ///
@@ -162,8 +162,8 @@ impl Process {
         Ok(self.status)
     }
 
-    /// Waits until the program itself has ended, and releases the processes that it left running: they continue until goose
-    /// exits, when the watcher ends them. Does not read the process table.
+    /// Waits until the program itself has ended, and releases the processes that it left running: they continue until
+    /// goose exits, when the watcher ends them. Does not read the process table.
     ///
     /// If the future is dropped early, all processes are killed.
     ///
@@ -251,8 +251,9 @@ struct Abandoned {
 }
 
 impl Abandoned {
-    /// Hands the work to a thread: a search of the process table takes milliseconds, and a handle is often dropped on a thread of
-    /// the runtime. If goose ends before the thread is done, the watcher does the rest, because the group is still registered.
+    /// Hands the work to a thread: a search of the process table takes milliseconds, and a handle is often dropped on a
+    /// thread of the runtime. If goose ends before the thread is done, the watcher does the rest, because the group is
+    /// still registered.
     fn kill_in_background(self) {
         static QUEUE: OnceLock<Option<mpsc::Sender<Abandoned>>> = OnceLock::new();
         let start = || {
@@ -299,8 +300,8 @@ async fn wait_without_reaping(child: Pid) -> io::Result<ExitStatus> {
     }
 }
 
-/// Waits until there is something to read: of a process, that it has ended. This wakes only one task; a signal interrupts some
-/// thread, and wakes the tasks of all children.
+/// Waits until there is something to read: of a process, that it has ended. This wakes only one task; a signal
+/// interrupts some thread, and wakes the tasks of all children.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "tokio wants the promise that the descriptor stays open")]
 async fn readable(handle: OwnedFd) -> io::Result<()> {

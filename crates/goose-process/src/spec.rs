@@ -1,5 +1,5 @@
-//! [`ProcessSpec`]: the description of a program to start. It is data, not a ready `Command`, so that a sandbox can read and rewrite it
-//! before it becomes a process.
+//! [`ProcessSpec`]: the description of a program to start. It is data, not a ready `Command`, so that a sandbox can
+//! read and rewrite it before it becomes a process.
 
 use std::{
     collections::BTreeMap,
@@ -180,7 +180,8 @@ impl ProcessSpec {
     pub(crate) fn group_command(&self) -> io::Result<Command> {
         let mut command = self.command()?;
         if self.has_terminal || !we_have_a_terminal() {
-            // A session of its own costs a fork, which is slow for a large program; without a terminal nothing is gained by it.
+            // A session of its own costs a fork, which is slow for a large program; without a terminal nothing is
+            // gained by it.
             command.process_group(0);
         } else {
             let leave = || rustix::process::setsid().map(drop).map_err(Into::into);

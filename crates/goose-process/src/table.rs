@@ -39,8 +39,8 @@ mod proc {
 
     use super::Entry;
 
-    /// All living processes that are not older than the leader; others cannot be descendants, and their environment is not
-    /// worth a look. The leader itself may have ended, as long as it was not reaped.
+    /// All living processes that are not older than the leader; others cannot be descendants, and their environment is
+    /// not worth a look. The leader itself may have ended, as long as it was not reaped.
     pub(super) fn read(wanted: &str, leader: u32) -> Vec<Entry> {
         let since = stat(leader).and_then(|stat| Some(parse(leader, &stat)?.0.started)).unwrap_or(0);
         let Ok(folder) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -52,7 +52,8 @@ mod proc {
     /// Maximum number of the newest processes that are read.
     const NEWEST: u32 = 4;
 
-    /// The last field of `/proc/loadavg` is the id that was given last; those before it are the next oldest, until ids wrap.
+    /// The last field of `/proc/loadavg` is the id that was given last; those before it are the next oldest, until ids
+    /// wrap.
     pub(super) fn newest(wanted: &str) -> Vec<u32> {
         let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
         let Some(last) = load.split_ascii_whitespace().last().and_then(|field| field.parse::<u32>().ok())
@@ -73,8 +74,8 @@ mod proc {
         std::fs::read(format!("/proc/{pid}/stat")).ok()
     }
 
-    /// Reads `pid (name) state parent group …`, and returns whether the process is alive. The name may contain anything, also
-    /// parentheses.
+    /// Reads `pid (name) state parent group …`, and returns whether the process is alive. The name may contain
+    /// anything, also parentheses.
     fn parse(pid: u32, stat: &[u8]) -> Option<(Entry, bool)> {
         const AFTER_NAME: usize = 2;
         const STARTED: usize = 19;

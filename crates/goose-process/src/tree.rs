@@ -20,8 +20,9 @@ use crate::table::{self, Entry};
 
 /// Maximum number of searches for new processes while the tree is killed.
 const MAX_ROUNDS: usize = 32;
-/// Searches in a row that must find no new process before all count as signalled. One search is not enough: a process that
-/// starts the next one and ends can be gone, and the next one not yet there, at the moment each of them is looked at.
+/// Searches in a row that must find no new process before all count as signalled. One search is not enough: a process
+/// that starts the next one and ends can be gone, and the next one not yet there, at the moment each of them is looked
+/// at.
 const QUIET_ROUNDS: usize = 2;
 /// Time that the newest processes of the machine are watched between two searches.
 const KILL_NEWEST_TIME: Duration = Duration::from_millis(4);
@@ -92,8 +93,8 @@ impl Tree {
         members.iter().for_each(|&pid| send(pid, Signal::TERM));
     }
 
-    /// Kills all processes, and searches again until no new one is found. Returns when all have been signalled; a moment later
-    /// they are gone.
+    /// Kills all processes, and searches again until no new one is found. Returns when all have been signalled; a
+    /// moment later they are gone.
     pub(crate) fn kill(&mut self) {
         let mut signalled = BTreeSet::new();
         let mut quiet = 0;
@@ -139,8 +140,8 @@ impl Tree {
     }
 }
 
-/// Asks all members to end, then kills them, without blocking the runtime. When this returns, none is left, except those that even
-/// the kernel cannot end.
+/// Asks all members to end, then kills them, without blocking the runtime. When this returns, none is left, except
+/// those that even the kernel cannot end.
 pub(crate) async fn terminate(tree: Tree) {
     let tree = in_background(tree, |mut tree| {
         let members = tree.search();

@@ -1,9 +1,9 @@
 //! The watcher: one small process per goose process that ends what goose started, however goose ended.
 //!
-//! It is a POSIX shell script (`watcher.sh`): a library cannot start its host program again, tests and embedders have no `goose`
-//! program to start, and the script works from any program on any Unix. It waits for the end of a pipe of which only we
-//! have the writing end. What it has to know waits in a second pipe, which it reads when we are gone: a child that is
-//! started or has ended does not wake it. It is started with the first
+//! It is a POSIX shell script (`watcher.sh`): a library cannot start its host program again, tests and embedders have
+//! no `goose` program to start, and the script works from any program on any Unix. It waits for the end of a pipe of
+//! which only we have the writing end. What it has to know waits in a second pipe, which it reads when we are gone: a
+//! child that is started or has ended does not wake it. It is started with the first
 //! child and again by the next one where it has died. It is no child of ours (its starter ends at once), so it can
 //! neither become a zombie nor be taken for a member of the tree when a goose runs inside a goose.
 

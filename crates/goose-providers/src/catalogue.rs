@@ -56,9 +56,9 @@ fn begins_with(text: &str, words: &str) -> bool {
 /// Every family, sorted by name. Dots are dashes here; the longest entry that a model's name begins with counts.
 ///
 /// Sizes and prices (US dollars for a million tokens, the usual tier, short prompts) were put together in 2026 and have
-/// not been checked row by row against the makers' pages: a row may be out of date or wrong. They serve to show about what
-/// a session costs, not to check a bill; users can correct them under `models:` in the configuration. Where a maker
-/// charges by the hour of the day, or many sell the same model, there is no price here.
+/// not been checked row by row against the makers' pages: a row may be out of date or wrong. They serve to show about
+/// what a session costs, not to check a bill; users can correct them under `models:` in the configuration. Where a
+/// maker charges by the hour of the day, or many sell the same model, there is no price here.
 static ROWS: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("models.csv").lines().skip(1).collect());
 
 /// Returns what a row says of a model with that name.

@@ -1,5 +1,5 @@
-//! [`CustomProvider`]: services that users describe themselves, in `custom_providers/*.json`. A bad file is reported; the
-//! others work.
+//! [`CustomProvider`]: services that users describe themselves, in `custom_providers/*.json`. A bad file is reported;
+//! the others work.
 
 use std::{
     collections::BTreeMap,

@@ -58,8 +58,8 @@ const OVER_QUOTA: &str = "exceeded your current quota";
 /// Part of the names of Google's daily limits: waiting within a session does not help.
 const DAILY: &str = "PerDay";
 
-/// The least length of what is taken for a secret. Shorter ones, such as the `none` that local servers get for a key, stand
-/// in many a word.
+/// The least length of what is taken for a secret. Shorter ones, such as the `none` that local servers get for a key,
+/// stand in many a word.
 const MIN_SECRET_BYTES: usize = 8;
 
 /// Parts of the names of headers that hold secrets.

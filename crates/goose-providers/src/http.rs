@@ -2,8 +2,8 @@
 //!
 //! The client is made when it is first needed. For a plain http endpoint it loads no root certificates, and for an
 //! address on this machine nothing is looked up. Redirects are not followed: they could carry the key to another host.
-//! Only the proxy that the endpoint names is used. Messages for connections that fail have the address and the cause, and
-//! nothing secret.
+//! Only the proxy that the endpoint names is used. Messages for connections that fail have the address and the cause,
+//! and nothing secret.
 
 use std::{
     error::Error,
@@ -72,8 +72,8 @@ impl Http {
         &self.endpoint
     }
 
-    /// Makes the client, once, which reads the root certificates where they are needed. Who comes while it is being made
-    /// waits for it.
+    /// Makes the client, once, which reads the root certificates where they are needed. Who comes while it is being
+    /// made waits for it.
     pub(crate) fn prepare(&self) -> ProviderResult<&reqwest::Client> {
         self.client.get_or_init(|| build_client(&self.endpoint)).as_ref().map_err(Clone::clone)
     }

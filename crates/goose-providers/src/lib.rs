@@ -1,8 +1,8 @@
 //! The models that goose works with. It knows nothing of agents.
 //!
-//! - [`Registry`]: from a [`ModelRef`] to a [`Provider`]; [`Lookup`]: the user's settings; [`SetupError`]: a problem with
-//!   them, and the fix; [`Choice`]: the model if the user chooses none; [`CustomProviders`]: the user's own services;
-//!   [`ProviderFactory`]: models that a program brings itself;
+//! - [`Registry`]: from a [`ModelRef`] to a [`Provider`]; [`Lookup`]: the user's settings; [`SetupError`]: a problem
+//!   with them, and the fix; [`Choice`]: the model if the user chooses none; [`CustomProviders`]: the user's own
+//!   services; [`ProviderFactory`]: models that a program brings itself;
 //! - [`model_info`]: facts about models; [`ModelOverrides`]: the user's corrections;
 //! - [`Provider`]: one model that answers a [`Request`] with a stream of [`ReplyEvent`]s;
 //! - [`ProviderError`]: a failure, by what can be done about it; [`Usage`]: the tokens of an answer;

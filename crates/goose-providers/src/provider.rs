@@ -1,5 +1,5 @@
-//! [`Provider`]: one model at one service, ready to be asked; [`Request`]: a question to it; [`ProviderFactory`]: models
-//! that a program brings itself.
+//! [`Provider`]: one model at one service, ready to be asked; [`Request`]: a question to it; [`ProviderFactory`]:
+//! models that a program brings itself.
 
 use std::sync::Arc;
 
@@ -72,8 +72,8 @@ pub enum PromptStyle {
     /// Everything: who it is, how it works, and what extensions and projects say.
     #[default]
     Full,
-    /// Only what it needs, for models that lose their way in long prompts. It sees the names of the files in the working
-    /// folder with each question, so that it does not guess them.
+    /// Only what it needs, for models that lose their way in long prompts. It sees the names of the files in the
+    /// working folder with each question, so that it does not guess them.
     Brief,
 }
 

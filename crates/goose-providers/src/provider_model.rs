@@ -9,8 +9,8 @@ use crate::{Provider, ProviderResult, Reply, Request, RequestOptions, StopReason
 
 type OnUsage = Arc<dyn Fn(Usage) + Send + Sync>;
 
-/// Asks a provider's model. The answer is streamed, so that a long one is not taken for a service that hangs; a future that
-/// is dropped ends the request.
+/// Asks a provider's model. The answer is streamed, so that a long one is not taken for a service that hangs; a future
+/// that is dropped ends the request.
 #[derive(Clone)]
 pub struct ProviderModel {
     provider: Arc<dyn Provider>,

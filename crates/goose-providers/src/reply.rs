@@ -1,5 +1,5 @@
-//! A model's answer: [`ReplyEvent`]s as it streams, a [`Reply`] when it is complete, its [`Usage`], and the [`Collector`]
-//! that joins the events.
+//! A model's answer: [`ReplyEvent`]s as it streams, a [`Reply`] when it is complete, its [`Usage`], and the
+//! [`Collector`] that joins the events.
 
 use std::pin::Pin;
 

@@ -24,8 +24,8 @@ const STEPS_ELSEWHERE: WordList = WordList(
 const MAX_ANNOUNCEMENT: usize = 120;
 const MIN_ITEM_CHARS: usize = 8;
 
-/// The jobs of a request in a language that the router does not read: items with numbers, or with any marks behind a line that
-/// calls them tasks or things.
+/// The jobs of a request in a language that the router does not read: items with numbers, or with any marks behind a
+/// line that calls them tasks or things.
 pub(crate) fn announced_jobs(text: &str) -> Vec<Range<usize>> {
     let found = [marked_lines, marks_in_line, semicolons].iter().filter_map(|list| list(text));
     // Bullets alone may be the points of a ticket.

@@ -1,7 +1,7 @@
 //! A linear classifier: the probability of each built-in mode for a request, and the words that spoke for it.
 //!
-//! The weights are a file that `cargo run --release -p goose-router --example train_router` makes out of `training.tsv`. They are looked
-//! up where they lie, so that nothing is read or kept before the first request.
+//! The weights are a file that `cargo run --release -p goose-router --example train_router` makes out of
+//! `training.tsv`. They are looked up where they lie, so that nothing is read or kept before the first request.
 
 use crate::{
     features::{Feature, features, word_hash},

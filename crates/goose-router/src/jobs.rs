@@ -1,8 +1,8 @@
 //! Explicit lists of independent jobs: the only requests that are split into tasks.
 //!
-//! A list is numbered, has bullets, or a job in each line. Each of its items stands alone: a verb, an object of its own, and nothing that
-//! points to another item. What stands before and after the list asks for nothing itself and names no result that all share. Whatever is
-//! not clearly so is one request: a ticket, a log, a chain of steps.
+//! A list is numbered, has bullets, or a job in each line. Each of its items stands alone: a verb, an object of its
+//! own, and nothing that points to another item. What stands before and after the list asks for nothing itself and
+//! names no result that all share. Whatever is not clearly so is one request: a ticket, a log, a chain of steps.
 
 use std::{collections::HashSet, ops::Range};
 
@@ -207,7 +207,8 @@ fn is_ticket_title(text: &str) -> bool {
     text.contains(['`', '*']) || text.split_whitespace().any(|word| is_number(word.trim_matches(trim)))
 }
 
-/// Returns true if what stands before a list says that jobs follow: it calls them so, counts them, or ends with a verb that has no object.
+/// Returns true if what stands before a list says that jobs follow: it calls them so, counts them, or ends with a verb
+/// that has no object.
 fn is_announced(before: &[Word], count: usize) -> bool {
     let last = before.iter().rposition(|word| !WordList("me us please pls").has(&word.shown));
     let is_open =
@@ -266,8 +267,8 @@ fn is_object(word: &Word) -> bool {
     word.shown.len() > 2 && !COMMON.has(&word.shown)
 }
 
-/// Returns true if no two items are about the same thing, as far as rare words tell, and words that an item presumes as known
-/// (`the endpoint`) after another one had them.
+/// Returns true if no two items are about the same thing, as far as rare words tell, and words that an item presumes as
+/// known (`the endpoint`) after another one had them.
 fn share_nothing(items: &[Item]) -> bool {
     let mut seen: HashSet<&str> = HashSet::new();
     items.iter().all(|item| {
@@ -322,7 +323,8 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The length of the mark that the item of a number begins with: `-`, `*`, `1.`, `1)`, `(1)`, `1/`, `1`, `a)`, `A.`, `II)`.
+/// The length of the mark that the item of a number begins with: `-`, `*`, `1.`, `1)`, `(1)`, `1/`, `1`, `a)`, `A.`,
+/// `II)`.
 fn mark(line: &str, number: usize) -> Option<usize> {
     let bullet = line.strip_prefix(['-', '*', '•', '–', '+', '→']).or_else(|| line.strip_prefix("[ ]"));
     let rest = bullet.or_else(|| numbered(line, number))?;
@@ -425,7 +427,8 @@ fn plain_lines(text: &str) -> Option<List> {
     is_list.then_some(List { items, before, after: text.len()..text.len() })
 }
 
-/// Clauses behind a colon: `three things: fix …, drop …, make …`. Each begins with a verb, and their number is announced.
+/// Clauses behind a colon: `three things: fix …, drop …, make …`. Each begins with a verb, and their number is
+/// announced.
 fn clauses(text: &str) -> Option<List> {
     let (before, rest) = text.split_once(": ").filter(|(before, _)| !before.contains('\n'))?;
     let begin = text.len() - rest.len();

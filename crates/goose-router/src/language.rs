@@ -5,14 +5,16 @@ use crate::{
     words::Word,
 };
 
-/// The table of `data/frequent_words.txt`: frequent short words of English, and those of other languages in Latin letters.
+/// The table of `data/frequent_words.txt`: frequent short words of English, and those of other languages in Latin
+/// letters.
 const FREQUENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/frequent_words.bin"));
 
 /// The classes of words in the table.
 const ENGLISH: u64 = 1;
 const OTHER: u64 = 2;
 
-/// Returns true if a text is not English, as far as its letters and frequent words tell. `is_known` knows the training words.
+/// Returns true if a text is not English, as far as its letters and frequent words tell. `is_known` knows the training
+/// words.
 pub(crate) fn is_foreign(text: &str, words: &[Word], is_known: impl Fn(&Word) -> bool) -> bool {
     let (mut latin, mut marked, mut others) = (0_usize, 0_usize, 0_usize);
     for c in text.chars().take(2_000).filter(|c| c.is_alphabetic()) {

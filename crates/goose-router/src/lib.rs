@@ -1,10 +1,12 @@
 //! Finds the agent for a request without a model: text in, choice out.
 //!
 //! - [`Request`]: a text, read once into `words`, for all of the following.
-//! - [`Router::specialist`]: the mode whose kind of work a first request clearly is. `features` is what the linear `classifier` sees of it,
-//!   with the word classes of `lexicon`; `own_agents` compares it with agents that do not come with goose.
+//! - [`Router::specialist`]: the mode whose kind of work a first request clearly is. `features` is what the linear
+//!   `classifier` sees of it, with the word classes of `lexicon`; `own_agents` compares it with agents that do not come
+//!   with goose.
 //! - [`Router::named`]: the agent that a request names in its own words.
-//! - [`Request::needs`]: what a request needs an agent to be able to do, estimated cautiously. No choice falls on a mode that cannot do it.
+//! - [`Request::needs`]: what a request needs an agent to be able to do, estimated cautiously. No choice falls on a
+//!   mode that cannot do it.
 //! - [`Request::jobs`]: the items of a request that is an explicit list of independent jobs.
 //!
 //! `data/` has the training examples, the word lists and the weights; `examples/train_router` makes the weights.

@@ -1,6 +1,7 @@
 //! Requests that name an agent in their own words: `as QA, …`, `ask the architect to …`, `do a security review of …`.
 //!
-//! A name alone is not enough: `what did the architect say?` is a question about that agent, and `the backend is slow` about the backend.
+//! A name alone is not enough: `what did the architect say?` is a question about that agent, and `the backend is slow`
+//! about the backend.
 
 use crate::{
     Means, RoutedMode, lexicon, needs,
@@ -90,7 +91,8 @@ pub(crate) fn named<'m>(words: &[Word], needed: Means, modes: &'m [RoutedMode]) 
     found.filter(|_| named.next().is_none())
 }
 
-/// Returns true for a request about extensions or earlier sessions: `enable the tutorial`, `what did we say in the last session?`
+/// Returns true for a request about extensions or earlier sessions: `enable the tutorial`,
+/// `what did we say in the last session?`
 fn is_for_orchestrator(words: &[Word], needed: Means) -> bool {
     let only_looks = Means::LOOK.covers(needed);
     let is_at = |at: usize, list: WordList| words.get(at).is_some_and(|word| list.has(&word.shown));
@@ -203,7 +205,8 @@ fn is_told(words: &[Word], verb: usize, mut end: usize) -> bool {
     }
 }
 
-/// Returns true if work is wanted rather than talked about: a verb stands before it in its sentence, or it begins the sentence.
+/// Returns true if work is wanted rather than talked about: a verb stands before it in its sentence, or it begins the
+/// sentence.
 fn is_wanted(words: &[Word], at: usize) -> bool {
     let begin = (0..=at).rev().find(|at| words[*at].begins).unwrap_or_default();
     let first = &words[begin];

@@ -1,5 +1,5 @@
-//! What a request needs, estimated cautiously: only a request that clearly just looks, or just writes a document, needs less than
-//! everything. A mode that cannot do all of a request makes a good model worse, so every doubt is a need.
+//! What a request needs, estimated cautiously: only a request that clearly just looks, or just writes a document, needs
+//! less than everything. A mode that cannot do all of a request makes a good model worse, so every doubt is a need.
 
 use crate::{
     lexicon::{self, bit},
@@ -41,7 +41,8 @@ const CHANGING: WordList = WordList(
 /// Verbs of a statement that wants something to be different.
 const WISHES: WordList = WordList("should must needs has wrong broken");
 
-/// Words that point to commands or to the web, whatever the verb is: `do the tests pass?`, `which dependencies are outdated?`
+/// Words that point to commands or to the web, whatever the verb is: `do the tests pass?`,
+/// `which dependencies are outdated?`
 const RUNS: WordList = WordList(
     "pass passes passing fails failing compiles coverage installed branch kubectl npm cargo pip dependencies dependency \
      packages outdated latest online internet cve cves pr pull",

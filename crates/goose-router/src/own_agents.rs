@@ -1,4 +1,5 @@
-//! Agents of the user and the project: found by the words of their `when_to_use`, description and capabilities, without training.
+//! Agents of the user and the project: found by the words of their `when_to_use`, description and capabilities, without
+//! training.
 
 use std::collections::HashMap;
 
@@ -23,8 +24,8 @@ pub(crate) struct OwnMatch {
     pub(crate) words: Vec<String>,
 }
 
-/// The words of the texts about an agent, each with its largest weight. Its name is not one of them: who says it asks for the agent, or
-/// talks about it, which `names` tells apart.
+/// The words of the texts about an agent, each with its largest weight. Its name is not one of them: who says it asks
+/// for the agent, or talks about it, which `names` tells apart.
 #[derive(Debug)]
 pub(crate) struct OwnWords(HashMap<String, f32>);
 

@@ -1,4 +1,5 @@
-//! Words of a request, as the router compares them: lower case, without endings, with marks for files, numbers and code.
+//! Words of a request, as the router compares them: lower case, without endings, with marks for files, numbers and
+//! code.
 
 /// The most bytes of a request that are read, from its beginning and from its end: the words of the user are there, in
 /// between is what was pasted.

@@ -1,5 +1,6 @@
-//! `goose serve --dangerously-unauthenticated` with the extension of the official MCP conformance suite as a service: the
-//! suite sends no tokens. Everything else, such as the gate, is as in the program. Prints its URL to standard error.
+//! `goose serve --dangerously-unauthenticated` with the extension of the official MCP conformance suite as a service:
+//! the suite sends no tokens. Everything else, such as the gate, is as in the program. Prints its URL to standard
+//! error.
 //!
 //! ```text
 //! cargo run -p goose-server --example conformance_endpoint

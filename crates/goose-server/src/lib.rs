@@ -14,11 +14,13 @@
 //! an earlier process is read from the stored steps of its session.
 //!
 //! - `options`: settings of a server; `server`: its start, drain and end; `listen`: connections;
-//! - `tokens`: the file with the hashes of tokens; `gate`: the only check of a request; `limits`: counts per token; `audit`: its log;
+//! - `tokens`: the file with the hashes of tokens; `gate`: the only check of a request; `limits`: counts per token;
+//!   `audit`: its log;
 //! - `endpoint`: the table of routes, from which `openapi` makes the document; `error`, `body`, `sse`: answers;
 //! - `local_client`: a client on the same machine, over the Unix socket;
 //! - `sessions`: open sessions; `runs`: runs and their events; `questions`: questions and their answers;
-//! - `agent_communication`, `a2a`, `api`, `mcp`, `editors`: the protocols; `health`, `metrics`, `traces`: state of the server.
+//! - `agent_communication`, `a2a`, `api`, `mcp`, `editors`: the protocols; `health`, `metrics`, `traces`: state of the
+//!   server.
 //!
 //! Nothing here knows terminals, or which services are built in: the program gives an
 //! [`AgentManager`](goose::agent_manager::AgentManager).

@@ -1,8 +1,8 @@
 //! [`Runs`]: replies to messages of clients, each with a log of its events in the vocabulary of the Agent Communication
 //! Protocol, which A2A translates.
 //!
-//! A run goes on when its client disconnects. Its events are numbered from 1 within an epoch, and can be read again from
-//! any number: from memory while the run is remembered, later from the steps of its session, in another epoch.
+//! A run goes on when its client disconnects. Its events are numbered from 1 within an epoch, and can be read again
+//! from any number: from memory while the run is remembered, later from the steps of its session, in another epoch.
 
 mod log;
 pub(crate) mod stored;

@@ -61,7 +61,7 @@ impl Conversation {
     pub fn apply(&mut self, step: Step) {
         match step {
             Step::Message { message } => self.add_message(message),
-            Step::ToolResult { id, output } => self.add_result(&id, output),
+            Step::ToolResult { id, output, .. } => self.add_result(&id, output),
             Step::Compacted { messages, .. } => self.replace(messages),
             Step::Interrupted { .. } | Step::ReplyEnded { .. } => self.close(),
             Step::Cost { .. }

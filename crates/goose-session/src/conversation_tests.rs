@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::ToolEnd;
 use goose_config::Mode;
 
 fn call(id: &str) -> MessageContent {
@@ -20,7 +21,7 @@ fn call_step(ids: &[&str]) -> Step {
 }
 
 fn result_step(id: &str, text: &str) -> Step {
-    Step::ToolResult { id: id.into(), output: ToolOutput::text(text) }
+    Step::ToolResult { id: id.into(), output: ToolOutput::text(text), end: ToolEnd::Ran }
 }
 
 /// Returns the conversation as text, one line for each message.
@@ -99,7 +100,7 @@ fn for_the_user_only(id: &str) -> [Step; 4] {
         Step::Log { content: "ran".into(), call: Some(id.into()) },
         Step::ModeChanged { permission: Some(Mode::Chat), agent: None, routed: false },
         Step::NestedCall { parent: parent.clone(), id: id.into(), name: "tool".into(), arguments: json!({}) },
-        Step::NestedResult { parent, id: id.into(), output },
+        Step::NestedResult { parent, id: id.into(), output, end: ToolEnd::Ran },
     ]
 }
 

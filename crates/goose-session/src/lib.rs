@@ -39,7 +39,7 @@ pub use chosen_by::ChosenBy;
 pub use conversation::{Conversation, GO_ON, says_nothing, synthetic, synthetic_list, synthetic_message};
 pub use facts::Facts;
 pub use id::{BadSessionId, SessionId};
-pub use step::{SkippedStep, Step, Steps, StoredStep};
+pub use step::{SkippedStep, Step, Steps, StoredStep, ToolEnd};
 pub use store::{
     ClaimedRun, FILE_NAME, Found, JOB_LEASE, LoadedSession, NotClaimed, PendingSession, SearchQuery,
     SearchResults, Session, SessionStore, StoreError,

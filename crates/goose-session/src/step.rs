@@ -9,6 +9,28 @@ use serde_json::Value;
 
 use crate::{ChosenBy, PlannedTask, SessionId, TaskFinished};
 
+/// End of a tool call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ToolEnd {
+    /// It ran. The output says if it succeeded.
+    #[default]
+    Ran,
+    /// It was not run: malformed, unknown, or repeated too often.
+    Rejected,
+    /// The user or a rule denied it.
+    Denied,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl ToolEnd {
+    fn has_run(&self) -> bool {
+        *self == Self::Ran
+    }
+}
+
 /// Entry of a session's log. The store holds its JSON form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
@@ -27,6 +49,9 @@ pub enum Step {
         /// Result.
         #[serde(with = "StoredOutput")]
         output: ToolOutput,
+        /// End of the call.
+        #[serde(default, skip_serializing_if = "ToolEnd::has_run")]
+        end: ToolEnd,
     },
     /// Cost of one request to a model.
     Cost {
@@ -107,6 +132,9 @@ pub enum Step {
         /// Result.
         #[serde(with = "StoredOutput")]
         output: ToolOutput,
+        /// End of the call.
+        #[serde(default, skip_serializing_if = "ToolEnd::has_run")]
+        end: ToolEnd,
     },
     /// The request was split into tasks. An empty list drops an earlier plan.
     TaskPlan {

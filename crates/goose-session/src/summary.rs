@@ -185,7 +185,8 @@ pub struct SessionSummary {
     pub usage: Usage,
     /// Cost in US dollars, as far as prices are known.
     pub dollars: f64,
-    /// Origin of a copied or imported session: `fork:ID@STEP`, `import:ID`, `legacy:ID`, `claude-code:ID` or `codex:ID`.
+    /// Origin of a copied or imported session: `fork:ID@STEP`, `import:ID`, `legacy:ID`, `claude-code:ID` or
+    /// `codex:ID`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// Kind of the session.

@@ -1,5 +1,5 @@
-//! Programs for tests to start: real processes, found beside the running test and built when they are missing, or written by
-//! the test; and [`is_alive`].
+//! Programs for tests to start: real processes, found beside the running test and built when they are missing, or
+//! written by the test; and [`is_alive`].
 
 use std::{
     collections::HashSet,
@@ -24,8 +24,8 @@ pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
     up_to_date(env!("CARGO_PKG_NAME"), "--bin", name, profile_dir.join(name))
 }
 
-/// The path of an example of a package of this workspace, in the profile of the running test. It is built where it is missing
-/// or older than its sources; `cargo test` has built it already.
+/// The path of an example of a package of this workspace, in the profile of the running test. It is built where it is
+/// missing or older than its sources; `cargo test` has built it already.
 ///
 /// # Errors
 ///
@@ -37,8 +37,8 @@ pub fn example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
 
 /// Writes a program and makes it executable.
 ///
-/// A process of its own writes it: a program that another thread of the test starts meanwhile would inherit the open file
-/// for a moment, and Linux does not run a file that is open for writing ("Text file busy").
+/// A process of its own writes it: a program that another thread of the test starts meanwhile would inherit the open
+/// file for a moment, and Linux does not run a file that is open for writing ("Text file busy").
 ///
 /// # Errors
 ///
@@ -67,7 +67,8 @@ fn up_to_date(package: &str, kind: &str, name: &str, program: PathBuf) -> anyhow
     static CHECKED: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
     let mut checked = CHECKED.lock();
     if !checked.contains(&program) {
-        // Built by itself, a package has other features of its dependencies than in the workspace: all of them would be compiled again.
+        // Built by itself, a package has other features of its dependencies than in the workspace: all of them would be
+        // compiled again.
         if !is_fresh(package, &program) {
             build(package, kind, name)?;
         }

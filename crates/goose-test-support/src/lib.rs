@@ -2,14 +2,15 @@
 //!
 //! - [`KitchenSink`]: an extension with one tool for everything that can happen in a call, also as the program
 //!   `kitchen_sink` on stdio;
-//! - [`faulty_server`]: a server with a flag for everything that a server can do wrong, as the program `faulty_server` on stdio or
-//!   HTTP;
+//! - [`faulty_server`]: a server with a flag for everything that a server can do wrong, as the program `faulty_server`
+//!   on stdio or HTTP;
 //! - [`foreign_agent`]: an external agent that does as it is told, right or wrong, as the program `foreign_agent`;
 //! - [`model_server`]: a model that says what a script tells it to, over the three wires;
 //! - [`tiny_model`]: a model's file that the engine can run, and [`GgufWriter`], which writes any;
 //! - [`Loopback`]: a web server that answers as a test wants;
 //! - [`Tape`]: recorded MCP traffic, and its replay without the server;
-//! - [`binary`] and [`example`]: the programs of this crate and the examples of others, built when a test asks for them;
+//! - [`binary`] and [`example`]: the programs of this crate and the examples of others, built when a test asks for
+//!   them;
 //! - [`write_program`] and [`copy_program`]: programs in a test's own folder;
 //! - [`Terminal`]: a program at a terminal, and what a person would see there;
 //! - [`is_alive`]: whether a process is still there;

@@ -24,7 +24,8 @@ use vt100::Parser;
 
 /// Time that a test waits for something to appear; busy machines are slow.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Time that the output before the end of a program takes to appear. A process that it has left keeps the terminal open.
+/// Time that the output before the end of a program takes to appear. A process that it has left keeps the terminal
+/// open.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// Pause between two looks.
 const INTERVAL: Duration = Duration::from_millis(10);

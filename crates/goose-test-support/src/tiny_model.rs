@@ -1,5 +1,5 @@
-//! [`write()`]: a model of a few kilobytes, made here: random weights, one token for each byte, and the marks of turns. It has nothing
-//! to say, but says it in whatever form it must.
+//! [`write()`]: a model of a few kilobytes, made here: random weights, one token for each byte, and the marks of turns.
+//! It has nothing to say, but says it in whatever form it must.
 
 use std::{fs, path::Path};
 

@@ -122,8 +122,8 @@ fn report(problems: Vec<String>, fix: &str) -> anyhow::Result<()> {
     if problems.is_empty() { Ok(()) } else { bail!("{}\n{fix}", problems.join("\n")) }
 }
 
-/// Names and licence expressions of all packages that are built on this platform. A package without an expression has an
-/// empty one.
+/// Names and licence expressions of all packages that are built on this platform. A package without an expression has
+/// an empty one.
 fn licences() -> anyhow::Result<Vec<(String, String)>> {
     let metadata = metadata()?;
     let packages = metadata["packages"].as_array().context("cargo lists packages")?;

@@ -1,4 +1,5 @@
-//! Prints the TypeScript declarations of every built-in tool that programs of `code_execution` can call, as they see them.
+//! Prints the TypeScript declarations of every built-in tool that programs of `code_execution` can call, as they see
+//! them.
 //! `scripts/interop` has them checked by the TypeScript compiler.
 
 #![expect(clippy::print_stdout, reason = "its purpose")]

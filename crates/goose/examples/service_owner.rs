@@ -1,8 +1,9 @@
 //! For tests: a program that owns services.
 //!
-//! `service_owner HOME FAULTY_SERVER` starts two servers that leave grandchildren, prints the ids of all processes in one line, and
-//! ends without a goodbye when its input ends. `service_owner HOME FAULTY_SERVER ROUNDS` starts and stops a server that often, and
-//! prints what it holds, `files N tasks N children [PID …]`, after a few rounds to warm up and at the end.
+//! `service_owner HOME FAULTY_SERVER` starts two servers that leave grandchildren, prints the ids of all processes in
+//! one line, and ends without a goodbye when its input ends. `service_owner HOME FAULTY_SERVER ROUNDS` starts and stops
+//! a server that often, and prints what it holds, `files N tasks N children [PID …]`, after a few rounds to warm up and
+//! at the end.
 
 use std::{io::Write as _, path::Path, time::Duration};
 

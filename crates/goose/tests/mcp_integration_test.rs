@@ -60,7 +60,8 @@ impl Extension for Greeter {
     }
 }
 
-/// On the way of a session's calls, whoever has written the extension. Other tests of this program call none of these tools.
+/// On the way of a session's calls, whoever has written the extension. Other tests of this program call none of these
+/// tools.
 #[tokio::test]
 async fn arguments_are_checked_once_for_every_extension() -> anyhow::Result<()> {
     let home = tempfile::tempdir()?;

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::tool_input::{Purpose, ToolInput};
 
-/// The tool calls that are remembered, and the bytes of their descriptions together. The last one is remembered in any case.
+/// The tool calls that are remembered, and the bytes of their descriptions together. The last one is remembered in any
+/// case.
 const MAX_CALLS: usize = 256;
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 

@@ -8,7 +8,8 @@
 //!
 //! - `agent`: the agent and its tasks; `program`: the child process and how it ended;
 //! - `requests`: what the agent asks of us; `actions`: what it wants to do, as our permissions judge it;
-//!   `tool_input`: the files and commands in the input of its tools; `session_tools`: tools of the session, served to it over MCP.
+//!   `tool_input`: the files and commands in the input of its tools; `session_tools`: tools of the session, served to
+//!   it over MCP.
 
 mod actions;
 mod agent;

@@ -1,5 +1,5 @@
-//! [`SessionTools`]: tools of the session around an agent, served to it over MCP. Each call passes the session's toolset, permissions and
-//! questions, as a call of goose's own model does.
+//! [`SessionTools`]: tools of the session around an agent, served to it over MCP. Each call passes the session's
+//! toolset, permissions and questions, as a call of goose's own model does.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -1,5 +1,5 @@
-//! [`ToolInput`]: the files and commands in the input of an agent's tool. Agents name their fields as they like, so a field counts
-//! as harmless only if its name is known. Everything else makes the action unclear.
+//! [`ToolInput`]: the files and commands in the input of an agent's tool. Agents name their fields as they like, so a
+//! field counts as harmless only if its name is known. Everything else makes the action unclear.
 
 use std::path::Path;
 
@@ -24,8 +24,8 @@ const FOLDERS: [&str; 9] = [
     "dir_path",
 ];
 
-/// Fields beside a command that do not change what it does. A proposed rule takes effect only if an agent is allowed something
-/// for ever, which goose never does.
+/// Fields beside a command that do not change what it does. A proposed rule takes effect only if an agent is allowed
+/// something for ever, which goose never does.
 #[rustfmt::skip]
 const NOTES: [&str; 19] = [
     "description", "explanation", "reason", "title", "timeout", "timeout_ms", "timeoutMs", "timeout_seconds",

@@ -1,5 +1,5 @@
-//! [`Http`]: requests to the server of an agent, and what comes back, capped. Redirects are not followed: they could carry a header
-//! with a key to another host.
+//! [`Http`]: requests to the server of an agent, and what comes back, capped. Redirects are not followed: they could
+//! carry a header with a key to another host.
 
 use std::{error::Error, time::Duration};
 
@@ -234,8 +234,8 @@ pub(super) struct EventStream {
 }
 
 impl EventStream {
-    /// The next event; `None` at the end. Events that are not JSON are passed over. Anything that comes ends the silence, also
-    /// a comment, which servers send to show that they are there.
+    /// The next event; `None` at the end. Events that are not JSON are passed over. Anything that comes ends the
+    /// silence, also a comment, which servers send to show that they are there.
     pub(super) async fn next(&mut self, http: &Http) -> Result<Option<Value>, AgentError> {
         loop {
             if let Some(event) = self.take_event() {

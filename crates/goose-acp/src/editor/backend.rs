@@ -1,4 +1,5 @@
-//! [`EditorBackend`]: the files of this machine as the editor has them, with changes that are not saved yet, and its terminals.
+//! [`EditorBackend`]: the files of this machine as the editor has them, with changes that are not saved yet, and its
+//! terminals.
 //!
 //! A file that the editor does not know, such as one outside of its project, is used on the disk.
 
@@ -43,8 +44,8 @@ impl EditorBackend {
         Self { client, session, local, terminals }
     }
 
-    /// Sends a request about a file. Returns `None` if the editor does not offer this or refuses it. Tools call this on threads that
-    /// may wait.
+    /// Sends a request about a file. Returns `None` if the editor does not offer this or refuses it. Tools call this on
+    /// threads that may wait.
     fn ask(&self, offer: Offer, method: &'static str, params: Value) -> io::Result<Option<Value>> {
         if !self.client.offers(offer) {
             return Ok(None);

@@ -11,8 +11,10 @@
 //! - `connection`: requests of the editor; `client`: what it can do, and its answers; `session`: one session;
 //!   `turn`: one prompt, from its content to the reason of its end;
 //! - `limits`: restrictions of a client over a network;
-//! - `choices`: modes and options that the editor offers; `prompt`: content of a prompt; `servers`, `tools`: MCP servers and tools of the editor;
-//!   `updates`, `tool_calls`: events as updates; `questions`: questions to the user; `backend`, `terminal`: files and commands.
+//! - `choices`: modes and options that the editor offers; `prompt`: content of a prompt; `servers`, `tools`: MCP
+//!   servers and tools of the editor;
+//!   `updates`, `tool_calls`: events as updates; `questions`: questions to the user; `backend`, `terminal`: files and
+//!   commands.
 
 mod backend;
 mod choices;
@@ -108,8 +110,8 @@ impl EditorAgent {
         self
     }
 
-    /// Serves an editor until it closes the connection or `stop` is cancelled. Its sessions are closed then, unless other clients use
-    /// them.
+    /// Serves an editor until it closes the connection or `stop` is cancelled. Its sessions are closed then, unless
+    /// other clients use them.
     pub async fn serve(
         mut self,
         input: impl AsyncRead + Send + Unpin + 'static,

@@ -1,5 +1,5 @@
-//! Questions to the user: approvals, consents, plans of tasks and trust as permission requests, forms and pages as elicitations.
-//! What the editor cannot ask is refused, and the reason says so.
+//! Questions to the user: approvals, consents, plans of tasks and trust as permission requests, forms and pages as
+//! elicitations. What the editor cannot ask is refused, and the reason says so.
 
 use std::{path::Path, sync::Arc};
 
@@ -142,7 +142,8 @@ async fn elicit(client: &Client, session: &str, request: &ElicitationRequest) ->
     answered.ok().and_then(|answer| serde_json::from_value(answer).ok()).unwrap_or(declined)
 }
 
-/// Asks about the configuration of the project around a folder. Returns true if the user trusts it now, and did not before.
+/// Asks about the configuration of the project around a folder. Returns true if the user trusts it now, and did not
+/// before.
 ///
 /// # Errors
 ///

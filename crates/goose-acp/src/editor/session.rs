@@ -204,7 +204,8 @@ impl EditorSession {
         Ok(json!({ "configOptions": options }))
     }
 
-    /// Asks once about a configuration of the project that is not trusted. If the user agrees, the session is opened again with it.
+    /// Asks once about a configuration of the project that is not trusted. If the user agrees, the session is opened
+    /// again with it.
     pub(super) async fn ask_trust(&self) -> Result<(), OpenError> {
         // The configuration of a project is trusted by the server's user, not by its clients.
         if self.agent.limits.is_some() || self.has_asked_trust.swap(true, Ordering::Relaxed) {

@@ -1,6 +1,6 @@
-//! [`EditorTools`]: tools that run in the editor, as `frontend` extensions. The protocol has no place for them; its extensions
-//! do: an editor declares `_meta.goose.tools` among its capabilities, gives tools in MCP's form as `_meta.goose.tools` of a new
-//! session, and answers `_goose/call_tool` with a result in MCP's form.
+//! [`EditorTools`]: tools that run in the editor, as `frontend` extensions. The protocol has no place for them; its
+//! extensions do: an editor declares `_meta.goose.tools` among its capabilities, gives tools in MCP's form as
+//! `_meta.goose.tools` of a new session, and answers `_goose/call_tool` with a result in MCP's form.
 
 use std::sync::Arc;
 

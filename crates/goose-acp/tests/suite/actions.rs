@@ -1,5 +1,5 @@
-//! Actions of agents that ask for permission: a clear one is judged by all of its files or its command, any other is asked about in
-//! every mode. Agents name the fields of their tools as they like.
+//! Actions of agents that ask for permission: a clear one is judged by all of its files or its command, any other is
+//! asked about in every mode. Agents name the fields of their tools as they like.
 
 use goose::{exchange::Decision, permission::Mode};
 use serde_json::{Value, json};

@@ -140,7 +140,8 @@ async fn it_is_given_services_of_goose_under_the_permissions_of_its_session() ->
     Ok(())
 }
 
-/// A planner with a model of its own answers in a session whose models were not needed before, and leaves them as they were.
+/// A planner with a model of its own answers in a session whose models were not needed before, and leaves them as they
+/// were.
 #[tokio::test]
 async fn a_plan_in_its_session_is_written_by_the_planners_model() -> anyhow::Result<()> {
     let model = ModelServer::scripted([Turn::text("1. Begin."), Turn::text("It is one.")])?;

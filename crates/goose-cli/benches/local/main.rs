@@ -1,14 +1,17 @@
-//! Measures the abilities of the small model inside goose: `cargo bench -p goose-cli --bench local -- --model FILE.gguf`, or
-//! `just eval-local`. Each task of `tasks.yaml` gets a new folder; `goose run` does it as a person would start it, at
+//! Measures the abilities of the small model inside goose:
+//! `cargo bench -p goose-cli --bench local -- --model FILE.gguf`, or `just eval-local`. Each task of `tasks.yaml` gets a new folder; `goose run` does it as a person would start it, at
 //! temperature 0, without a user to ask; code checks the result. It prints the results by kind, and exits with 1 where
 //! fewer than five of six tasks are done, or one with `unchanged` or `facts` is not.
 //!
 //! More tasks are in files of their own, for `--tasks`: `unseen.yaml` (written without reading the provider),
-//! `read_only.yaml` (requests that must change no file) and `failing.yaml` (commands that fail, which goose has to report).
+//! `read_only.yaml` (requests that must change no file) and `failing.yaml` (commands that fail, which goose has to
+//! report).
 //!
-//! - `--model FILE`: a GGUF file, or the name of one in the model store; by default what `GOOSE_MODEL` says, or the model of the catalogue;
-//! - `--only NAME,…`, `--kind KIND`, `--held` (only tasks that were kept apart while the prompt was made), `--open` (the
-//!   others), `--tasks FILE` (other tasks; the path starts at the root of the workspace, or in the package's folder);
+//! - `--model FILE`: a GGUF file, or the name of one in the model store; by default what `GOOSE_MODEL` says, or the
+//!   model of the catalogue;
+//! - `--only NAME,…`, `--kind KIND`, `--held` (only tasks that were kept apart while the prompt was made), `--open`
+//!   (the others), `--tasks FILE` (other tasks; the path starts at the root of the workspace, or in the package's
+//!   folder);
 //! - `--show`: what the model did, also where it went well.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark prepares files and runs programs by itself")]

@@ -2,8 +2,8 @@
 
 use std::{fs, time::Duration};
 
-/// The time that all threads of a process have used so far. Threads that ended do not count: neither goose nor the floor ends any
-/// between two turns.
+/// The time that all threads of a process have used so far. Threads that ended do not count: neither goose nor the
+/// floor ends any between two turns.
 pub(crate) fn used(process: u32) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let nanoseconds = tasks.filter_map(|task| {

@@ -124,7 +124,8 @@ impl Program {
     }
 }
 
-/// A server that asks for the shell a given number of times, then is done. Requests that offer no shell are answered with a word.
+/// A server that asks for the shell a given number of times, then is done. Requests that offer no shell are answered
+/// with a word.
 pub(crate) fn server(turns: usize) -> anyhow::Result<ModelServer> {
     ModelServer::answering(move |asked| {
         let Some(shell) = shell(asked) else { return Turn::text("hi") };

@@ -1,8 +1,9 @@
 //! Writes `text_order.ld`, which places functions side by side that every run executes: `--text-order`. Needs valgrind
 //! and nm.
 //!
-//! The kernel maps a program's code in windows of 64 KB. Most windows that a run maps have much in them that it executes;
-//! others have a few small functions in the middle of a crate that it does not use. The linker script moves those.
+//! The kernel maps a program's code in windows of 64 KB. Most windows that a run maps have much in them that it
+//! executes; others have a few small functions in the middle of a crate that it does not use. The linker script moves
+//! those.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -367,7 +367,8 @@ fn validate(files: &[PathBuf], is_known: &dyn Fn(&str) -> bool) -> anyhow::Resul
     Ok(if are_valid { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The groups and dependencies of an agent that nothing has here. It is valid all the same: they may be installed later.
+/// The groups and dependencies of an agent that nothing has here. It is valid all the same: they may be installed
+/// later.
 fn unknown_names(agent: &AgentManifest, is_known: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut warnings = Vec::new();
     for mode in &agent.modes {

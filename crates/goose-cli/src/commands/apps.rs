@@ -152,8 +152,8 @@ pub(crate) fn run(command: AppsCommand) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Gives a task to a mode that has the tools for apps and no others. The command itself is the consent to use them. It fails
-/// if no app was made or changed.
+/// Gives a task to a mode that has the tools for apps and no others. The command itself is the consent to use them. It
+/// fails if no app was made or changed.
 fn task(mode: &str, text: &str, model: ModelArgs, store: &AppStore) -> anyhow::Result<ExitCode> {
     let agent = format!("goose-agent/{mode}");
     let Task { mut args } = Task::try_parse_from(["goose run", "--agent", &agent, "--text", text])?;

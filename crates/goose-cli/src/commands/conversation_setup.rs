@@ -138,19 +138,6 @@ impl Assembled {
     }
 }
 
-/// Puts a conversation together.
-///
-/// # Errors
-///
-/// Returns an error that says what is missing or wrong, and what to do about it.
-pub(crate) async fn assemble(
-    setup: SetupOptions<'_>,
-    paths: &Paths,
-    input: &Arc<Input>,
-) -> anyhow::Result<Assembled> {
-    assemble_in(&working_folder()?, setup, paths, input).await
-}
-
 /// Returns the working folder of the process.
 ///
 /// # Errors
@@ -160,54 +147,25 @@ pub(crate) fn working_folder() -> anyhow::Result<PathBuf> {
     env::current_dir().context("the working folder cannot be found; change to one that exists")
 }
 
-/// Puts a conversation in a folder together.
+/// Puts a conversation in a folder together, with new services or those of another session of the process.
 ///
 /// # Errors
 ///
 /// Returns an error that says what is missing or wrong, and what to do about it.
-pub(crate) async fn assemble_in(
+pub(crate) async fn assemble(
+    agents: Option<AgentManager>,
     folder: &Path,
-    setup: SetupOptions<'_>,
-    paths: &Paths,
-    input: &Arc<Input>,
-) -> anyhow::Result<Assembled> {
-    let store = SessionStore::at(SessionStore::file(paths));
-    // The first session that is saved creates the store, so this is said once.
-    if setup.keep == Keep::Saved
-        && setup.verbosity != Verbosity::Quiet
-        && let Some(line) = importable(&store)
-    {
-        stderr::line(line);
-    }
-    let (session, settings) =
-        tokio::join!(session(&store, folder, &setup), settings(paths, folder, &setup, input));
-    let (session, settings) = (session?, settings?);
-    open(agent_manager(settings).with_store(store), session, &setup, (paths, folder), input).await
-}
-
-/// Opens another session of the process, with the same settings and services.
-///
-/// # Errors
-///
-/// Returns an error that says what is missing or wrong, and what to do about it.
-pub(crate) async fn assemble_another(
-    agents: AgentManager,
-    setup: SetupOptions<'_>,
-    paths: &Paths,
-    folder: &Path,
-    input: &Arc<Input>,
-) -> anyhow::Result<Assembled> {
-    let session = session(agents.store(), folder, &setup).await?;
-    open(agents, session, &setup, (paths, folder), input).await
-}
-
-async fn open(
-    agents: AgentManager,
-    session: Kept,
     setup: &SetupOptions<'_>,
-    (paths, folder): (&Paths, &Path),
+    paths: &Paths,
     input: &Arc<Input>,
 ) -> anyhow::Result<Assembled> {
+    let (agents, session) = match agents {
+        Some(agents) => {
+            let session = session(agents.store(), folder, setup).await?;
+            (agents, session)
+        }
+        None => with_new_services(folder, setup, paths, input).await?,
+    };
     let last = match &session {
         Kept::Resumed(resumed) => resumed.1.summary.agent.clone(),
         _ => None,
@@ -242,6 +200,27 @@ async fn open(
         stderr::line(format_args!("{}", escape::text(&problem)));
     }
     Ok(Assembled { exchange, permissions, before, notify, agents })
+}
+
+/// Returns a manager with new services, and the session to open.
+async fn with_new_services(
+    folder: &Path,
+    setup: &SetupOptions<'_>,
+    paths: &Paths,
+    input: &Arc<Input>,
+) -> anyhow::Result<(AgentManager, Kept)> {
+    let store = SessionStore::at(SessionStore::file(paths));
+    // The first session that is saved creates the store, so this is said once.
+    if setup.keep == Keep::Saved
+        && setup.verbosity != Verbosity::Quiet
+        && let Some(line) = importable(&store)
+    {
+        stderr::line(line);
+    }
+    let (session, settings) =
+        tokio::join!(session(&store, folder, setup), settings(paths, folder, setup, input));
+    let (session, settings) = (session?, settings?);
+    Ok((agent_manager(settings).with_store(store), session))
 }
 
 /// The agent that the command line names, else the one that the session was last used with. None is the default one.

@@ -1,5 +1,5 @@
-//! `goose info`: version, effective configuration and folders. Nothing is started. Local servers are contacted only if no
-//! model is configured, to show which one goose would use.
+//! `goose info`: version, effective configuration and folders. Nothing is started. Local servers are contacted only if
+//! no model is configured, to show which one goose would use.
 
 use std::{
     fs, io,

@@ -1,5 +1,5 @@
-//! `goose mcp NAME`: serves a built-in extension over MCP on standard input and output. Those that need a session of goose
-//! are refused with the reason. `goose mcp agents` serves the agents, as a tool for each mode.
+//! `goose mcp NAME`: serves a built-in extension over MCP on standard input and output. Those that need a session of
+//! goose are refused with the reason. `goose mcp agents` serves the agents, as a tool for each mode.
 
 use std::{
     env,

@@ -1,4 +1,5 @@
-//! Downloads of local models: the question for consent, and the progress, as a bar on a terminal and as lines elsewhere.
+//! Downloads of local models: the question for consent, and the progress, as a bar on a terminal and as lines
+//! elsewhere.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! The models inside goose, as the provider `local`: a factory for the registry, and what commands say about their files.
-//! A goose without the feature `local` has none.
+//! The models inside goose, as the provider `local`: a factory for the registry, and what commands say about their
+//! files. A goose without the feature `local` has none.
 
 #[cfg(feature = "local")]
 mod download;

@@ -17,8 +17,8 @@ use crate::{
     stderr,
 };
 
-/// Arguments with content of files. A preview shows them as a change. Without one, a long one is shown by its beginning and its
-/// end, and everything else completely: the dangerous line of a command may be any. Editing shows all.
+/// Arguments with content of files. A preview shows them as a change. Without one, a long one is shown by its beginning
+/// and its end, and everything else completely: the dangerous line of a command may be any. Editing shows all.
 const CONTENT: [(&str, &str); 4] = [
     ("developer__write", "content"),
     ("developer__edit", "before"),

@@ -1,11 +1,12 @@
 //! The keyboard: one question at a time owns it, and one thread reads all input.
 //!
-//! A caller takes the keyboard's [`Turn`] before it shows a question and holds it until the answer arrives, so an answer
-//! always belongs to the question on the screen. Input from before the question is discarded. A question whose caller is
-//! dropped is cancelled, see [`Turn::answer`].
+//! A caller takes the keyboard's [`Turn`] before it shows a question and holds it until the answer arrives, so an
+//! answer always belongs to the question on the screen. Input from before the question is discarded. A question whose
+//! caller is dropped is cancelled, see [`Turn::answer`].
 //!
-//! Between the lines of a session, input is held back without echo, see [`Input::hold`]: it must not appear within an answer,
-//! and is kept for the next lines. During a reply it is read for Esc, see [`Input::escape`]. [`Input::restore`] restores the terminal's original mode, however goose ends.
+//! Between the lines of a session, input is held back without echo, see [`Input::hold`]: it must not appear within an
+//! answer, and is kept for the next lines. During a reply it is read for Esc, see [`Input::escape`]. [`Input::restore`]
+//! restores the terminal's original mode, however goose ends.
 
 use std::{
     io::{self, Write as _},
@@ -237,8 +238,8 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Asks for a short answer. If the future is dropped, the question is cancelled: partial input is discarded, and the
-    /// keyboard is free for the next question. Ctrl-C stays a signal meanwhile.
+    /// Asks for a short answer. If the future is dropped, the question is cancelled: partial input is discarded, and
+    /// the keyboard is free for the next question. Ctrl-C stays a signal meanwhile.
     pub(crate) async fn answer(&self, prompt: &str) -> InputEvent {
         self.begin();
         let open = Open::new(&self.input, prompt);
@@ -265,8 +266,8 @@ impl Turn {
         self.input.request(InputKind::line(prompt, line, Purpose::Answer)).await.map(|answer| answer.text)
     }
 
-    /// Lets the user edit a text in their editor, in a file with this ending; [`InputEvent::Ended`] if there is none or it
-    /// failed.
+    /// Lets the user edit a text in their editor, in a file with this ending; [`InputEvent::Ended`] if there is none or
+    /// it failed.
     pub(crate) async fn edit(&self, text: &str, ending: &'static str) -> InputEvent {
         self.begin();
         self.input.request(InputKind::Edit { text: text.to_owned(), ending }).await.map(|edited| edited.text)

@@ -1,8 +1,9 @@
 //! The events of a reply as JSON: one document at the end, or a line for each.
 //!
-//! The shapes are those that users of goose know. A message is `{id, role, created, content: [...], metadata}`, its parts
-//! are `text`, `image`, `reasoning`, `toolRequest` and `toolResponse`; lines are `message`, `notification`, `error` and
-//! `complete`. A message is written whole, and not before it is stored; the user's own message is in the document alone.
+//! The shapes are those that users of goose know. A message is `{id, role, created, content: [...], metadata}`, its
+//! parts are `text`, `image`, `reasoning`, `toolRequest` and `toolResponse`; lines are `message`, `notification`,
+//! `error` and `complete`. A message is written whole, and not before it is stored; the user's own message is in the
+//! document alone.
 
 use std::{
     io::{self, Write as _},

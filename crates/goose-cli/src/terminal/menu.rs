@@ -134,7 +134,8 @@ impl Menu {
         self.ask_while(|| !asker.is_gone())
     }
 
-    /// Lets the user choose, on this thread; `None` if the user cancelled. Nothing else may read the keyboard meanwhile.
+    /// Lets the user choose, on this thread; `None` if the user cancelled. Nothing else may read the keyboard
+    /// meanwhile.
     pub(crate) fn ask(self) -> Option<MenuChoice> {
         self.ask_while(|| true)
     }

@@ -3,8 +3,10 @@
 //! - `screen`: the events of a reply as text, made of `answer` (set by `markdown`), `tool_call`, `tasks`,
 //!   `log_entry`, `diff`, `reasoning`, `outcome`, `status`;
 //!   `json`: the same events for programs;
-//! - `input`: the keyboard and its turns; `reader`: reads lines, with `completion`, `keys` and `paste`; `menu`: lists to choose from;
-//!   `type_ahead`: text typed during a reply; `approval`: consent to tool calls; `notify`: a sign to a user who looks elsewhere;
+//! - `input`: the keyboard and its turns; `reader`: reads lines, with `completion`, `keys` and `paste`; `menu`: lists
+//!   to choose from;
+//!   `type_ahead`: text typed during a reply; `approval`: consent to tool calls; `notify`: a sign to a user who looks
+//!   elsewhere;
 //! - `follow`: follows one reply, with signals and questions; `size`: width of the terminal.
 
 pub(crate) mod answer;

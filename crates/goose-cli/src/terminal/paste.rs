@@ -44,8 +44,8 @@ impl Pastes {
         *self.0.lock() = State::default();
     }
 
-    /// Returns a line without what was pasted into it. A single path counts as typed: terminals paste the name of a file
-    /// that is dropped on them.
+    /// Returns a line without what was pasted into it. A single path counts as typed: terminals paste the name of a
+    /// file that is dropped on them.
     pub(super) fn typed(&self, line: &str) -> String {
         let state = self.0.lock();
         let pasted = state.marked.iter().map(|(marker, _)| marker).chain(&state.shown);

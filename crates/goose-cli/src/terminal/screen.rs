@@ -1,4 +1,5 @@
-//! [`Screen`]: the events of a reply at a terminal. The answer goes to standard output, everything else to standard error.
+//! [`Screen`]: the events of a reply at a terminal. The answer goes to standard output, everything else to standard
+//! error.
 
 mod calls;
 
@@ -283,7 +284,8 @@ impl Screen {
         self.tell_facts(outcome)
     }
 
-    /// Says what goose knows, after what the model says. Where details are shown, changes and refused calls were seen already.
+    /// Says what goose knows, after what the model says. Where details are shown, changes and refused calls were seen
+    /// already.
     fn tell_facts(&mut self, outcome: &Outcome) -> io::Result<()> {
         let facts = std::mem::take(&mut self.facts);
         if self.detail == Detail::Quiet || *outcome == Outcome::Cancelled {

@@ -1,8 +1,8 @@
-//! [`TypeAhead`]: text that the user types during a reply. Complete messages wait, and the last line is edited at the next
-//! prompt.
+//! [`TypeAhead`]: text that the user types during a reply. Complete messages wait, and the last line is edited at the
+//! next prompt.
 //!
-//! The terminal sends Esc as the byte that also begins the keys with arrows. The rest of such a key may come a little later,
-//! so Esc is known only after [`ESCAPE_TIME`], or when something else follows.
+//! The terminal sends Esc as the byte that also begins the keys with arrows. The rest of such a key may come a little
+//! later, so Esc is known only after [`ESCAPE_TIME`], or when something else follows.
 
 use std::{collections::VecDeque, mem, time::Duration};
 

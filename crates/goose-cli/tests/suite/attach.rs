@@ -1,5 +1,5 @@
-//! `goose session` on a session that a server has open: the reply of another client is followed and its question answered,
-//! messages are sent, and the end of the server is seen.
+//! `goose session` on a session that a server has open: the reply of another client is followed and its question
+//! answered, messages are sent, and the end of the server is seen.
 
 use std::time::{Duration, Instant};
 

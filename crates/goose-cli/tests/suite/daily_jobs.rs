@@ -1,4 +1,5 @@
-//! Jobs as people give them to goose every day, from the request to the commit: the transcript, and what became of the files.
+//! Jobs as people give them to goose every day, from the request to the commit: the transcript, and what became of the
+//! files.
 
 use std::{fs, path::Path, process::Command};
 

@@ -1,5 +1,5 @@
-//! The model inside: chosen, looked at, taken up in the middle of a conversation, and forgotten. The model is one that the
-//! test writes: it has nothing to say, but it runs.
+//! The model inside: chosen, looked at, taken up in the middle of a conversation, and forgotten. The model is one that
+//! the test writes: it has nothing to say, but it runs.
 
 use std::fs;
 

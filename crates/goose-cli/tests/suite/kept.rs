@@ -1,4 +1,5 @@
-//! Stored conversations, inspected from outside: everything that was shown is stored, and everything that is sent is valid.
+//! Stored conversations, inspected from outside: everything that was shown is stored, and everything that is sent is
+//! valid.
 
 use std::path::{Path, PathBuf};
 

@@ -3,8 +3,8 @@
 //!
 //! - [`Point::Line`]: when it has shown a given number of lines;
 //! - [`Point::Request`]: when it asks the model for the nth time, before there is an answer;
-//! - [`Point::Write`]: in the middle of the write that makes a file larger than a given number of blocks, by the system's own limit
-//!   on the size of files; the log of the database is the only file that grows so large.
+//! - [`Point::Write`]: in the middle of the write that makes a file larger than a given number of blocks, by the
+//!   system's own limit on the size of files; the log of the database is the only file that grows so large.
 
 use std::{
     collections::{BTreeSet, VecDeque},

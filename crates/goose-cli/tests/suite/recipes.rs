@@ -1,4 +1,5 @@
-//! Recipes and skills, as people use them: `goose run --recipe`, `goose recipe`, `goose skills`, `/recipe`, own commands.
+//! Recipes and skills, as people use them: `goose run --recipe`, `goose recipe`, `goose skills`, `/recipe`, own
+//! commands.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Whole sessions at a terminal, recorded: what a person sees, screen by screen. A change of wording shows here; look at
-//! it before it is accepted.
+//! Whole sessions at a terminal, recorded: what a person sees, screen by screen. A change of wording shows here; look
+//! at it before it is accepted.
 
 use goose_test_support::{ModelServer, Turn};
 use serde_json::json;

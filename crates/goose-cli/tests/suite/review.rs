@@ -376,7 +376,8 @@ fn a_change_without_reviewable_files_is_an_error() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Names and contents are untrusted: they neither look like goose's own text nor move the cursor, and are never options.
+/// Names and contents are untrusted: they neither look like goose's own text nor move the cursor, and are never
+/// options.
 #[test]
 fn hostile_names_and_texts_stay_data() -> anyhow::Result<()> {
     let project = Project::new()?;

@@ -539,7 +539,8 @@ fn the_shell_is_configured() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Variables that look like secrets reach commands only if the user names them, and the model is told when it misses one.
+/// Variables that look like secrets reach commands only if the user names them, and the model is told when it misses
+/// one.
 #[test]
 fn withheld_variables_are_named_and_can_be_allowed() -> anyhow::Result<()> {
     let developer = "extensions:\n  developer:\n    type: builtin\n    name: developer\n    enabled: true\n";

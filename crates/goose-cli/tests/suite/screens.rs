@@ -1,4 +1,5 @@
-//! The screens of commands that answer at once, recorded. A change of wording shows here; look at it before it is accepted.
+//! The screens of commands that answer at once, recorded. A change of wording shows here; look at it before it is
+//! accepted.
 
 use std::{fs, path::Path};
 

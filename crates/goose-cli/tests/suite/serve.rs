@@ -1,4 +1,5 @@
-//! `goose serve` and `goosed` as programs: first start, tokens, signals, kill -9, and sessions shared with the terminal.
+//! `goose serve` and `goosed` as programs: first start, tokens, signals, kill -9, and sessions shared with the
+//! terminal.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -255,8 +256,8 @@ fn texts(events: &[(String, Value)]) -> String {
     texts.filter_map(|(_, event)| event["data"].as_str()).collect()
 }
 
-/// Two readers see the same. One that comes back with its last number after kill -9 gets what the server stored after it,
-/// and what follows in the next process, each event once.
+/// Two readers see the same. One that comes back with its last number after kill -9 gets what the server stored after
+/// it, and what follows in the next process, each event once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_misses_nothing_when_the_server_is_killed() -> anyhow::Result<()> {
     let home = Home::new()?;

@@ -52,7 +52,8 @@ impl Home {
         Self::new()?.configured(yaml)
     }
 
-    /// The same home with a `config.yaml`. `{home}`, `{faulty_server}` and `{kitchen_sink}` in it are replaced by paths.
+    /// The same home with a `config.yaml`. `{home}`, `{faulty_server}` and `{kitchen_sink}` in it are replaced by
+    /// paths.
     pub(crate) fn configured(self, yaml: &str) -> anyhow::Result<Self> {
         let mut yaml = yaml.replace("{home}", &self.path().display().to_string());
         for program in ["faulty_server", "kitchen_sink"] {

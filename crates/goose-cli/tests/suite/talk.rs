@@ -69,8 +69,8 @@ pub(crate) fn prompted(terminal: &Terminal) -> anyhow::Result<()> {
     terminal.wait_until("no new prompt is", |screen| screen.lines().last() == Some("›"))
 }
 
-/// Types a line, and waits until what comes of it is over. The line is sent when the prompt is there, so the screen after
-/// it differs from the one before.
+/// Types a line, and waits until what comes of it is over. The line is sent when the prompt is there, so the screen
+/// after it differs from the one before.
 pub(crate) fn say(terminal: &Terminal, line: &str, expected: &str) -> anyhow::Result<()> {
     prompted(terminal)?;
     terminal.send(&format!("{line}\r"))?;

@@ -1,4 +1,5 @@
-//! Requests that goose splits into tasks, with the real program: the plan, the lines, the answer, and kill -9 in the middle.
+//! Requests that goose splits into tasks, with the real program: the plan, the lines, the answer, and kill -9 in the
+//! middle.
 
 use std::{
     io::{BufRead as _, BufReader},

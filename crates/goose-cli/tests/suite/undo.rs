@@ -136,7 +136,8 @@ fn undo_asks_about_the_user_s_changes_and_tells_the_model() -> anyhow::Result<()
     Ok(())
 }
 
-/// goose is killed with SIGKILL; the session that is resumed can still undo, and a session that is removed leaves no copies.
+/// goose is killed with SIGKILL; the session that is resumed can still undo, and a session that is removed leaves no
+/// copies.
 #[test]
 fn undo_after_a_kill_and_resume() -> anyhow::Result<()> {
     let home = Home::new()?;

@@ -259,7 +259,8 @@ pub(super) fn user_text(message: &Message) -> String {
 }
 
 /// Returns true if the request contains the path of a file, or its name with or without its extension. The
-/// first word is rather a verb or a greeting than a name without its extension: `hello, …`. With `in_folders`, the name of a folder above the file is enough.
+/// first word is rather a verb or a greeting than a name without its extension: `hello, …`. With `in_folders`, the name
+/// of a folder above the file is enough.
 fn is_named(file: &str, task: &str, in_folders: bool) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or(name);

@@ -1,8 +1,8 @@
 //! [`Drawing`]: an SVG image as it is built.
 //!
-//! Every text and attribute of the data is escaped here and nowhere else. A *mark* is a part that stands for a value: it has a
-//! name for screen readers, can be reached with the keyboard, and shows its name in a line below the image when it is
-//! pointed at or focused.
+//! Every text and attribute of the data is escaped here and nowhere else. A *mark* is a part that stands for a value:
+//! it has a name for screen readers, can be reached with the keyboard, and shows its name in a line below the image
+//! when it is pointed at or focused.
 
 use std::fmt;
 

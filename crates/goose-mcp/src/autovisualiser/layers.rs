@@ -94,8 +94,8 @@ pub(super) fn turned(nodes: usize, edges: &[Edge]) -> Vec<bool> {
     turned
 }
 
-/// A graph in layers. An edge over several layers is a chain with a *bend* in each layer on its way; bends have the numbers
-/// after those of the nodes.
+/// A graph in layers. An edge over several layers is a chain with a *bend* in each layer on its way; bends have the
+/// numbers after those of the nodes.
 #[derive(Debug, Clone)]
 pub(super) struct Layered {
     /// Nodes and bends of each layer, in order.
@@ -135,7 +135,8 @@ impl Layered {
         self.chains.iter().flat_map(|chain| chain.windows(2).map(|pair| (pair[0], pair[1])))
     }
 
-    /// Moves every node to the mean place of its neighbours, layer by layer in both directions, and keeps the best order.
+    /// Moves every node to the mean place of its neighbours, layer by layer in both directions, and keeps the best
+    /// order.
     fn reduce_crossings(&mut self) {
         let (mut before, mut after) = (vec![Vec::new(); self.count], vec![Vec::new(); self.count]);
         for (from, to) in self.steps() {
@@ -229,8 +230,8 @@ fn inversions(mut lines: Vec<(usize, usize)>) -> usize {
     found
 }
 
-/// Places items in a row with minimum distances between their centres, as close to the wanted places as possible: the exact
-/// solution, by pooling neighbours that are too close to each other. `distances` has an item less.
+/// Places items in a row with minimum distances between their centres, as close to the wanted places as possible: the
+/// exact solution, by pooling neighbours that are too close to each other. `distances` has an item less.
 pub(super) fn place(wanted: &[f64], distances: &[f64]) -> Vec<f64> {
     let mut offsets = vec![0.0; wanted.len()];
     for at in 1..wanted.len() {

@@ -1,7 +1,7 @@
 //! [`Page`]: a self-contained HTML document with drawings and the data behind them as tables.
 //!
-//! A page has no script and no network. As an MCP App it gets one small script, which tells the program that shows it how large
-//! the page is; the page's policy allows this script by its hash, and nothing else.
+//! A page has no script and no network. As an MCP App it gets one small script, which tells the program that shows it
+//! how large the page is; the page's policy allows this script by its hash, and nothing else.
 
 use super::{
     drawing::{Drawing, Paint, escape},

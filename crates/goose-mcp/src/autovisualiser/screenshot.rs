@@ -1,7 +1,7 @@
 //! [`Screenshots`]: a page as an image, by a browser on this machine.
 //!
-//! The browser is the first of: the program in `GOOSE_BROWSER`; the names in [`NAMES`] on the `PATH`; the places in [`PLACES`]. It runs
-//! without a window, with a profile of its own in a temporary folder, and is ended at a time limit.
+//! The browser is the first of: the program in `GOOSE_BROWSER`; the names in [`NAMES`] on the `PATH`; the places in
+//! [`PLACES`]. It runs without a window, with a profile of its own in a temporary folder, and is ended at a time limit.
 
 use std::{
     collections::BTreeMap,

@@ -1,7 +1,7 @@
 //! The meaning of a path in an argument: relative to the working folder of the call, `~` the person's home.
 //!
-//! It is taken as it is written, because the permissions read the same text: blanks at its ends are refused, never taken off. And it is
-//! followed once: a call that was judged uses the places that it was judged by.
+//! It is taken as it is written, because the permissions read the same text: blanks at its ends are refused, never
+//! taken off. And it is followed once: a call that was judged uses the places that it was judged by.
 
 use std::path::{Path, PathBuf};
 

@@ -80,8 +80,8 @@ impl Backend for LocalBackend {
     }
 }
 
-/// A command with the reading end of its output: a program that is asked to end may write something, and must not die of that
-/// before it has cleaned up.
+/// A command with the reading end of its output: a program that is asked to end may write something, and must not die
+/// of that before it has cleaned up.
 struct LocalCommand {
     process: Process,
     _pipe: PipeReader,

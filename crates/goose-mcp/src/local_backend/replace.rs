@@ -1,5 +1,6 @@
-//! Replacing a file as a whole: a reader sees the old content or the new one, and where anything goes wrong the old one is still there.
-//! A file that no other can take the place of (several names lead to it, its folder is protected, it is mounted) is written where it is.
+//! Replacing a file as a whole: a reader sees the old content or the new one, and where anything goes wrong the old one
+//! is still there. A file that no other can take the place of (several names lead to it, its folder is protected, it is
+//! mounted) is written where it is.
 
 use std::{
     ffi::OsStr,
@@ -18,8 +19,8 @@ use super::{failed, regular, version};
 /// The largest content that is kept in memory to undo a failed write.
 const MAX_ROLLBACK_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Replaces the content of a file that was read at a version, or creates it. Permissions, owner and attributes are kept; folders
-/// are created.
+/// Replaces the content of a file that was read at a version, or creates it. Permissions, owner and attributes are
+/// kept; folders are created.
 pub(super) fn replace(
     file: &FileTarget,
     bytes: &[u8],
@@ -122,8 +123,8 @@ fn cannot_be_renamed_over(error: &io::Error) -> bool {
 
 /// Writes the content of an open file, which is at its start, where it is.
 ///
-/// Readers may see half of the content meanwhile. A failed write is rolled back as far as the disk allows: a file that grows gets its
-/// new end first, while the rest is still the old one.
+/// Readers may see half of the content meanwhile. A failed write is rolled back as far as the disk allows: a file that
+/// grows gets its new end first, while the rest is still the old one.
 fn overwrite_in_place(file: &File, new: &[u8]) -> io::Result<()> {
     let length = file.metadata()?.len();
     let mut old = Vec::new();

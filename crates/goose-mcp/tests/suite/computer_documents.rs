@@ -1,5 +1,5 @@
-//! Spreadsheets, texts and PDF files: what is written can be read. `scripts/interop` does the same with the libraries of
-//! others.
+//! Spreadsheets, texts and PDF files: what is written can be read. `scripts/interop` does the same with the libraries
+//! of others.
 
 use std::{fs, io::Write as _};
 

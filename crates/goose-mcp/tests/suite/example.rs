@@ -105,7 +105,8 @@ fn an_unknown_name_lists_the_known_ones_and_exits_with_2() {
     }
 }
 
-/// The README and a page of the documentation show this program as it is. It needs no crate but those that it names, and stays in its folder.
+/// The README and a page of the documentation show this program as it is. It needs no crate but those that it names,
+/// and stays in its folder.
 #[test]
 fn extension_of_the_readme_reads_only_below_its_folder() {
     let source = include_str!("../../examples/files.rs");

@@ -55,8 +55,8 @@ pub(super) fn is_read_only(rest: &[Word]) -> bool {
     }
 }
 
-/// Returns true if a command may show files that were not tracked when `git stash -u` put them away. They are in the third
-/// parent of a stash, where they have lost the folders and names that protect them.
+/// Returns true if a command may show files that were not tracked when `git stash -u` put them away. They are in the
+/// third parent of a stash, where they have lost the folders and names that protect them.
 fn shows_untracked(command: &str, rest: &[Word]) -> bool {
     const OF_CONTENT: [&str; 9] =
         ["blame", "cat-file", "diff", "diff-tree", "grep", "log", "range-diff", "show", "whatchanged"];
@@ -77,8 +77,8 @@ fn shows_untracked(command: &str, rest: &[Word]) -> bool {
     (follows && has(&ALL_COMMITS)) || has(&["--stdin"]) || revisions.any(|word| is_untracked(word, follows))
 }
 
-/// Returns true for a revision such as `stash@{0}^3`, and for one that a search finds. The first two parents of a stash have
-/// tracked files only. `follows` says that parents are shown too.
+/// Returns true for a revision such as `stash@{0}^3`, and for one that a search finds. The first two parents of a stash
+/// have tracked files only. `follows` says that parents are shown too.
 fn is_untracked(word: &Word, follows: bool) -> bool {
     let text = known_parts(word).join("*");
     let of_revision = |revision: &str| {

@@ -30,8 +30,8 @@ async fn the_next_child_brings_a_new_watcher_that_knows_all_groups() -> anyhow::
     within(LIMIT, "all are gone", || orders.is_over()).await
 }
 
-/// More lines wait for the watcher than are kept, so those that still hold are told again. The second process has neither a mark
-/// nor a parent that has one: it is only found by its group.
+/// More lines wait for the watcher than are kept, so those that still hold are told again. The second process has
+/// neither a mark nor a parent that has one: it is only found by its group.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_watcher_knows_a_group_after_hundreds_of_others() -> anyhow::Result<()> {
     let nameless = "sh -c 'echo $$ >>$NOTES; exec env -i sleep 600' &";

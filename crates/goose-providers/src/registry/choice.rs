@@ -1,6 +1,6 @@
-//! Chooses a model if the user has not: by a key in the environment, then a server on this machine, then the model inside
-//! goose. Nothing is asked if the user has chosen a model. The usual local servers are looked for at their usual addresses,
-//! or where the user's settings say that they are; all are asked side by side, and not for long.
+//! Chooses a model if the user has not: by a key in the environment, then a server on this machine, then the model
+//! inside goose. Nothing is asked if the user has chosen a model. The usual local servers are looked for at their usual
+//! addresses, or where the user's settings say that they are; all are asked side by side, and not for long.
 
 use std::{
     fmt,
@@ -70,8 +70,8 @@ impl fmt::Display for Choice {
 }
 
 impl Registry {
-    /// Chooses a model if the user has not. `is_set` says whether a variable of the environment is set; only where no key
-    /// is, servers are asked, for a moment. The last resort is a model of the program's own.
+    /// Chooses a model if the user has not. `is_set` says whether a variable of the environment is set; only where no
+    /// key is, servers are asked, for a moment. The last resort is a model of the program's own.
     pub async fn choose(&self, is_set: impl Fn(&str) -> bool, lookup: &dyn Lookup) -> Option<Choice> {
         if let Some(choice) = self.by_key(&is_set) {
             return Some(choice);

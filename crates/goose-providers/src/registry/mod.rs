@@ -153,8 +153,8 @@ impl Registry {
         }
     }
 
-    /// Returns the provider of a model, or of the default model if only a service is named. It sends nothing and makes no
-    /// connection.
+    /// Returns the provider of a model, or of the default model if only a service is named. It sends nothing and makes
+    /// no connection.
     ///
     /// # Errors
     ///
@@ -195,7 +195,8 @@ impl Registry {
         Ok((resolved, info))
     }
 
-    /// Returns the facts about a model: from the table, the user's own provider, and the user's overrides, in this order.
+    /// Returns the facts about a model: from the table, the user's own provider, and the user's overrides, in this
+    /// order.
     pub fn model_info(&self, model: &ModelRef, overrides: &ModelOverrides) -> ModelInfo {
         match self.spec(model) {
             Ok(spec) => self.info_of(&spec, model.model(), overrides),
@@ -226,7 +227,8 @@ impl Registry {
     }
 
     /// The model that a person means by a name while another one is in use. What stands before a colon is a service, be
-    /// it known or not, unless models at the service in use may have colons in their names: then it must be a known one.
+    /// it known or not, unless models at the service in use may have colons in their names: then it must be a known
+    /// one.
     pub fn parse_model(&self, name: &str, in_use: &ModelRef) -> ModelRef {
         let (name, service) = (name.trim(), in_use.provider().unwrap_or_default());
         match name.split_once(':') {

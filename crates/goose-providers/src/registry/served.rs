@@ -27,8 +27,8 @@ pub(super) struct ServedModel {
 }
 
 impl ServedModel {
-    /// Returns true for a model that a service sells: it is large and calls tools. Where such a name has no size, a gateway on this machine
-    /// is not asked.
+    /// Returns true for a model that a service sells: it is large and calls tools. Where such a name has no size, a
+    /// gateway on this machine is not asked.
     pub(super) fn is_sold(provider: &str, model: &str) -> bool {
         provider != OLLAMA && parameters_in(model).is_none() && catalogue::model_info(model).prices.is_some()
     }

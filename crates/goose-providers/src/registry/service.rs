@@ -1,5 +1,5 @@
-//! [`Service`], one description of a service: a row of `services.json`, or the user's own; [`ProviderInfo`], the same for
-//! lists and dialogs.
+//! [`Service`], one description of a service: a row of `services.json`, or the user's own; [`ProviderInfo`], the same
+//! for lists and dialogs.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,9 +13,9 @@ use crate::{
     login::LoginMethod,
 };
 
-/// Services and their variables as goose users write them (`GOOSE_PROVIDER`, `…_API_KEY`, `…_HOST`): makers of models, local
-/// servers, clouds, then hosts of others' models; the most used ones first. A service that speaks a known wire needs a row in
-/// this file and nothing else. A test reads all of it.
+/// Services and their variables as goose users write them (`GOOSE_PROVIDER`, `…_API_KEY`, `…_HOST`): makers of models,
+/// local servers, clouds, then hosts of others' models; the most used ones first. A service that speaks a known wire
+/// needs a row in this file and nothing else. A test reads all of it.
 const SERVICES: &str = include_str!("services.json");
 
 /// Services that goose users may have set and that goose cannot talk to.

@@ -39,8 +39,8 @@ fn every_service_has_an_address() {
     insta::assert_snapshot!(said);
 }
 
-/// Models on offer that are not in the table: llama.cpp answers to any name with whatever it was started with, whose size
-/// is not known here; it refuses what does not fit.
+/// Models on offer that are not in the table: llama.cpp answers to any name with whatever it was started with, whose
+/// size is not known here; it refuses what does not fit.
 const NOT_IN_TABLE: &[(&str, &str)] = &[("llama_cpp", "default")];
 
 /// Models on offer are known: their size decides when a conversation is made shorter.

@@ -224,8 +224,8 @@ impl Assembly {
         }));
     }
 
-    /// Returns whether the answer was cut at its length before the first byte of the call's arguments. Run without them, it could
-    /// do something else than was meant.
+    /// Returns whether the answer was cut at its length before the first byte of the call's arguments. Run without
+    /// them, it could do something else than was meant.
     fn is_cut(&self, call: usize) -> bool {
         let is_last = call + 1 == self.calls.len();
         self.is_done && is_last && self.stop == Some(StopReason::MaxTokens) && !self.has_arguments(call)

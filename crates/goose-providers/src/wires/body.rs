@@ -1,5 +1,5 @@
-//! The JSON of a request, written once from front to back: [`RequestBody`], descriptions of tools, and marks for Claude's
-//! cache. The parts that change from turn to turn come last.
+//! The JSON of a request, written once from front to back: [`RequestBody`], descriptions of tools, and marks for
+//! Claude's cache. The parts that change from turn to turn come last.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The content of messages in the form that all wires share: texts and images. The rest becomes text, and what a service
-//! would refuse (empty texts, NUL, damaged or oversized images) is never sent.
+//! The content of messages in the form that all wires share: texts and images. The rest becomes text, and what a
+//! service would refuse (empty texts, NUL, damaged or oversized images) is never sent.
 
 use std::borrow::Cow;
 

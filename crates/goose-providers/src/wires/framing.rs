@@ -235,8 +235,8 @@ const FRAME_OVERHEAD: usize = 16;
 const PRELUDE_BYTES: usize = 12;
 const CHECKSUM_BYTES: usize = 4;
 
-/// Splits Amazon's event stream: `total length, headers length, checksum, headers, payload, checksum`. The checksums are
-/// not verified: TLS has done that, and a damaged payload is not valid JSON.
+/// Splits Amazon's event stream: `total length, headers length, checksum, headers, payload, checksum`. The checksums
+/// are not verified: TLS has done that, and a damaged payload is not valid JSON.
 #[derive(Debug, Default)]
 pub(super) struct FrameReader {
     held: Vec<u8>,

@@ -1,7 +1,8 @@
 //! Google's `streamGenerateContent`: the Gemini API, and Gemini at Google's cloud.
 //!
 //! Calls come whole and often without ids, results are tied to them by name and order. A thought signature signs the
-//! part that it arrives on and has to go back on the same part; a signature of its own is kept as a thought without text.
+//! part that it arrives on and has to go back on the same part; a signature of its own is kept as a thought without
+//! text.
 
 use std::{borrow::Cow, collections::BTreeMap};
 

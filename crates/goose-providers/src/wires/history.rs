@@ -1,5 +1,6 @@
-//! [`History`]: the bytes of conversations, of tools and of the system prompt, kept from request to request. A conversation only grows, so each
-//! message is written once; turn 1,000 copies bytes where it would write a thousand messages.
+//! [`History`]: the bytes of conversations, of tools and of the system prompt, kept from request to request. A
+//! conversation only grows, so each message is written once; turn 1,000 copies bytes where it would write a thousand
+//! messages.
 
 use std::{collections::VecDeque, ops::Range, ptr, sync::Arc};
 
@@ -77,7 +78,8 @@ impl History {
         ends
     }
 
-    /// Writes tools to `out`, as `write` does it for each of them, by their names, descriptions and input schemas alone.
+    /// Writes tools to `out`, as `write` does it for each of them, by their names, descriptions and input schemas
+    /// alone.
     pub(super) fn write_tools(&self, tools: &[Tool], write: impl Fn(&Tool, &mut Vec<u8>), out: &mut Vec<u8>) {
         let mut kept = self.tools.lock();
         if !kept.tools.iter().map(written_fields).eq(tools.iter().map(written_fields)) {

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! - `wire`: the codec trait, and the provider that is made of a codec;
-//! - `body`: the JSON of a request; `content`: the content of messages; `history`: encoded messages, kept between requests;
+//! - `body`: the JSON of a request; `content`: the content of messages; `history`: encoded messages, kept between
+//!   requests;
 //! - `framing`: from bytes to events; `stream`: an answer as it comes; `assembly`: its pieces, under caps;
 //! - `names`: ids and tool names that every service takes; `models`: facts that the names of models tell.
 

@@ -57,8 +57,8 @@ fn fingerprint(text: &str) -> u64 {
     })
 }
 
-/// The ids that are taken in an answer. Those of earlier answers are not looked at, which would cost more with each turn:
-/// some services count from zero in each answer, and who keeps the conversation tells them apart.
+/// The ids that are taken in an answer. Those of earlier answers are not looked at, which would cost more with each
+/// turn: some services count from zero in each answer, and who keeps the conversation tells them apart.
 #[derive(Debug, Default)]
 pub(super) struct TakenIds(HashSet<String>);
 

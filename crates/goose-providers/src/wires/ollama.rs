@@ -24,7 +24,8 @@ use crate::{
     },
 };
 
-/// A model that Ollama runs. [`ModelInfo::context_limit`](crate::ModelInfo::context_limit) is the room that it is given.
+/// A model that Ollama runs. [`ModelInfo::context_limit`](crate::ModelInfo::context_limit) is the room that it is
+/// given.
 pub type Ollama = Wire<Native>;
 
 /// The codec.
@@ -45,7 +46,8 @@ impl Codec for Native {
     }
 }
 
-/// Returns the messages and tools of a request in the form that the chat templates of models take, with arguments as objects.
+/// Returns the messages and tools of a request in the form that the chat templates of models take, with arguments as
+/// objects.
 pub fn chat_request(model: &ModelInfo, request: Request<'_>) -> Value {
     let (history, max_image_bytes) = (&History::default(), content::LARGE_IMAGE_BYTES);
     let ask = Ask { request, model, dialect: Dialect::Full, history, max_image_bytes };

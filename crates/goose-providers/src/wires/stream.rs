@@ -120,8 +120,8 @@ impl<D: Decoder> Reading<D> {
         }
     }
 
-    /// Reads what may follow the stop reason. Nothing of it is needed: where it does not come in time, or the connection
-    /// breaks, the answer is complete all the same.
+    /// Reads what may follow the stop reason. Nothing of it is needed: where it does not come in time, or the
+    /// connection breaks, the answer is complete all the same.
     async fn last_chunk(&mut self) -> Option<Option<Bytes>> {
         let until = *self.trailer_deadline.get_or_insert_with(|| Instant::now() + TRAILER_TIMEOUT);
         tokio::time::timeout_at(until, self.body.chunk()).await.ok()?.ok()

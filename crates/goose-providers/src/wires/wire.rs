@@ -1,4 +1,5 @@
-//! [`Wire`]: an endpoint, a model and the codec between them, ready to be asked. Each wire that goose speaks itself is one.
+//! [`Wire`]: an endpoint, a model and the codec between them, ready to be asked. Each wire that goose speaks itself is
+//! one.
 
 use std::marker::PhantomData;
 

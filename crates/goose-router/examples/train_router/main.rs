@@ -1,5 +1,6 @@
-//! Trains the router: `cargo run --release -p goose-router --example train_router` reads `training.tsv` and replaces `weights.bin` beside it. The
-//! same examples give the same file, byte for byte: with `--check`, nothing is written, and the program fails if the file is another one.
+//! Trains the router: `cargo run --release -p goose-router --example train_router` reads `training.tsv` and replaces
+//! `weights.bin` beside it. The same examples give the same file, byte for byte: with `--check`, nothing is written,
+//! and the program fails if the file is another one.
 //!
 //! `training.tsv` has a request in each line: the mode it is for, a tab, the text, with `\n` for the end of a line.
 

@@ -1,5 +1,5 @@
-//! Trains the classifier: logistic regression over the features of the examples, by stochastic gradient descent with a rate for each
-//! weight (AdaGrad).
+//! Trains the classifier: logistic regression over the features of the examples, by stochastic gradient descent with a
+//! rate for each weight (AdaGrad).
 
 use std::collections::HashMap;
 

@@ -4,8 +4,8 @@
 //! cargo bench -p goose-server --bench load [-- RUNS SECONDS SESSIONS]
 //! ```
 //!
-//! A model on loopback writes a word every 100 ms, which is the time at which it was written, so that each event tells its
-//! age when it arrives. Server, model and clients share one process: memory for a run is an upper bound.
+//! A model on loopback writes a word every 100 ms, which is the time at which it was written, so that each event tells
+//! its age when it arrives. Server, model and clients share one process: memory for a run is an upper bound.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 

@@ -1,5 +1,5 @@
-//! `ListTasks`: pages of tasks, the newest first. Without a context, these are the tasks that the server remembers: all that
-//! run, and those that have ended within ten minutes.
+//! `ListTasks`: pages of tasks, the newest first. Without a context, these are the tasks that the server remembers: all
+//! that run, and those that have ended within ten minutes.
 
 use std::sync::Arc;
 

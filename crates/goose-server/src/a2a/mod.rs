@@ -1,6 +1,7 @@
 //! A2A over JSON-RPC, versions 1.0 and 0.3 at one address. A task is a run, its context is a session.
 //!
-//! - `card`: the agent card, open to everyone; `form`: tasks, messages and events in the JSON of each version; `rpc`: the methods;
+//! - `card`: the agent card, open to everyone; `form`: tasks, messages and events in the JSON of each version; `rpc`:
+//!   the methods;
 //!   `list`: pages of tasks.
 
 mod card;

@@ -253,7 +253,8 @@ impl Call {
         Ok(find(&self.app, id.strip_prefix("tasks/").unwrap_or(id)).await?)
     }
 
-    /// Starts a task, or answers the question that a task waits for. Returns it, and the number of its last event before.
+    /// Starts a task, or answers the question that a task waits for. Returns it, and the number of its last event
+    /// before.
     async fn send(&self) -> Result<(Arc<Run>, u64), RpcError> {
         self.app.check_open()?;
         let message = self.params.get("message").and_then(Value::as_object);

@@ -1,9 +1,9 @@
 //! Events of one or several sessions as a stream, from any position.
 //!
-//! The first event is `hello`, with the sessions and their open questions. Then each event of goose comes as `event`, and
-//! `snapshot` in place of events that were dropped because the reader was too slow. The id of an event has the positions of all
-//! sessions of the stream: a reader that comes back with the last one misses nothing, also after a restart of the server. A
-//! session that another process writes to is read from its stored steps.
+//! The first event is `hello`, with the sessions and their open questions. Then each event of goose comes as `event`,
+//! and `snapshot` in place of events that were dropped because the reader was too slow. The id of an event has the
+//! positions of all sessions of the stream: a reader that comes back with the last one misses nothing, also after a
+//! restart of the server. A session that another process writes to is read from its stored steps.
 
 use std::{collections::BTreeMap, str::FromStr as _, sync::Arc, time::Duration};
 

@@ -1,7 +1,8 @@
 //! goose's own API below `/api/v1`, where the protocols end.
 //!
-//! - `models`: what is read and written; `sessions`: sessions, their messages and their runs; `transfer`: export, import and
-//!   copies; `questions`: open questions of all sessions; `events`: events of one or several sessions as a stream;
+//! - `models`: what is read and written; `sessions`: sessions, their messages and their runs; `transfer`: export,
+//!   import and copies; `questions`: open questions of all sessions; `events`: events of one or several sessions as a
+//!   stream;
 //!   `inspect`: agents, tools and extensions; `recipes`, `schedule`: recipes and scheduled jobs.
 
 mod events;

@@ -37,7 +37,8 @@ const MAX_PARAMETERS: usize = 100;
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct JobList {
-    /// Jobs: `id`, `cron`, `recipe`, `parameters`, `working_dir`, `missed`, `paused`, `next_at`, `running_since`, `last`.
+    /// Jobs: `id`, `cron`, `recipe`, `parameters`, `working_dir`, `missed`, `paused`, `next_at`, `running_since`,
+    /// `last`.
     jobs: Vec<Value>,
 }
 

@@ -1,4 +1,5 @@
-//! [`Exporter`]: sends spans to a collector in batches. Spans that come faster than the collector takes them are dropped.
+//! [`Exporter`]: sends spans to a collector in batches. Spans that come faster than the collector takes them are
+//! dropped.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},

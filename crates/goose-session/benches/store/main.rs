@@ -28,7 +28,7 @@ use std::{
 };
 
 use goose_extension::{Message, ToolOutput};
-use goose_session::{NewSession, Session, SessionStore, Step};
+use goose_session::{NewSession, Session, SessionStore, Step, ToolEnd};
 use report::{Bar, Report, median};
 
 /// Number of steps of a long session.
@@ -80,7 +80,11 @@ impl Folder {
 }
 
 pub(crate) fn step(bytes: usize) -> Step {
-    Step::ToolResult { id: "call_1".into(), output: ToolOutput::text("some words ".repeat(bytes / 11)) }
+    Step::ToolResult {
+        id: "call_1".into(),
+        output: ToolOutput::text("some words ".repeat(bytes / 11)),
+        end: ToolEnd::Ran,
+    }
 }
 
 pub(crate) async fn session(file: &Path) -> anyhow::Result<Session> {

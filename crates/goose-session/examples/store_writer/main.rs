@@ -16,7 +16,7 @@ use std::{io::Write as _, path::Path, time::Duration};
 
 use anyhow::{Context as _, bail, ensure};
 use goose_extension::{Message, ToolOutput};
-use goose_session::{NewSession, SearchQuery, Session, SessionStore, Step, StoreError};
+use goose_session::{NewSession, SearchQuery, Session, SessionStore, Step, StoreError, ToolEnd};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -56,7 +56,8 @@ async fn append(file: &Path, count: usize) -> anyhow::Result<()> {
 
 /// Steps of the script, in batches that are committed together. One is larger than many pages.
 fn batches() -> Vec<Vec<Step>> {
-    let large = Step::ToolResult { id: "1".into(), output: ToolOutput::text("x".repeat(30_000)) };
+    let large =
+        Step::ToolResult { id: "1".into(), output: ToolOutput::text("x".repeat(30_000)), end: ToolEnd::Ran };
     let ended = Step::ReplyEnded { outcome: "done".into() };
     vec![
         vec![message_step(1)],

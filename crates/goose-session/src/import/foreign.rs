@@ -16,7 +16,7 @@ use super::{
     old_database::{DatabaseError, OldDatabase},
 };
 use crate::{
-    NewSession, SessionId, SessionStore, Step, StoreError,
+    NewSession, SessionId, SessionStore, Step, StoreError, ToolEnd,
     export::FORMAT,
     store::{ImportedSession, StepRow},
 };
@@ -316,7 +316,7 @@ fn message_steps(message: &ForeignMessage) -> impl Iterator<Item = Step> + use<>
     for part in message.parts.iter().cloned() {
         match part {
             Part::Said(content) => said.push(content),
-            Part::Result { id, output } => results.push(Step::ToolResult { id, output }),
+            Part::Result { id, output } => results.push(Step::ToolResult { id, output, end: ToolEnd::Ran }),
         }
     }
     let message =

@@ -1,5 +1,5 @@
-//! Limits of an import. Anyone may have written the file, so its size says little about the memory that it takes: a JSON value of
-//! two bytes takes seventy in memory.
+//! Limits of an import. Anyone may have written the file, so its size says little about the memory that it takes: a
+//! JSON value of two bytes takes seventy in memory.
 
 use std::io::{self, Read};
 

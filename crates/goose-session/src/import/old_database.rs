@@ -1,5 +1,5 @@
-//! [`OldDatabase`]: `sessions.db` of goose 1.x. Anyone may have written it, so only stored rows of limited size are read, and
-//! SQLite stops when it has worked for too long.
+//! [`OldDatabase`]: `sessions.db` of goose 1.x. Anyone may have written it, so only stored rows of limited size are
+//! read, and SQLite stops when it has worked for too long.
 
 use std::{
     ffi::OsString,
@@ -172,8 +172,8 @@ impl OldDatabase {
         Ok(self.0.fetch_all(sqlx::query(AssertSqlSafe(rows)).bind(session)).await?)
     }
 
-    /// Returns the wanted columns that the table has. A view, a virtual table and computed columns are refused: reading them runs
-    /// what their author wrote.
+    /// Returns the wanted columns that the table has. A view, a virtual table and computed columns are refused: reading
+    /// them runs what their author wrote.
     async fn stored_columns(&mut self, table: Table) -> Result<Vec<&'static str>, DatabaseError> {
         const IS_TABLE: &str =
             "SELECT 1 FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND lower(name) = $1";

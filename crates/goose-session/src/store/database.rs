@@ -14,6 +14,7 @@ use super::{
     StoreError,
     dialect::{Connection, Dialect, Row, Sql, Statement},
 };
+use crate::SessionId;
 
 /// Maximum number of concurrent readers.
 const MAX_READERS: u32 = 4;
@@ -131,6 +132,21 @@ impl Lease {
     /// Runs statements in order, up to the first that fails. Returns the error of the database.
     pub(super) async fn try_change_all(&mut self, statements: Vec<Statement>) -> Result<(), sqlx::Error> {
         self.connection.run_all(statements).await
+    }
+
+    /// Runs statements that write to a session. A taken number means another writer; a missing session was
+    /// removed.
+    pub(super) async fn change_session(
+        &mut self,
+        id: &SessionId,
+        statements: Vec<Statement>,
+    ) -> Result<(), StoreError> {
+        let Err(error) = self.connection.run_all(statements).await else { return Ok(()) };
+        Err(match error.as_database_error() {
+            Some(database) if database.is_unique_violation() => StoreError::SessionBusy(id.clone()),
+            Some(database) if database.is_foreign_key_violation() => StoreError::missing(id),
+            _ => self.explain(&error),
+        })
     }
 
     /// Runs a statement. Returns the number of changed rows.

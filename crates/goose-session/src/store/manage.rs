@@ -5,7 +5,7 @@ use super::{
     database::Lease,
     dialect::Statement,
     row::{CounterDelta, count, stored_count},
-    session::{SessionRow, execute, insert_session, insert_steps, update_time},
+    session::{SessionRow, insert_session, insert_steps, update_time},
 };
 use crate::{NewSession, SessionId, Step, clock, id};
 use goose_providers::Usage;
@@ -195,7 +195,7 @@ impl SessionStore {
         let mut statements = vec![insert_session(&id, &row)];
         statements.extend(imported.steps.last().map(|last| update_time(&id, last.at)));
         statements.extend(insert_steps(&id, 1, imported.steps));
-        execute(&mut lease, &id, statements).await?;
+        lease.change_session(&id, statements).await?;
         lease.commit().await?;
         Ok(id)
     }

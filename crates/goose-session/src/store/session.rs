@@ -13,7 +13,6 @@ use tokio::sync::Mutex;
 
 use super::{
     SessionStore, StoreError,
-    database::{Database, Lease},
     detach_on_drop::DetachOnDrop,
     dialect::Statement,
     manage::clean_name,
@@ -37,8 +36,8 @@ const SET_TITLE: &str = "UPDATE sessions SET title = $2 WHERE id = $1";
 
 const UPDATE_TIME: &str = "UPDATE sessions SET updated_at = $2 WHERE id = $1";
 
-/// Time within which further writes of a session keep its `updated_at`, in milliseconds. The time is in two indexes: four of
-/// the six pages that a write would change.
+/// Time within which further writes of a session keep its `updated_at`, in milliseconds. The time is in two indexes:
+/// four of the six pages that a write would change.
 const TIME_STEP: i64 = 1_000;
 
 /// Handle to append to a session. Clones append to the same log, one after the other.
@@ -199,6 +198,7 @@ impl Session {
     }
 }
 
+/// Appends rows, all or none, with the time of the session if it is new.
 async fn write(
     position: Arc<Mutex<Position>>,
     store: SessionStore,
@@ -210,32 +210,20 @@ async fn write(
     let more = rows.len() as u64;
     // A clock that was set back counts as a new time.
     let is_new_time = !(0..TIME_STEP).contains(&(at - position.updated_at));
-    append(store.database(), &id, &position, rows, is_new_time.then_some(at)).await?;
+    let mut lease = store.database().write().await?;
+    let mut statements = vec![Statement::new(lease.sql().begin_write)];
+    statements.extend(position.new.as_ref().map(|new| insert_session(&id, new)));
+    statements.extend(insert_steps(&id, position.next, rows));
+    statements.extend(is_new_time.then(|| update_time(&id, at)));
+    statements.push(Statement::new("COMMIT"));
+    lease.change_session(&id, statements).await?;
+    lease.give_back();
     position.new = None;
     position.next += more;
     if is_new_time {
         position.updated_at = at;
     }
     Ok(position.next - 1)
-}
-
-/// Appends rows at a position, all or none, and stores the time of the session, if it is new.
-async fn append(
-    database: &Database,
-    id: &SessionId,
-    position: &Position,
-    rows: Vec<StepRow>,
-    updated_at: Option<i64>,
-) -> Result<(), StoreError> {
-    let mut lease = database.write().await?;
-    let mut statements = vec![Statement::new(lease.sql().begin_write)];
-    statements.extend(position.new.as_ref().map(|new| insert_session(id, new)));
-    statements.extend(insert_steps(id, position.next, rows));
-    statements.extend(updated_at.map(|at| update_time(id, at)));
-    statements.push(Statement::new("COMMIT"));
-    execute(&mut lease, id, statements).await?;
-    lease.give_back();
-    Ok(())
 }
 
 /// Returns the statement that inserts a session without steps.
@@ -272,19 +260,4 @@ pub(super) fn insert_steps(id: &SessionId, first: u64, rows: Vec<StepRow>) -> Ve
         statements.push(sum.bind(update));
     }
     statements
-}
-
-/// Runs statements that write to a session. A taken number means another writer; a missing session was
-/// removed.
-pub(super) async fn execute(
-    lease: &mut Lease,
-    id: &SessionId,
-    statements: Vec<Statement>,
-) -> Result<(), StoreError> {
-    let Err(error) = lease.try_change_all(statements).await else { return Ok(()) };
-    Err(match error.as_database_error() {
-        Some(database) if database.is_unique_violation() => StoreError::SessionBusy(id.clone()),
-        Some(database) if database.is_foreign_key_violation() => StoreError::missing(id),
-        _ => lease.explain(&error),
-    })
 }

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use goose_config::Mode;
 use goose_extension::{Message, MessageContent, RichRenderable, Role, ToolOutput};
 use goose_providers::Usage;
-use goose_session::{ListOptions, NewSession, Session, SessionId, SessionStore, Step, StoreError};
+use goose_session::{ListOptions, NewSession, Session, SessionId, SessionStore, Step, StoreError, ToolEnd};
 use serde_json::json;
 
 use super::support::{TestStore, search_all, user};
@@ -28,7 +28,7 @@ pub(crate) fn one_of_each() -> Vec<Step> {
         user("list the files"),
         Step::Message { message: Message::new(Role::Assistant, [MessageContent::text("Well:"), call]) },
         Step::Cost { provider: "openai".into(), model: "gpt-4o".into(), usage, dollars: Some(0.25) },
-        Step::ToolResult { id: "1".into(), output: ToolOutput::text("a.rs\n```\nb.rs") },
+        Step::ToolResult { id: "1".into(), output: ToolOutput::text("a.rs\n```\nb.rs"), end: ToolEnd::Ran },
         Step::compacted(vec![Message::user("summary")]),
         Step::Interrupted { reason: "cancelled".into() },
         Step::Message { message: Message::assistant("Two files.") },
@@ -49,7 +49,12 @@ pub(crate) fn one_of_each() -> Vec<Step> {
             name: "developer__read".into(),
             arguments: json!({"path": "zebra.txt"}),
         },
-        Step::NestedResult { parent: "1".into(), id: "1.1".into(), output: ToolOutput::error("no giraffe") },
+        Step::NestedResult {
+            parent: "1".into(),
+            id: "1.1".into(),
+            output: ToolOutput::error("no giraffe"),
+            end: ToolEnd::Ran,
+        },
         ended(),
     ]
 }

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use goose_extension::ToolOutput;
-use goose_session::{NewSession, SessionStore, StoreError};
+use goose_session::{NewSession, SessionStore, StoreError, ToolEnd};
 use sqlx::{Connection as _, Executor as _, Row as _};
 
 use super::support::{TestStore, raw, search_all, user};
@@ -198,7 +198,7 @@ async fn oversized_step_is_refused() -> anyhow::Result<()> {
     let test = TestStore::new()?;
     let session = test.session(&["hello"]).await?;
     let output = ToolOutput::text("x".repeat(65 * 1024 * 1024));
-    let large = goose_session::Step::ToolResult { id: "1".into(), output };
+    let large = goose_session::Step::ToolResult { id: "1".into(), output, end: ToolEnd::Ran };
     let error = session.append(&large).await.err().context("stored")?;
     assert!(matches!(error, StoreError::StepTooLarge { .. }), "{error}");
     assert_eq!(session.append(&user("next")).await?, 2);

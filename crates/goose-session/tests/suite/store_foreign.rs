@@ -1,4 +1,5 @@
-//! Sessions of other programs can be resumed after an import. The fixtures are files that the programs wrote, shortened.
+//! Sessions of other programs can be resumed after an import. The fixtures are files that the programs wrote,
+//! shortened.
 
 use std::path::Path;
 

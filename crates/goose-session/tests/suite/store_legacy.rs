@@ -35,7 +35,7 @@ pub(super) fn outline(steps: &[StoredStep]) -> Vec<String> {
     };
     let step = |stored: &StoredStep| match &stored.step {
         Step::Message { message } => outline(message),
-        Step::ToolResult { id, output } => {
+        Step::ToolResult { id, output, .. } => {
             format!(
                 "{id} {}: {}",
                 if output.is_error { "failed" } else { "gave" },

@@ -1,8 +1,9 @@
 //! The scripted model server as a program, to try goose by hand: `scripted_model SCRIPT.json`.
 //!
-//! The script is a list of turns, each `{"text": "…"}`, `{"thinking": "…"}`, `{"calls": [{"name": …, "arguments": {…}}]}`
-//! (these three also together) or `{"status": 429, "message": "…"}`; `"after_ms"` delays a turn. After the last one it
-//! begins again. The address is the first line of the output; the program ends when its standard input does.
+//! The script is a list of turns, each `{"text": "…"}`, `{"thinking": "…"}`,
+//! `{"calls": [{"name": …, "arguments": {…}}]}` (these three also together) or `{"status": 429, "message": "…"}`;
+//! `"after_ms"` delays a turn. After the last one it begins again. The address is the first line of the output; the
+//! program ends when its standard input does.
 
 use std::{io::Read as _, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Stable names for everything that differs from run to run: ids, tokens, sealed states, our own version, and texts that a
-//! test names itself ([`Placeholders`]).
+//! Stable names for everything that differs from run to run: ids, tokens, sealed states, our own version, and texts
+//! that a test names itself ([`Placeholders`]).
 
 use std::collections::{HashMap, HashSet};
 

@@ -152,8 +152,8 @@ impl Everyday {
     }
 }
 
-/// Returns true for a need that another step of the request meets: an agent looks around before a plan is written, and the session's agent
-/// goes on after the orchestrator.
+/// Returns true for a need that another step of the request meets: an agent looks around before a plan is written, and
+/// the session's agent goes on after the orchestrator.
 fn is_met_by_step(need: Need, route: &Route) -> bool {
     match route.mode.as_str() {
         "planner" => matches!(need, Need::Look),

@@ -1,8 +1,9 @@
-//! The quality of the router on requests that it has not learned from, written by other authors than its training examples.
+//! The quality of the router on requests that it has not learned from, written by other authors than its training
+//! examples.
 //! `cargo bench -p goose --bench routing` prints each figure with its bar and exits with 1 where a bar is missed.
 //!
-//! - `everyday*.yaml`: everyday requests, many of them in a session, by seven authors (the first one wrote two sets). What an agent needs for each, the
-//!   number of independent jobs, and the specialist if it is clearly the work of one.
+//! - `everyday*.yaml`: everyday requests, many of them in a session, by seven authors (the first one wrote two sets).
+//!   What an agent needs for each, the number of independent jobs, and the specialist if it is clearly the work of one.
 //! - `route.tsv`: requests for one mode, label and text. The default agent is no mistake, another specialist is one.
 //! - `single.txt`: requests that must stay whole although some look like several.
 //! - `other_languages.tsv`: language, label, text. The label or the default agent are right, another specialist is not.

@@ -1,22 +1,23 @@
-//! Measures the cost of the service pool and of an agent's extension manager. `cargo bench -p goose` prints each figure with its bar
-//! and exits with 1 where a bar is missed.
+//! Measures the cost of the service pool and of an agent's extension manager. `cargo bench -p goose` prints each figure
+//! with its bar and exits with 1 where a bar is missed.
 //!
 //! - `memory`: bytes on the heap for each service that is part of this process, was started and waits: 1,000 of them in
-//!   one pool, counted by the allocator, for an extension with one tool and for the built-in `memory`. Below 100 KB. What
-//!   the operating system sees (RSS) is shown beside it.
+//!   one pool, counted by the allocator, for an extension with one tool and for the built-in `memory`. Below 100 KB.
+//!   What the operating system sees (RSS) is shown beside it.
 //! - `starts`: ten servers that say nothing for 2 s are added to a manager with a ready one; the time until all of them
 //!   answer. Below 3 s. Meanwhile a tool of the ready server is called; its latency is shown against that before.
 //! - `listing`: 100 services in this process with 50 tools each. The list of all 5,000 tools when nothing changed since
 //!   the last time: below 1 ms. Shown as well: the first list, which starts the services; the list after one of them
-//!   changed; and a new pool's first list of 100 programs whose tools an earlier pool left on disk, none of them started.
+//!   changed; and a new pool's first list of 100 programs whose tools an earlier pool left on disk, none of them
+//!   started.
 //! - `overhead`: in that same manager, a call by name against `Extension::call` on the extension itself, round by round
 //!   in turn; the median of the differences. Below 5 µs.
-//! - `throughput`: sixteen callers at once on one server on stdio. Calls in a second through the manager, against rmcp's
-//!   own client with its own transport on another instance of the same server, round by round in turn; the median of the
-//!   ratios. At least 0.95. That client says nothing of itself; goose says with each request that it follows tasks, and
-//!   the server has to read it. So a client of rmcp's that says the same is shown as well.
-//! - `code`: the same server called from a program of `code_execution`, with sixteen calls at once and one by one, against
-//!   the same calls made directly, round by round in turn; the median of the ratios. At least 0.5.
+//! - `throughput`: sixteen callers at once on one server on stdio. Calls in a second through the manager, against
+//!   rmcp's own client with its own transport on another instance of the same server, round by round in turn; the
+//!   median of the ratios. At least 0.95. That client says nothing of itself; goose says with each request that it
+//!   follows tasks, and the server has to read it. So a client of rmcp's that says the same is shown as well.
+//! - `code`: the same server called from a program of `code_execution`, with sixteen calls at once and one by one,
+//!   against the same calls made directly, round by round in turn; the median of the ratios. At least 0.5.
 //!
 //! The servers are this program, started again. Names as arguments choose what is measured, `--quick` takes few rounds.
 

@@ -137,8 +137,8 @@ impl OpenError {
     }
 }
 
-/// Parts that all conversations of a process share, with the settings of one folder; [`in_folder`](Self::in_folder) returns the
-/// manager of another one. Creating a manager reads and starts nothing; clones share everything.
+/// Parts that all conversations of a process share, with the settings of one folder; [`in_folder`](Self::in_folder)
+/// returns the manager of another one. Creating a manager reads and starts nothing; clones share everything.
 #[derive(Clone)]
 pub struct AgentManager {
     settings: Settings,
@@ -199,8 +199,8 @@ impl AgentManager {
         self
     }
 
-    /// Returns the manager of another folder: with its settings, and the same sessions, services, logins and connectors. One
-    /// process serves sessions in many folders that way.
+    /// Returns the manager of another folder: with its settings, and the same sessions, services, logins and
+    /// connectors. One process serves sessions in many folders that way.
     ///
     /// # Errors
     ///

@@ -55,7 +55,8 @@ impl OpenSessions {
         Self { idle_time, ..self }
     }
 
-    /// Returns the session. It is opened by `open`, which does not run if the session is open already. A session that is being closed is waited for.
+    /// Returns the session. It is opened by `open`, which does not run if the session is open already. A session that
+    /// is being closed is waited for.
     ///
     /// # Errors
     ///

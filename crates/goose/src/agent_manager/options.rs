@@ -265,8 +265,8 @@ impl OpenOptions {
         self
     }
 
-    /// Keeps copies of the files that the [backend](Self::with_backend) changes, so that the user can take changes back. A session
-    /// that is not stored has none.
+    /// Keeps copies of the files that the [backend](Self::with_backend) changes, so that the user can take changes
+    /// back. A session that is not stored has none.
     pub fn with_checkpoints(mut self) -> Self {
         self.place.keeps_checkpoints = true;
         self

@@ -29,15 +29,16 @@ const CLOCK_STEP: SignedDuration = SignedDuration::from_millis(20);
 pub struct ChangedElsewhere {
     /// First lines of the commands that ran.
     pub commands: Vec<String>,
-    /// Files that have changed since the first of them, by commands or other programs. Git's ignored files are left out.
+    /// Files that have changed since the first of them, by commands or other programs. Git's ignored files are left
+    /// out.
     pub files: Vec<PathBuf>,
     /// False if there were too many files to look at all.
     pub is_complete: bool,
 }
 
 impl Checkpoints {
-    /// Returns the commands at or after a step, and the files in a folder that have changed since the first of them and that no
-    /// tool has changed. Deleted files are not found. Blocks.
+    /// Returns the commands at or after a step, and the files in a folder that have changed since the first of them and
+    /// that no tool has changed. Deleted files are not found. Blocks.
     ///
     /// # Errors
     ///

@@ -7,7 +7,8 @@
 //! checkpoints/20261115_3/5f70bf18…   a copy, named by its hash
 //! ```
 //!
-//! Old sessions are removed in the background when a session records its first change. One that is open is never removed.
+//! Old sessions are removed in the background when a session records its first change. One that is open is never
+//! removed.
 
 use std::{
     fs::{self, File},
@@ -177,8 +178,8 @@ struct Old {
     size: u64,
 }
 
-/// Removes sessions that are too old, then the oldest ones until all copies fit together with `needed` bytes of the session at `own`.
-/// Returns the size of the other sessions that are left.
+/// Removes sessions that are too old, then the oldest ones until all copies fit together with `needed` bytes of the
+/// session at `own`. Returns the size of the other sessions that are left.
 fn prune(root: &Path, own: &Path, needed: u64) -> u64 {
     let lock = open_lock_file(&root.join(LOCK)).and_then(|file| FileLock::wait(file, LOCK_TIME));
     let mut others: Vec<Old> = folders(root).filter(|old| old.path != own).collect();

@@ -1,5 +1,5 @@
-//! The journal of a session: one JSON object for each line. Lines are only appended; one that a killed process left unfinished is
-//! skipped.
+//! The journal of a session: one JSON object for each line. Lines are only appended; one that a killed process left
+//! unfinished is skipped.
 
 use std::{collections::HashSet, path::PathBuf};
 

@@ -1,4 +1,5 @@
-//! Checkpoints: copies of files from before the tools of a session changed them, so that the user can take changes back.
+//! Checkpoints: copies of files from before the tools of a session changed them, so that the user can take changes
+//! back.
 //!
 //! ```text
 //! write, edit ──▶ CheckpointBackend::replace ──▶ the session's backend
@@ -12,8 +13,8 @@
 //! - `plan`: what restoring would do, and which files others have changed; `restore`: doing it;
 //! - `elsewhere`: files that commands changed, which have no copies.
 //!
-//! Nothing here happens before the first change of a file or the first command. The copies are outside of the project, and git is
-//! never involved.
+//! Nothing here happens before the first change of a file or the first command. The copies are outside of the project,
+//! and git is never involved.
 
 mod backend;
 mod elsewhere;
@@ -115,8 +116,8 @@ impl Checkpoints {
         folder::remove(&Self::root(paths), session)
     }
 
-    /// Records a change that is about to be made, with a copy of what is there. Returns its number, or `None` if the change will
-    /// fail or cannot be recorded.
+    /// Records a change that is about to be made, with a copy of what is there. Returns its number, or `None` if the
+    /// change will fail or cannot be recorded.
     fn begin(&self, file: &FileTarget, new: &[u8], expected: Option<&FileVersion>) -> Option<u64> {
         let found = match self.inner.read(file, MAX_FILE_BYTES) {
             Ok(FileRead::Content { version, .. } | FileRead::TooLarge { version, .. })

@@ -134,7 +134,8 @@ impl Found {
 }
 
 impl Checkpoints {
-    /// Plans to restore the files that were changed at or after a step. Reads them all, so call it from a thread that may block.
+    /// Plans to restore the files that were changed at or after a step. Reads them all, so call it from a thread that
+    /// may block.
     ///
     /// # Errors
     ///
@@ -248,7 +249,8 @@ pub enum Content {
     Unknown(String),
 }
 
-/// Returns the file to read and write. A file that had one name may not have got others, which could be files that must not be used.
+/// Returns the file to read and write. A file that had one name may not have got others, which could be files that must
+/// not be used.
 pub(super) fn file_target(path: &Path, target: &Before) -> FileTarget {
     let had_links = !matches!(target, Before::Kept { is_linked: false, .. } | Before::Missing);
     let hard_links = if had_links { HardLinks::Allowed } else { HardLinks::Refused };

@@ -205,6 +205,7 @@ impl AgentLoop {
         let context = Arc::clone(&self.context);
         let opened = self.cancellation.run_until_cancelled(context.models.open()).await;
         opened.ok_or(Abort::Cancelled)?.map_err(Abort::Failed)?;
+        self.settle().await?;
         loop {
             self.prepare().await?;
             let answer = self.ask().await?;
@@ -247,7 +248,8 @@ impl AgentLoop {
             (None, None) => return Err(Abort::failed("The session has no messages yet.", None)),
         };
         let earlier = self.state.conversation.messages().to_vec();
-        self.record_all(vec![Step::Message { message: message.clone() }]).await?;
+        // What the model needs is opened meanwhile.
+        self.record_ahead(vec![Step::Message { message: message.clone() }]).await?;
         if is_prompt {
             self.emit(Event::Prompt(Arc::new(message.clone())));
         }
@@ -380,7 +382,11 @@ fn empty() -> Abort {
 
 /// Returns the steps that end an interrupted reply: a result for each call, then the reason.
 fn interrupted<'a>(calls: impl Iterator<Item = &'a str>, result: &str, reason: &str) -> Vec<Step> {
-    let results = calls.map(|id| Step::ToolResult { id: id.to_owned(), output: ToolOutput::error(result) });
+    let results = calls.map(|id| Step::ToolResult {
+        id: id.to_owned(),
+        output: ToolOutput::error(result),
+        end: ToolEnd::Cancelled,
+    });
     let end = Step::Interrupted { reason: reason.to_owned() };
     results.chain([end]).collect()
 }

@@ -164,8 +164,8 @@ impl AgentLoop {
         self.state.context_usage.meter().would_use(messages.iter().map(AsRef::as_ref))
     }
 
-    /// Replaces the messages that the model sees, with those before a step if the user goes back. The earlier steps stay in the
-    /// store.
+    /// Replaces the messages that the model sees, with those before a step if the user goes back. The earlier steps
+    /// stay in the store.
     pub(super) async fn replace_messages(
         &mut self,
         messages: &[Arc<Message>],

@@ -6,6 +6,7 @@ use goose_extension::{Elicitation, Elicited, JsonObject, Message, RichRenderable
 use goose_providers::Usage;
 use serde::{Deserialize, Serialize};
 
+pub use crate::session::ToolEnd;
 use crate::session::{PlannedTask, SessionId, TaskFinished};
 
 /// Something that happened during a reply. Changes to the conversation are stored before they are reported.
@@ -255,21 +256,6 @@ pub enum PlanDecision {
     AsOne,
     /// Do nothing.
     Cancel,
-}
-
-/// End of a tool call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ToolEnd {
-    /// It ran. The output says if it succeeded.
-    Ran,
-    /// It was not run: malformed, unknown, or repeated too often.
-    Rejected,
-    /// The user or a rule denied it.
-    Denied,
-    /// It was cancelled.
-    Cancelled,
 }
 
 /// Token usage and price.

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The hub keeps the events of the current turn. Earlier ones are made again from the session's stored steps
-//! ([`replay`](super::replay)); each record names the last stored step, so a reader knows where to continue there. Readers share the records and never block
-//! the reply: one that falls too far behind gets [`Event::Lagged`] in place of dropped events, and text
-//! joined into one piece.
+//! ([`replay`](super::replay)); each record names the last stored step, so a reader knows where to continue there.
+//! Readers share the records and never block the reply: one that falls too far behind gets [`Event::Lagged`] in place
+//! of dropped events, and text joined into one piece.
 
 mod log_entry;
 mod open_questions;
@@ -210,8 +210,8 @@ impl Log {
 }
 
 impl EventHub {
-    /// Creates the log of a session whose last stored step has the number `step`. `task` is the task of another session that
-    /// it works on, if any.
+    /// Creates the log of a session whose last stored step has the number `step`. `task` is the task of another session
+    /// that it works on, if any.
     pub(crate) fn new(session: SessionId, step: u64, task: Option<Arc<str>>) -> Arc<Self> {
         let (approvals, begun) = (tokio::sync::Mutex::default(), Notify::new());
         let log = Mutex::new(Log { step, reported_step: step, ..Log::default() });
@@ -309,8 +309,8 @@ impl EventHub {
         EventReader { hub: Arc::clone(self), id, caught_up_at: last, replayed }
     }
 
-    /// Returns a reader of the events after a position, or of all. The second value is set if the log does not have all of them:
-    /// stored steps up to this number come first.
+    /// Returns a reader of the events after a position, or of all. The second value is set if the log does not have all
+    /// of them: stored steps up to this number come first.
     pub(super) fn resume(self: &Arc<Self>, after: Option<EventPosition>) -> (EventReader, Option<u64>) {
         let is_in_log = |position: &EventPosition| {
             let log = self.lock();
@@ -391,10 +391,11 @@ impl EventSink {
                 name: name.clone(),
                 arguments: arguments.clone().into(),
             }),
-            (Event::ToolFinished { id, output, .. }, Some(parent)) => Some(Step::NestedResult {
+            (Event::ToolFinished { id, output, end, .. }, Some(parent)) => Some(Step::NestedResult {
                 parent: parent.to_string(),
                 id: id.clone(),
                 output: output.clone(),
+                end: *end,
             }),
             _ => None,
         }

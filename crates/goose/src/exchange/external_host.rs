@@ -59,6 +59,7 @@ impl AgentLoop {
         agent: &Arc<ExternalAgent>,
         task: &str,
     ) -> StepResult<Outcome> {
+        self.settle().await?;
         self.report_notices();
         self.progress.turn += 1;
         self.emit(Event::Asking { turn: self.progress.turn });
@@ -232,8 +233,8 @@ impl ExternalHost {
         Ok(())
     }
 
-    /// Fails if a call is denied, and asks nothing. A tool that the mode does not have, or arguments that it does not take, are
-    /// not checked.
+    /// Fails if a call is denied, and asks nothing. A tool that the mode does not have, or arguments that it does not
+    /// take, are not checked.
     async fn check_not_denied(&self, tool: &str, arguments: Value) -> Result<(), Refusal> {
         if let Value::Object(arguments) = arguments
             && let Ok(call) = self.call.path.check(self.call.next_id(), tool, arguments)

@@ -9,15 +9,16 @@
 //! - `handle`: an exchange as programs hold it; `reply`: the handle of one reply;
 //! - `responder`: the interface to the orchestrator, which runs the loop and chooses the agent;
 //! - `agent_loop`: the loop, step by step, with `prepare`, `ask_model`, `record`, `tools`, `compaction` and
-//!   `long_message`; `loop_context`: parts that live as long as the session; `models`: its models, which can be changed while
-//!   it is open;
+//!   `long_message`; `loop_context`: parts that live as long as the session; `models`: its models, which can be changed
+//!   while it is open;
 //! - `call_path`: the only path to a tool, for the loop and for tools that call tools; `external_host`: the
 //!   same for external agents;
 //! - `rewind`: the user's messages, to go back to one of them;
 //! - `delegates`: the interface to agents that work for a session; `task_writes`: files that parallel tasks
 //!   change;
-//! - `event`, `event_hub`: events for user interfaces; `replay`: the same events from stored steps; `outbox`: holds events back until their steps are
-//!   stored; `questions`: questions and output of extensions; `facts`: facts about a reply;
+//! - `event`, `event_hub`: events for user interfaces; `replay`: the same events from stored steps; `outbox`: holds
+//!   events back until their steps are stored; `questions`: questions and output of extensions; `facts`: facts about a
+//!   reply;
 //! - `attachments`: the files, images and resources that the words of a message name;
 //! - helpers: `extension_prompts` (prompts that change in an open session), `stream_dedup`, `repetition`,
 //!   `sanitize_output`, `final_output`, `usage_ledger`.

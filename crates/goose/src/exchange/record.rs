@@ -35,7 +35,7 @@ impl AgentLoop {
     }
 
     /// Like [`record_all`](Self::record_all), but returns while the steps are being stored.
-    async fn record_ahead(&mut self, steps: Vec<Step>) -> Result<(), StoreError> {
+    pub(super) async fn record_ahead(&mut self, steps: Vec<Step>) -> Result<(), StoreError> {
         if steps.is_empty() {
             return Ok(());
         }
@@ -122,7 +122,7 @@ impl AgentLoop {
         end: ToolEnd,
     ) -> StepResult<()> {
         let output = sanitize_output(output);
-        self.record_ahead(vec![Step::ToolResult { id: id.clone(), output: output.clone() }]).await?;
+        self.record_ahead(vec![Step::ToolResult { id: id.clone(), output: output.clone(), end }]).await?;
         self.emit(Event::ToolFinished { id, name, output, end });
         Ok(())
     }

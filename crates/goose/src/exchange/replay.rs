@@ -1,9 +1,9 @@
 //! [`replay`]: the events of stored steps, for readers that come after them.
 //!
-//! A reader gets the same events as one that followed the replies, except for those that leave nothing behind: progress,
-//! status, questions, retries. Text is in one piece.
+//! A reader gets the same events as one that followed the replies, except for those that leave nothing behind:
+//! progress, status, questions, retries. Text is in one piece.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use goose_extension::{JsonObject, Message, MessageContent, Role, ToolOutput};
 use serde_json::Value;
@@ -15,10 +15,12 @@ use super::{
 };
 use crate::session::{SessionId, Step, StoredStep};
 
-/// Returns the events of a session's steps after a number, from its first steps on. Their epoch is 0, which is that of no open session. All events of a step but the last one
-/// have the number of the step before it, so that a reader that stops between them gets the whole step again.
+/// Returns the events of a session's steps after a number, from its first steps on. Their epoch is 0, which is that of
+/// no open session. All events of a step but the last one have the number of the step before it, so that a reader that
+/// stops between them gets the whole step again.
 pub fn replay(session: &SessionId, steps: &[StoredStep], after: u64) -> Vec<EventRecord> {
-    let mut replay = Replay::default();
+    let refused = steps.iter().filter_map(|stored| refused_call(&stored.step)).collect();
+    let mut replay = Replay { refused, ..Replay::default() };
     let mut records = Vec::new();
     for stored in steps {
         let (parent_call, events) = replay.events(&stored.step);
@@ -40,25 +42,35 @@ pub fn replay(session: &SessionId, steps: &[StoredStep], after: u64) -> Vec<Even
     records
 }
 
+/// Returns the id of a call that is recorded as not run.
+fn refused_call(step: &Step) -> Option<&str> {
+    match step {
+        Step::ToolResult { id, end: ToolEnd::Rejected | ToolEnd::Denied, .. } => Some(id),
+        _ => None,
+    }
+}
+
 /// State of a replay.
 #[derive(Default)]
-struct Replay {
+struct Replay<'a> {
+    /// Calls that were refused before they started.
+    refused: HashSet<&'a str>,
     /// Names of the tools that were called, by the id of the call.
     names: HashMap<String, String>,
     usage: UsageLedger,
 }
 
-impl Replay {
+impl Replay<'_> {
     /// Returns the events of a step, and the call around them.
     fn events(&mut self, step: &Step) -> (Option<String>, Vec<Event>) {
         let events = match step {
             Step::Message { message } => self.message(message),
-            Step::ToolResult { id, output } => vec![self.finished(id, output)],
+            Step::ToolResult { id, output, end } => vec![self.finished(id, output, *end)],
             Step::NestedCall { parent, id, name, arguments } => {
                 return (Some(parent.clone()), vec![self.started(id, name, arguments)]);
             }
-            Step::NestedResult { parent, id, output } => {
-                return (Some(parent.clone()), vec![self.finished(id, output)]);
+            Step::NestedResult { parent, id, output, end } => {
+                return (Some(parent.clone()), vec![self.finished(id, output, *end)]);
             }
             Step::Log { content, call } => {
                 vec![Event::Log { call: call.clone(), content: content.clone() }]
@@ -118,7 +130,8 @@ impl Replay {
         events.push(Event::Answered(message.clone().into()));
         for part in &message.content {
             if let MessageContent::ToolCall { id, name, arguments, .. } = part {
-                events.push(self.started(id, name, arguments));
+                let started = self.started(id, name, arguments);
+                events.extend((!self.refused.contains(id.as_str())).then_some(started));
             }
         }
         events
@@ -130,9 +143,9 @@ impl Replay {
         Event::ToolStarted { id: id.to_owned(), name: name.to_owned(), arguments }
     }
 
-    fn finished(&self, id: &str, output: &ToolOutput) -> Event {
+    fn finished(&self, id: &str, output: &ToolOutput, end: ToolEnd) -> Event {
         let name = self.names.get(id).cloned().unwrap_or_default();
-        Event::ToolFinished { id: id.to_owned(), name, output: output.clone(), end: ToolEnd::Ran }
+        Event::ToolFinished { id: id.to_owned(), name, output: output.clone(), end }
     }
 }
 

@@ -143,8 +143,9 @@ impl Exchange {
         self.context.outlets.events.subscribe(after)
     }
 
-    /// Returns a reader of the session's events after a position, or of all of them. Those that are not in the log any more, or
-    /// are from before the session was opened, are replayed from the stored steps. Log entries and nested calls may come twice.
+    /// Returns a reader of the session's events after a position, or of all of them. Those that are not in the log any
+    /// more, or are from before the session was opened, are replayed from the stored steps. Log entries and nested
+    /// calls may come twice.
     ///
     /// # Errors
     ///

@@ -122,8 +122,8 @@ impl ExtensionSwitches {
         Ok(capped(&list))
     }
 
-    /// Read a resource of a server. Returns its text; binary contents are only named. Fails if no server of this mode has
-    /// it: `list_resources` shows those that exist.
+    /// Read a resource of a server. Returns its text; binary contents are only named. Fails if no server of this mode
+    /// has it: `list_resources` shows those that exist.
     #[tool(read_only)]
     async fn read_resource(
         &self,

@@ -22,8 +22,8 @@ impl Todo {
         RegistryExtension::new("todo", "A list of tasks for the session").with_tool(&Arc::new(Self), tool)
     }
 
-    /// Keep your task list for work of several steps: write it first, update it as you go. The person sees it. Returns how
-    /// many are done. Fails above 50,000 characters.
+    /// Keep your task list for work of several steps: write it first, update it as you go. The person sees it. Returns
+    /// how many are done. Fails above 50,000 characters.
     #[tool(read_only, open_world = false)]
     async fn todo_write(
         &self,

@@ -1,8 +1,8 @@
 //! Jinja templates of recipes, bounded in time and size.
 //!
 //! minijinja counts instructions and limits the depth of includes. The rest is bounded here: time; output, also of
-//! captured blocks; filters that make texts; files, which are read before anything is rendered and come from the folder of
-//! the recipe only. `growth` bounds what operators can make.
+//! captured blocks; filters that make texts; files, which are read before anything is rendered and come from the folder
+//! of the recipe only. `growth` bounds what operators can make.
 
 use std::{
     borrow::Cow,

@@ -97,8 +97,8 @@ fn echoes() -> Vec<Turn> {
     ["one", "two"].into_iter().flat_map(call).collect()
 }
 
-/// Adds a server whose first start answers one call and dies, and whose second start describes `echo` differently. Makes that call, and
-/// waits until the death is known: a call that a dying server may have got is not made again.
+/// Adds a server whose first start answers one call and dies, and whose second start describes `echo` differently.
+/// Makes that call, and waits until the death is known: a call that a dying server may have got is not made again.
 async fn add_mortal_server(stage: &Stage) -> anyhow::Result<()> {
     stage.add_server(&["--die-after-calls", "1", "--redefine-after", "1"]).await?;
     decided(stage, &[]).await?;
@@ -164,7 +164,7 @@ async fn a_tool_calls_another_one() -> anyhow::Result<()> {
     let shown: Vec<String> = lines(&events).into_iter().filter(|line| line.contains("echo")).collect();
     assert_eq!(shown, ["started server__echo", "finished server__echo Ran: hi"]);
     let nested: Vec<Step> = stage.steps().await?.into_iter().filter(is_nested_step).collect();
-    let [Step::NestedCall { parent, id, name, .. }, Step::NestedResult { parent: of, id: ended, output }] =
+    let [Step::NestedCall { parent, id, name, .. }, Step::NestedResult { parent: of, id: ended, output, .. }] =
         &*nested
     else {
         anyhow::bail!("{nested:?}");

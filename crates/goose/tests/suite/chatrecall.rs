@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use goose::{
     platform::chatrecall::{ChatRecall, RecallOptions, recall},
-    session::{NewSession, SearchQuery, Session, SessionId, Step, export, import},
+    session::{NewSession, SearchQuery, Session, SessionId, Step, ToolEnd, export, import},
 };
 use goose_extension::{CallContext, Extension as _, Message, MessageContent, Role, ToolOutput};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn call(id: &str, name: &str, arguments: Value) -> MessageContent {
 }
 
 fn result(id: &str, output: ToolOutput) -> Step {
-    Step::ToolResult { id: id.to_owned(), output }
+    Step::ToolResult { id: id.to_owned(), output, end: ToolEnd::Ran }
 }
 
 async fn current(test: &TestStore) -> anyhow::Result<(Session, ChatRecall)> {

@@ -1,4 +1,5 @@
-//! Changes of files are taken back: bytes, modes and absence, after any sequence of tool calls, and never over the user's own changes.
+//! Changes of files are taken back: bytes, modes and absence, after any sequence of tool calls, and never over the
+//! user's own changes.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -269,7 +270,8 @@ async fn play(
     Ok(count)
 }
 
-/// Any sequence of tool edits, also of new files in new folders, through links and with other modes, is taken back message by message.
+/// Any sequence of tool edits, also of new files in new folders, through links and with other modes, is taken back
+/// message by message.
 #[test]
 fn any_sequence_of_edits_is_taken_back() {
     let count = AtomicUsize::new(0);

@@ -141,8 +141,8 @@ async fn what_is_told_is_stored_before() -> anyhow::Result<()> {
             Event::Answered(message) => steps
                 .iter()
                 .any(|step| matches!(step, Step::Message { message: stored } if stored == message.as_ref())),
-            Event::ToolFinished { id, output, .. } => steps.iter().any(
-                |step| matches!(step, Step::ToolResult { id: of, output: stored } if of == id && stored == output),
+            Event::ToolFinished { id, output, end, .. } => steps.iter().any(
+                |step| matches!(step, Step::ToolResult { id: of, output: stored, end: how } if (of, stored, how) == (id, output, end)),
             ),
             Event::Cost(_) => steps.iter().any(|step| matches!(step, Step::Cost { .. })),
             Event::Finished(_) => matches!(steps.last(), Some(Step::ReplyEnded { .. })),

@@ -263,7 +263,8 @@ async fn moderated(model: &ModelServer, moderator: Moderator) -> anyhow::Result<
     Ok((world, exchange))
 }
 
-/// If the part to keep is nearly too long by itself, not every turn pays for a summary, and the one that was made is booked.
+/// If the part to keep is nearly too long by itself, not every turn pays for a summary, and the one that was made is
+/// booked.
 #[tokio::test]
 async fn room_is_not_made_in_vain_again_and_again() -> anyhow::Result<()> {
     let mut calls = 0;

@@ -1,4 +1,5 @@
-//! Questions and log entries of running tools: questions are answered by id, log entries are stored, and the notifier hears of both.
+//! Questions and log entries of running tools: questions are answered by id, log entries are stored, and the notifier
+//! hears of both.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Steps that cannot be stored: the user is told, nothing counts as stored that is not, and nothing is lost once the store
-//! works again.
+//! Steps that cannot be stored: the user is told, nothing counts as stored that is not, and nothing is lost once the
+//! store works again.
 
 use std::sync::{
     Arc,

@@ -111,8 +111,8 @@ async fn a_pool_without_a_cache_keeps_nothing() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A server of the older kind that notes its start in the file `$1`, is slow to listen, and answers one request after the
-/// other.
+/// A server of the older kind that notes its start in the file `$1`, is slow to listen, and answers one request after
+/// the other.
 const SLOW: &str = r#"
     answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
     echo $$ >>"$1"

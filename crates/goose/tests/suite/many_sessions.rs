@@ -106,6 +106,8 @@ async fn history_is_replayed_as_events() -> anyhow::Result<()> {
     let turns = [
         call,
         Turn::call("developer__shell", list),
+        // Refused, which a later reader has to see as well.
+        Turn::call("developer__dance", json!({})),
         Turn::text("Done.").costing(100, 10),
         Turn::text("More."),
     ];

@@ -1,4 +1,5 @@
-//! The path that was judged is the path that is used: another program swaps files and folders for links while tools run. Calls take the whole path, from inside a call.
+//! The path that was judged is the path that is used: another program swaps files and folders for links while tools
+//! run. Calls take the whole path, from inside a call.
 #![cfg(target_os = "linux")]
 
 use std::{

@@ -1,4 +1,5 @@
-//! `summon`: knowledge by name, and delegates: what they may do, what they cost, whom they ask, and that nothing of them stays.
+//! `summon`: knowledge by name, and delegates: what they may do, what they cost, whom they ask, and that nothing of
+//! them stays.
 #![cfg(target_os = "linux")]
 
 use std::{fs, sync::Arc, time::Duration};

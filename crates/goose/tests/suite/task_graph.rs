@@ -1,5 +1,5 @@
-//! Requests that are split into tasks: they run side by side or one after another, fail, are cancelled and denied, and their
-//! results become one answer.
+//! Requests that are split into tasks: they run side by side or one after another, fail, are cancelled and denied, and
+//! their results become one answer.
 #![cfg(target_os = "linux")]
 
 use std::{
@@ -147,7 +147,8 @@ async fn session(world: &World, manager: &AgentManager, steps: &[Step]) -> anyho
     Ok(manager.store().open_session(session.id()).await?.into())
 }
 
-/// The steps of a session that was ended once the tasks `1`, `2`, … were planned, each with the ids of those that it needs.
+/// The steps of a session that was ended once the tasks `1`, `2`, … were planned, each with the ids of those that it
+/// needs.
 fn planned(tasks: &[(&str, &[&str])]) -> anyhow::Result<Vec<Step>> {
     let task = |(at, (text, needs)): (usize, &(&str, &[&str]))| {
         let id = (at + 1).to_string();

@@ -27,8 +27,8 @@ struct Plan {
     added: Vec<ExtensionConfig>,
 }
 
-/// Applies the changes and adds a line for each to `done`. Everything is validated before the first change; if one fails
-/// nevertheless, `done` lists those before it.
+/// Applies the changes and adds a line for each to `done`. Everything is validated before the first change; if one
+/// fails nevertheless, `done` lists those before it.
 pub(super) fn apply(
     changes: &Changes,
     editor: &ConfigEditor,

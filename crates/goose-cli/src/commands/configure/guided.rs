@@ -123,8 +123,8 @@ fn requirements(
     Ok(())
 }
 
-/// Asks for the address of a service that may be elsewhere. Returns the setting and a new address, which is stored once the
-/// model is chosen. An address in the environment counts, so it is not asked for.
+/// Asks for the address of a service that may be elsewhere. Returns the setting and a new address, which is stored once
+/// the model is chosen. An address in the environment counts, so it is not asked for.
 fn address<'p>(
     with: &Terminal,
     settings: &Settings,

@@ -7,8 +7,8 @@ use crate::stderr;
 
 /// Stores a secret and returns the place.
 ///
-/// A secret that is already in `secrets.yaml` or `config.yaml` stays there. Otherwise it goes to the requested store, or to
-/// the keyring if one is available, else to `secrets.yaml`. Warns if another source takes precedence.
+/// A secret that is already in `secrets.yaml` or `config.yaml` stays there. Otherwise it goes to the requested store,
+/// or to the keyring if one is available, else to `secrets.yaml`. Warns if another source takes precedence.
 pub(super) fn store(
     settings: &Settings,
     name: &str,

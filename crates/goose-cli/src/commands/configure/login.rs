@@ -1,5 +1,5 @@
-//! `goose configure login`: keys by a login, in the browser of this machine or with a code. Ctrl-C ends goose, and keeps
-//! nothing.
+//! `goose configure login`: keys by a login, in the browser of this machine or with a code. Ctrl-C ends goose, and
+//! keeps nothing.
 
 use std::{process::ExitCode, time::Duration};
 

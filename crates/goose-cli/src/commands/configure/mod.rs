@@ -2,7 +2,8 @@
 //!
 //! - `args`: arguments; `flags`, `set_get`: changes given on the command line;
 //! - `guided`, `asking`: step by step; `toggles`: its question for extensions; `trial`: its test message;
-//! - `choices`: providers and modes; `keys`: storage of keys; `login`: keys by a login; `trust`: consent to a project's files.
+//! - `choices`: providers and modes; `keys`: storage of keys; `login`: keys by a login; `trust`: consent to a project's
+//!   files.
 
 mod args;
 mod asking;

@@ -93,8 +93,9 @@ fn text_lines(file: &ProjectFile) -> Vec<String> {
     file.text().lines().map(|line| format!("  | {line}")).collect()
 }
 
-/// Describes everything that the file would do, line by line: this is what the user consents to. Command lines and addresses
-/// are shown in full, because what is left out here could be what does the harm; they are the project's, not the user's.
+/// Describes everything that the file would do, line by line: this is what the user consents to. Command lines and
+/// addresses are shown in full, because what is left out here could be what does the harm; they are the project's, not
+/// the user's.
 ///
 /// # Errors
 ///

@@ -1,7 +1,8 @@
 //! `goose doctor`: checks the installation and suggests fixes.
 //!
-//! `files` checks the configuration and folders, `known_files` the other files that goose reads, `model`, `machine` and `extensions` the rest. Nothing is changed. Programs
-//! are started and servers contacted only if flags ask for it, except for the shell and for a model on this machine.
+//! `files` checks the configuration and folders, `known_files` the other files that goose reads, `model`, `machine` and
+//! `extensions` the rest. Nothing is changed. Programs are started and servers contacted only if flags ask for it,
+//! except for the shell and for a model on this machine.
 
 mod extensions;
 mod files;

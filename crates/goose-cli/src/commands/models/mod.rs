@@ -1,4 +1,5 @@
-//! `goose models`: manages the files of local models. `args` has the arguments, `list` the listing, `needs` memory and speed.
+//! `goose models`: manages the files of local models. `args` has the arguments, `list` the listing, `needs` memory and
+//! speed.
 
 pub(crate) mod args;
 mod list;

@@ -1,7 +1,7 @@
 //! [`Change`]: a change as the model sees it, and the lines that changed.
 //!
-//! Each line has its number, so that the model does not have to count, and so that no text of the change can look like the
-//! lines around it. What is too long or must not be sent is left out with a reason.
+//! Each line has its number, so that the model does not have to count, and so that no text of the change can look like
+//! the lines around it. What is too long or must not be sent is left out with a reason.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 

@@ -1,7 +1,8 @@
 //! [`Repository`]: what git says about a change: its files, and the patch of each of them.
 //!
-//! git runs without a pager, prompts, locks and a terminal, and starts none of the programs that a configuration may name for
-//! differences. Output is read up to a limit. Paths are separated by NUL and passed literally, because they are untrusted.
+//! git runs without a pager, prompts, locks and a terminal, and starts none of the programs that a configuration may
+//! name for differences. Output is read up to a limit. Paths are separated by NUL and passed literally, because they
+//! are untrusted.
 
 use std::{
     ffi::{OsStr, OsString},

@@ -29,7 +29,7 @@ use self::{
 };
 use super::{
     conversation_setup::{
-        Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble_in, working_folder,
+        Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble, working_folder,
     },
     explained, run,
 };
@@ -106,7 +106,7 @@ async fn review(args: &ReviewArgs) -> anyhow::Result<Reviewed> {
         recipe: None,
         checkpoints: Checkpoints::NotKept,
     };
-    let assembled = assemble_in(&repository.root, setup, &paths, &input);
+    let assembled = assemble(None, &repository.root, &setup, &paths, &input);
     let assembled = match signals.unless_signalled(assembled).await? {
         Ok(assembled) => assembled?,
         Err(asked) => return Ok(Reviewed::Ended(asked.code())),

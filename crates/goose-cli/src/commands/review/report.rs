@@ -144,7 +144,8 @@ struct Document<'a> {
     session_id: Option<String>,
 }
 
-/// Returns the schema of the answer. A finding about a file that is not in the change does not fit it, so the model has to correct it.
+/// Returns the schema of the answer. A finding about a file that is not in the change does not fit it, so the model has
+/// to correct it.
 pub(super) fn schema(change: &Change) -> Value {
     let files: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
     let text = |description: &str, max: usize| json!({"type": "string", "description": description, "minLength": 1, "maxLength": max});

@@ -21,7 +21,9 @@ use self::{
 };
 use super::{
     attachments::attached,
-    conversation_setup::{self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
+    conversation_setup::{
+        self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble, working_folder,
+    },
     session::{Chat, ChatSetup},
 };
 use crate::{
@@ -109,7 +111,9 @@ async fn task(args: RunArgs, mut message: String) -> anyhow::Result<ExitCode> {
         recipe: recipe.as_ref(),
         checkpoints: if args.interactive { Checkpoints::Kept } else { Checkpoints::NotKept },
     };
-    let assembled = match signals.unless_signalled(assemble(setup, &paths, &input)).await? {
+    let folder = working_folder()?;
+    let assembled = assemble(None, &folder, &setup, &paths, &input);
+    let assembled = match signals.unless_signalled(assembled).await? {
         Ok(assembled) => assembled?,
         Err(asked) => return Ok(asked.code()),
     };

@@ -1,7 +1,7 @@
 //! A session that a goose server has open: its events, messages and answers go through the server's Unix socket.
 //!
-//! A session has one writer, so it is not opened a second time here. The model, the agent and the permissions are those of the
-//! server. Leaving does not end a reply.
+//! A session has one writer, so it is not opened a second time here. The model, the agent and the permissions are those
+//! of the server. Leaving does not end a reply.
 
 use std::{collections::VecDeque, env, pin::pin, process::ExitCode, sync::Arc, time::Instant};
 

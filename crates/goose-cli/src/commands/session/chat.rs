@@ -30,7 +30,7 @@ use crate::{
     choice::Verbosity,
     commands::attachments::attached,
     commands::conversation_setup::{
-        self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble,
+        self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble, working_folder,
     },
     escape,
     output::{FAINT, NAME, WARNING},
@@ -132,7 +132,9 @@ pub(crate) fn run(args: ChatArgs) -> anyhow::Result<ExitCode> {
             return attach::run(owned, extent, input, signals).await;
         }
         let setup = ChatSetup { conversation, model, which, system, keep: Keep::Saved };
-        let assembled = match signals.unless_signalled(assemble(setup.options(), &paths, &input)).await? {
+        let (folder, options) = (working_folder()?, setup.options());
+        let assembled = assemble(None, &folder, &options, &paths, &input);
+        let assembled = match signals.unless_signalled(assembled).await? {
             Ok(assembled) => assembled?,
             Err(asked) => return Ok(asked.code()),
         };

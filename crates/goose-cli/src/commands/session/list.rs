@@ -95,7 +95,8 @@ async fn searched(store: &SessionStore, query: &SearchQuery) -> anyhow::Result<V
     Ok(sessions)
 }
 
-/// Tells the user if older sessions could not be searched yet, as after an import of many. Each search indexes more of them.
+/// Tells the user if older sessions could not be searched yet, as after an import of many. Each search indexes more of
+/// them.
 fn tell_unindexed(results: &SearchResults) {
     let sessions = match results.unindexed {
         0 => return,

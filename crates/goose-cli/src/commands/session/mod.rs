@@ -6,8 +6,8 @@
 //! - `shell_command`: `!command`;
 //! - `recipes`: `/recipe`, `/skills` and the user's own commands;
 //! - `undo`: `/undo`, `/rewind` and `/diff`;
-//! - `reopen`: `/new` and `/resume`; `picker`: the choice of a session; `reports`: `/status`, `/context` and others that show the
-//!   state; `share`: `/rename`, `/export` and `/copy`; `values`: values for completion;
+//! - `reopen`: `/new` and `/resume`; `picker`: the choice of a session; `reports`: `/status`, `/context` and others
+//!   that show the state; `share`: `/rename`, `/export` and `/copy`; `values`: values for completion;
 //! - `list`, `manage`, `remove`, `diagnostics`: saved sessions.
 
 pub(crate) mod args;

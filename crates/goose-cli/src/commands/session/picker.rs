@@ -28,8 +28,8 @@ pub(super) fn is_wanted(args: &ConversationArgs) -> bool {
     args.resume && !is_named && stderr::can_ask()
 }
 
-/// Lets the user choose a session: those of the folder first, the newest of them selected. A single one needs no choice.
-/// Returns `None` if the user cancelled.
+/// Lets the user choose a session: those of the folder first, the newest of them selected. A single one needs no
+/// choice. Returns `None` if the user cancelled.
 ///
 /// # Errors
 ///

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     args::ConversationArgs,
-    commands::conversation_setup::{END_TIME, Keep, assemble_another},
+    commands::conversation_setup::{END_TIME, Keep, assemble},
     output::FAINT,
     stderr,
     terminal::screen::Screen,
@@ -99,15 +99,15 @@ impl Chat {
         }
     }
 
-    /// Opens another session with the model of this one, and closes this one. If that fails, this one goes on, and the error is
-    /// the next step.
+    /// Opens another session with the model of this one, and closes this one. If that fails, this one goes on, and the
+    /// error is the next step.
     async fn open_another(&mut self, setup: ChatSetup) -> anyhow::Result<Result<(), After>> {
         let (paths, input) = (Paths::from_env()?, Arc::clone(&self.input));
         let agents = self.assembled.manager().clone();
         let folder = self.assembled.exchange.working_dir().to_owned();
         let model = self.assembled.exchange.model();
         let opened = async {
-            let opened = assemble_another(agents, setup.options(), &paths, &folder, &input).await?;
+            let opened = assemble(Some(agents), &folder, &setup.options(), &paths, &input).await?;
             if opened.exchange.model() != model {
                 opened.exchange.set_model(&model.to_string()).await.map_err(explained)?;
             }

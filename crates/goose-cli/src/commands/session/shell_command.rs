@@ -1,5 +1,5 @@
-//! `!command`: a command of the user. It runs as the shell tool runs commands, its output is shown as it comes, and both
-//! join the conversation with the next message.
+//! `!command`: a command of the user. It runs as the shell tool runs commands, its output is shown as it comes, and
+//! both join the conversation with the next message.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Finds the places where a line of text can be cut without splitting emphasis, code or a link.
 //!
-//! Text is held back from an opening mark until its closing mark; other words are released one by one. `spans` parses the
-//! released text, so a wrong guess here affects the style, never the text.
+//! Text is held back from an opening mark until its closing mark; other words are released one by one. `spans` parses
+//! the released text, so a wrong guess here affects the style, never the text.
 
 use unicode_width::UnicodeWidthChar as _;
 

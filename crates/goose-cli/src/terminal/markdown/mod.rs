@@ -7,9 +7,10 @@
 //!                    └ tables                → table: gathered, then laid out
 //! ```
 //!
-//! The output depends only on the characters, not on the chunks in which they arrive. A paragraph is shown word by word;
-//! only unfinished text is held back: the current word, open emphasis, a line of code, a table. Since nothing is redrawn,
-//! underlined (setext) headings and reference links stay as they are written. Line breaks of the source are kept.
+//! The output depends only on the characters, not on the chunks in which they arrive. A paragraph is shown word by
+//! word; only unfinished text is held back: the current word, open emphasis, a line of code, a table. Since nothing is
+//! redrawn, underlined (setext) headings and reference links stay as they are written. Line breaks of the source are
+//! kept.
 
 mod code;
 mod inline;

@@ -1,6 +1,7 @@
-//! The commands of the documentation. Those in fenced blocks are run, page by page, in a home with a project and a scripted
-//! model; what a `console` block shows below a command is what it prints, where `…` stands for any text. Commands of goose
-//! that cannot be run (`not run:`), and those within sentences, are parsed: `--help` behind them must be reached.
+//! The commands of the documentation. Those in fenced blocks are run, page by page, in a home with a project and a
+//! scripted model; what a `console` block shows below a command is what it prints, where `…` stands for any text.
+//! Commands of goose that cannot be run (`not run:`), and those within sentences, are parsed: `--help` behind them must
+//! be reached.
 
 use std::{
     collections::BTreeMap,

@@ -1,5 +1,5 @@
-//! The pages below `docs/reference`, made from the program and its sources: commands and flags, settings, tools, events.
-//! A page that is out of date fails; `just docs` writes it again.
+//! The pages below `docs/reference`, made from the program and its sources: commands and flags, settings, tools,
+//! events. A page that is out of date fails; `just docs` writes it again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -341,7 +341,9 @@ fn fields_table(fields: &[Part], items: &BTreeMap<String, Item>) -> String {
 
 #[test]
 fn page_of_events_is_current() -> anyhow::Result<()> {
-    let source = fs::read_to_string(root().join("crates/goose/src/exchange/event.rs"))?;
+    let files = ["crates/goose/src/exchange/event.rs", "crates/goose-session/src/step.rs"];
+    let texts = files.map(|file| fs::read_to_string(root().join(file)));
+    let source = texts.into_iter().collect::<Result<String, _>>()?;
     let items = items(&source)?;
     let mut page = "# Events\n\nEverything that a user interface sees of a reply, as `GET /api/v1/events` of [the server](../server.md) sends it: \
                     `{\"event\": NAME, \"data\": …}`. `goose run --output-format stream-json` has fewer and other lines; \

@@ -1,4 +1,5 @@
-//! The extension that the official MCP conformance suite looks for, at this crate's own server and behind `goose serve`.
+//! The extension that the official MCP conformance suite looks for, at this crate's own server and behind
+//! `goose serve`.
 //!
 //! The suite calls tools, prompts and resources by name and looks at what comes back, so names, texts and
 //! shapes here are the suite's. Everything is written as an author of an extension would write it; what the

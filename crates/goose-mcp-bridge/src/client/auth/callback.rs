@@ -70,8 +70,8 @@ impl Callback {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// Returns the address for login servers that know no `state`, which is a part of the path instead. It has the name of
-    /// this machine: some of these servers accept no address.
+    /// Returns the address for login servers that know no `state`, which is a part of the path instead. It has the name
+    /// of this machine: some of these servers accept no address.
     pub fn redirect_uri_with_state(&self, state: &str) -> String {
         format!("http://localhost:{}{PATH}/{state}", self.port)
     }

@@ -1,7 +1,7 @@
 //! Mermaid diagrams: flowcharts, sequence diagrams, class diagrams and pies.
 //!
-//! Each kind has a parser for what people write, and a layout of its own. What only decorates (styles, classes, links) is
-//! read and left out.
+//! Each kind has a parser for what people write, and a layout of its own. What only decorates (styles, classes, links)
+//! is read and left out.
 
 mod class;
 mod flowchart;

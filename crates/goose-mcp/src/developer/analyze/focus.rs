@@ -1,5 +1,5 @@
-//! One symbol: where it is defined, who calls it, and whom it calls. By name: where several things have the same one, all
-//! of them are meant.
+//! One symbol: where it is defined, who calls it, and whom it calls. By name: where several things have the same one,
+//! all of them are meant.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

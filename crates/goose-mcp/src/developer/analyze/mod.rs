@@ -1,6 +1,7 @@
 //! `analyze`: a map of code. The outline of a file, an overview of a folder, or who calls a symbol and whom it calls.
 //!
-//! - `language`: what is understood; `parser_guard`: what of a file its parser may get; `symbols`: what a file defines and calls;
+//! - `language`: what is understood; `parser_guard`: what of a file its parser may get; `symbols`: what a file defines
+//!   and calls;
 //!   `code`: all files of a folder;
 //! - `overview` (also the outline of a file), `focus`: the maps.
 

@@ -1,8 +1,8 @@
 //! Code as the parser may get it.
 //!
-//! Parsers are C, and some keep what they remember of a file in a buffer of 1,024 bytes without looking whether it fits:
-//! a hostile file would end the whole program, and no thread or handler can prevent that. So what fills those buffers
-//! never reaches them. Which are meant was found by reading the scanners of all grammars:
+//! Parsers are C, and some keep what they remember of a file in a buffer of 1,024 bytes without looking whether it
+//! fits: a hostile file would end the whole program, and no thread or handler can prevent that. So what fills those
+//! buffers never reaches them. Which are meant was found by reading the scanners of all grammars:
 //!
 //! - Python's keeps two bytes for each open indentation, behind up to 257 others. Indentations grow, so there are never
 //!   more of them than columns: a file that is indented too far is not read.

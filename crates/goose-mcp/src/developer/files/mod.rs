@@ -12,8 +12,8 @@
 //! | `renamed.rs` | where a word that an edit replaces still is |
 //! | `seen.rs` | the files that a session has looked at |
 //!
-//! Everything below the tools blocks; each call runs as one blocking task. Changes take turns (`Developer::changes`), so
-//! that calls of one turn that change the same file do not lose each other's work; what another program changes
+//! Everything below the tools blocks; each call runs as one blocking task. Changes take turns (`Developer::changes`),
+//! so that calls of one turn that change the same file do not lose each other's work; what another program changes
 //! meanwhile is noticed before it is replaced.
 
 mod change;

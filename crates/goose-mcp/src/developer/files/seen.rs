@@ -1,7 +1,7 @@
 //! [`SeenFiles`]: the files that each session has looked at, so that none is replaced unseen.
 //!
-//! Only `read`, `write` and `edit` count. The output of a command may show a file, or a part of it, or another one of the same name;
-//! which it was is not known for certain, and reading the file again costs little.
+//! Only `read`, `write` and `edit` count. The output of a command may show a file, or a part of it, or another one of
+//! the same name; which it was is not known for certain, and reading the file again costs little.
 
 use std::{
     collections::{BTreeSet, HashSet, VecDeque},

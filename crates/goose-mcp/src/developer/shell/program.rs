@@ -10,8 +10,8 @@ use std::{
 
 use goose_extension::{Backend, CommandSpec, StartedCommand, ToolError, ToolResult};
 
-/// The shells where `GOOSE_SHELL` names none: the first that exists. Models write for bash (`[[ ]]`, `<( )`, arrays). Not as
-/// a login shell, which takes several times as long to start.
+/// The shells where `GOOSE_SHELL` names none: the first that exists. Models write for bash (`[[ ]]`, `<( )`, arrays).
+/// Not as a login shell, which takes several times as long to start.
 const BASH: &str = "bash";
 const DEFAULT_SHELL: &str = "/bin/sh";
 
@@ -33,8 +33,8 @@ const FIXED: [(&str, &str); 7] = [
 /// bash would run the file that `BASH_ENV` names before each command.
 const REMOVED: [&str; 3] = ["BASH_ENV", "CDPATH", "OLDPWD"];
 
-/// A function of bash that runs `python3` as `python`, in the form in which bash passes functions on. Many systems have only
-/// `python3`, and models write `python`.
+/// A function of bash that runs `python3` as `python`, in the form in which bash passes functions on. Many systems have
+/// only `python3`, and models write `python`.
 const PYTHON: (&str, &str) = ("BASH_FUNC_python%%", "() { python3 \"$@\"; }");
 
 /// The shell and the environment of commands.

@@ -1,7 +1,7 @@
 //! An answer of OpenAI chat, read with tolerance for its many dialects: nulls, missing indices, arguments as objects,
 //! content in parts. Calls and thoughts have no end of their own: they end with the answer, or where something else
-//! begins. A whole answer has the same form, with `message` where an event has `delta`; some events have both, and repeat
-//! in `message` all that came so far.
+//! begins. A whole answer has the same form, with `message` where an event has `delta`; some events have both, and
+//! repeat in `message` all that came so far.
 
 use std::collections::HashMap;
 

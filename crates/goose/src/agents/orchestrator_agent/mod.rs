@@ -179,7 +179,7 @@ impl Responder for OrchestratorAgent {
             handing: HandBack::default(),
             unfinished_step: None,
         };
-        let outcome = handler.handle_with_hooks(request).await;
+        let outcome = handler.handle(request).await;
         handler.end_one_reply().await;
         outcome
     }
@@ -228,65 +228,62 @@ enum CheckTarget {
 
 impl RequestHandler<'_> {
     async fn handle(&mut self, request: Request) -> StepResult<Outcome> {
+        self.run_hooks_before(&request).await?;
         self.work.close_interrupted().await?;
         self.orchestrator.delegates.begin_request();
-        match request {
-            Request::Message(message) if self.resumes_tasks(&message) => self.go_on().await,
-            Request::Message(message) => self.message(message).await,
-            Request::GoOn => self.go_on().await,
+        let (outcome, what) = match request {
+            Request::Message(message) if self.resumes_tasks(&message) => self.go_on().await?,
+            Request::Message(message) => self.message(&message).await?,
+            Request::GoOn => self.go_on().await?,
             Request::Explore(message) => {
                 let agent = OneReplyAgent::explorer(&self.work.context.agent());
-                self.message_to(agent, message).await
+                (self.message_to(agent, &message).await?, CheckTarget::Reply)
             }
             Request::Plan => {
                 let planner = self.planner().await?;
-                self.message_to(planner, synthetic_message(WRITE_PLAN)).await
+                (self.message_to(planner, &synthetic_message(WRITE_PLAN)).await?, CheckTarget::Reply)
             }
             Request::Task(handover, summarizer) => {
                 let message = self.fitting(handover, summarizer).await?;
                 let context = self.context_before_routing(&message).await;
-                self.answer_message(message, context).await
+                self.begin(message.clone(), context).await?;
+                (self.answer(Some(&message)).await?, CheckTarget::Reply)
             }
-        }
+        };
+        let outcome = self.check_result(outcome, what).await?;
+        self.continue_for_hooks(outcome).await
     }
 
     /// Continues from the history, with the interrupted tasks if there are any.
-    async fn go_on(&mut self) -> StepResult<Outcome> {
+    async fn go_on(&mut self) -> StepResult<(Outcome, CheckTarget)> {
         self.work.begin(None).await?;
         let interrupted = self.orchestrator.interrupted.lock().take();
-        match interrupted {
-            Some(log) => self.resume_tasks(log).await,
-            None => self.answer(None).await,
-        }
+        Ok(match interrupted {
+            Some(log) => (self.resume_tasks(log).await?, CheckTarget::Tasks),
+            None => (self.answer(None).await?, CheckTarget::Reply),
+        })
     }
 
     /// Answers a message of the user.
-    async fn message(&mut self, message: Message) -> StepResult<Outcome> {
-        check_message(&message)?;
-        let context = self.context_before_routing(&message).await;
-        let route = self.choose_agent(&message).await?;
-        let Some(route) = route.filter(|route| route.tasks.len() > 1) else {
-            return self.answer_message(message, context).await;
-        };
+    async fn message(&mut self, message: &Message) -> StepResult<(Outcome, CheckTarget)> {
+        check_message(message)?;
+        let context = self.context_before_routing(message).await;
+        let route = self.choose_agent(message).await?;
         self.begin(message.clone(), context).await?;
-        match self.run_list(&route).await? {
-            Some(outcome) => self.check_result(outcome, CheckTarget::Tasks).await,
-            None => {
-                self.follow_as_one(&route).await?;
-                self.answer(Some(message)).await
+        if let Some(route) = route.filter(|route| route.tasks.len() > 1) {
+            if let Some(outcome) = self.run_list(&route).await? {
+                return Ok((outcome, CheckTarget::Tasks));
             }
+            self.follow_as_one(&route).await?;
         }
+        Ok((self.answer(Some(message)).await?, CheckTarget::Reply))
     }
 
     /// Lets an agent answer one message.
-    async fn message_to(&mut self, agent: OneReplyAgent, message: Message) -> StepResult<Outcome> {
-        check_message(&message)?;
-        let context = self.context_before_routing(&message).await;
+    async fn message_to(&mut self, agent: OneReplyAgent, message: &Message) -> StepResult<Outcome> {
+        check_message(message)?;
+        let context = self.context_before_routing(message).await;
         self.begin_one_reply(agent).await?;
-        self.answer_message(message, context).await
-    }
-
-    async fn answer_message(&mut self, message: Message, context: Context) -> StepResult<Outcome> {
         self.begin(message.clone(), context).await?;
         self.answer(Some(message)).await
     }
@@ -304,23 +301,46 @@ impl RequestHandler<'_> {
         Ok(())
     }
 
-    /// Lets the agent answer, then the agent of the next step if there is one, and checks the result.
-    async fn answer(&mut self, message: Option<Message>) -> StepResult<Outcome> {
-        let mut outcome = self.run_agent(message.as_ref()).await?;
-        if let (Outcome::Done { .. }, Some(next)) = (&outcome, self.unfinished_step.take()) {
-            self.end_one_reply().await;
-            let words = match next {
-                RequestStep::Plan => {
-                    let planner = self.planner().await?;
-                    self.begin_one_reply(planner).await?;
-                    WRITE_PLAN
+    /// Lets the agent answer, then the one that it hands the request back to, then the one of the next step.
+    /// An external agent works instead of the model.
+    async fn answer(&mut self, mut message: Option<&Message>) -> StepResult<Outcome> {
+        loop {
+            let external = self.work.context.agent().external.clone();
+            let outcome = match external {
+                Some(external) => self.reply_by_external(&external, message).await?,
+                None => {
+                    // An external agent does not know what is said from now on.
+                    self.orchestrator.told_external.lock().take();
+                    let functions = self.functions();
+                    match self.work.run(functions).await? {
+                        LoopEnd::Over(outcome) => outcome,
+                        LoopEnd::Called(arguments) => {
+                            self.take_back(&arguments).await?;
+                            continue;
+                        }
+                    }
                 }
-                RequestStep::OwnPart => GO_ON_WITH_REST,
             };
-            self.begin(synthetic_message(words), Context::new()).await?;
-            outcome = self.run_agent(None).await?;
+            match (&outcome, self.unfinished_step.take()) {
+                (Outcome::Done { .. }, Some(next)) => self.begin_step(next).await?,
+                _ => return Ok(outcome),
+            }
+            message = None;
         }
-        self.check_result(outcome, CheckTarget::Reply).await
+    }
+
+    /// Begins the second step of a request.
+    async fn begin_step(&mut self, step: RequestStep) -> StepResult<()> {
+        self.end_one_reply().await;
+        let words = match step {
+            RequestStep::Plan => {
+                let planner = self.planner().await?;
+                self.begin_one_reply(planner).await?;
+                WRITE_PLAN
+            }
+            RequestStep::OwnPart => GO_ON_WITH_REST,
+        };
+        self.begin(synthetic_message(words), Context::new()).await
     }
 
     /// Returns the mode that writes plans, with a separate model if one is configured.
@@ -334,24 +354,6 @@ impl RequestHandler<'_> {
             None => None,
         };
         OneReplyAgent::planner(&context.agents.catalog(), model)
-    }
-
-    /// Runs the loop with the agent, and with the next one if it hands the request back. An external agent
-    /// works instead of the model.
-    async fn run_agent(&mut self, message: Option<&Message>) -> StepResult<Outcome> {
-        loop {
-            let external = self.work.context.agent().external.clone();
-            if let Some(external) = external {
-                return self.reply_by_external(&external, message).await;
-            }
-            // An external agent does not know what is said from now on.
-            self.orchestrator.told_external.lock().take();
-            let functions = self.functions();
-            match self.work.run(functions).await? {
-                LoopEnd::Over(outcome) => return Ok(outcome),
-                LoopEnd::Called(arguments) => self.take_back(&arguments).await?,
-            }
-        }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use goose_extension::Message;
 
-use super::{Context, RequestHandler};
+use super::{CheckTarget, Context, RequestHandler};
 use crate::{
     exchange::{Abort, Event, Outcome, Request, StepResult},
     hooks::{HookEvent, Hooks, JoinedEffect, MAX_CONTINUATIONS},
@@ -15,26 +16,31 @@ use crate::{
 const BLOCKED: &str = "`goose hooks list` shows the hooks.";
 
 impl RequestHandler<'_> {
-    /// Handles a request, with the hooks around it if there are any.
-    pub(super) async fn handle_with_hooks(&mut self, request: Request) -> StepResult<Outcome> {
-        let Some(hooks) = self.work.context.guard.hooks.clone() else { return self.handle(request).await };
+    /// Runs the hooks before a request, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a hook blocks the message.
+    pub(super) async fn run_hooks_before(&mut self, request: &Request) -> StepResult<()> {
+        let Some(hooks) = self.work.context.guard.hooks.clone() else { return Ok(()) };
         let cancellation = self.work.cancellation.clone();
-        let before = cancellation.run_until_cancelled(self.before_request(&hooks, &request));
-        before.await.ok_or(Abort::Cancelled)??;
-        let mut outcome = self.handle(request).await?;
+        let before = cancellation.run_until_cancelled(self.before_request(&hooks, request).boxed());
+        before.await.ok_or(Abort::Cancelled)?
+    }
+
+    /// Goes on with a request as long as a hook does not let it end, within a limit.
+    pub(super) async fn continue_for_hooks(&mut self, mut outcome: Outcome) -> StepResult<Outcome> {
+        let Some(hooks) = self.work.context.guard.hooks.clone() else { return Ok(outcome) };
         for count in 0..MAX_CONTINUATIONS {
             let Some(reason) = self.reason_to_continue(&hooks, &outcome, count > 0).await? else { break };
             self.begin(synthetic_message(reason), Context::new()).await?;
-            outcome = self.answer(None).await?;
+            outcome = self.answer(None).boxed().await?;
+            outcome = self.check_result(outcome, CheckTarget::Reply).await?;
         }
         Ok(outcome)
     }
 
     /// Runs the hooks of the session's start and of the message.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a hook blocks the message.
     async fn before_request(&mut self, hooks: &Arc<Hooks>, request: &Request) -> StepResult<()> {
         if let Some(effect) = hooks.start().await {
             self.report_hooks(effect.notices);

@@ -87,7 +87,7 @@ impl RequestHandler<'_> {
         }
         let told = format!("{TRY_AGAIN}\n{}", listed(&verdict.reasons));
         self.work.record(Step::Message { message: synthetic_message(told) }).await?;
-        let outcome = self.run_agent(None).await?;
+        let outcome = self.answer(None).await?;
         if let Some(verdict) =
             self.verdict(&outcome, CheckTarget::Tasks).await?.filter(|verdict| !verdict.pass)
         {

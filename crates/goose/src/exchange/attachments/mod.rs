@@ -237,8 +237,8 @@ impl<'a, A: AsyncFn(&str, &[String]) -> bool> Attachments<'a, A> {
         }
     }
 
-    /// Returns true if a word is a path in a folder that exists, so that a file there is certainly meant. `@/components` is common in
-    /// code.
+    /// Returns true if a word is a path in a folder that exists, so that a file there is certainly meant.
+    /// `@/components` is common in code.
     fn is_in_folder(&self, word: &Word) -> bool {
         let folder = Path::new(&word.text).parent().and_then(Path::to_str);
         let folder = folder.filter(|folder| word.is_marked && !matches!(*folder, "" | "/"));

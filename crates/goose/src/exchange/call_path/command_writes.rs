@@ -41,7 +41,8 @@ impl CommandWrites {
         Self(files.map(|path| (path.clone(), FileState::now(path))).collect())
     }
 
-    /// Returns the files that are different now, relative to the working folder if they are below it. New folders are left out.
+    /// Returns the files that are different now, relative to the working folder if they are below it. New folders are
+    /// left out.
     pub(super) fn changed(self, working_dir: &Path) -> Vec<String> {
         let is_changed = |(path, before): &(PathBuf, FileState)| {
             let now = FileState::now(path);

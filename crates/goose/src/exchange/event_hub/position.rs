@@ -2,8 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
-/// Place in the events of a session, written as `epoch.number.step`. It stays valid when the session is closed and opened again, and
-/// when goose is ended.
+/// Place in the events of a session, written as `epoch.number.step`. It stays valid when the session is closed and
+/// opened again, and when goose is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EventPosition {
     /// Event log that the number belongs to; 0 for replayed events.

@@ -90,8 +90,8 @@ impl Extension for Apps {
         Ok(apps.iter().map(|app| line(app) + "\n").collect())
     }
 
-    /// Create an app from a description of what it shows and does. Returns its name and how the user opens it. Fails if no
-    /// usable page was written; describe it again then, simpler.
+    /// Create an app from a description of what it shows and does. Returns its name and how the user opens it. Fails if
+    /// no usable page was written; describe it again then, simpler.
     #[tool(
         title = "Create an app",
         group = "edit",
@@ -111,8 +111,8 @@ impl Extension for Apps {
         Ok(written("Created", &app))
     }
 
-    /// Change an app as the feedback says. The version before is kept. Returns its name and how the user opens it. Fails if
-    /// there is no such app, or no usable page was written.
+    /// Change an app as the feedback says. The version before is kept. Returns its name and how the user opens it.
+    /// Fails if there is no such app, or no usable page was written.
     #[tool(
         title = "Change an app",
         group = "edit",

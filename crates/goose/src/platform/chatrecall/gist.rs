@@ -100,7 +100,7 @@ fn text(message: &Message) -> Option<String> {
 /// Returns the calls that a step reports as failed.
 fn failed_calls(step: &Step) -> Vec<String> {
     match step {
-        Step::ToolResult { id, output } | Step::NestedResult { id, output, .. } if output.is_error => {
+        Step::ToolResult { id, output, .. } | Step::NestedResult { id, output, .. } if output.is_error => {
             vec![id.clone()]
         }
         Step::Message { message } => message

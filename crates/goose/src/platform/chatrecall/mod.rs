@@ -118,8 +118,8 @@ impl ChatRecall {
     instructions = INSTRUCTIONS
 )]
 impl Extension for ChatRecall {
-    /// Search earlier sessions by words, or show one by its id. Returns the best sessions first, with dates and snippets, or
-    /// the gist of the one. Fails unless `query` or `session_id` is given.
+    /// Search earlier sessions by words, or show one by its id. Returns the best sessions first, with dates and
+    /// snippets, or the gist of the one. Fails unless `query` or `session_id` is given.
     #[tool(title = "Recall earlier sessions", group = "read", read_only, open_world = false)]
     async fn chatrecall(
         &self,

@@ -134,8 +134,8 @@ struct DelegateArguments {
 }
 
 impl Summon {
-    /// Load a skill, recipe or agent by name, or wait for a background task. Returns its text or result; without a source,
-    /// a list. Fails if the name is unknown.
+    /// Load a skill, recipe or agent by name, or wait for a background task. Returns its text or result; without a
+    /// source, a list. Fails if the name is unknown.
     #[tool(read_only, open_world = false)]
     async fn load(
         &self,
@@ -148,8 +148,8 @@ impl Summon {
         self.load_source(source, cancel).await
     }
 
-    /// Give an independent or long part of the work to another agent; do small things yourself. Several calls in one turn run
-    /// side by side. Returns its answer. Fails if it cannot finish.
+    /// Give an independent or long part of the work to another agent; do small things yourself. Several calls in one
+    /// turn run side by side. Returns its answer. Fails if it cannot finish.
     #[tool]
     async fn delegate(
         &self,

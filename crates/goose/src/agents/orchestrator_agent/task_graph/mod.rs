@@ -29,7 +29,7 @@ use goose_extension::Message;
 pub(super) use self::board::TaskBoard;
 use self::graph::TaskGraph;
 pub(crate) use self::log::TaskLog;
-use super::{CheckTarget, RequestHandler, route::RoutedTask};
+use super::{RequestHandler, route::RoutedTask};
 use crate::{
     exchange::{Abort, Answer, Event, Outcome, PlanDecision, StepResult, TaskPlan},
     session::{PlannedTask, Step, synthetic_message},
@@ -81,8 +81,7 @@ impl RequestHandler<'_> {
     pub(super) async fn resume_tasks(&mut self, log: TaskLog) -> StepResult<Outcome> {
         let graph = log.into_graph();
         self.show_plan(&graph, false).await;
-        let outcome = self.run_graph(graph).await?;
-        self.check_result(outcome, CheckTarget::Tasks).await
+        self.run_graph(graph).await
     }
 
     /// Returns true if there are interrupted tasks and the message resumes them.

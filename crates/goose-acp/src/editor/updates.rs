@@ -168,7 +168,7 @@ fn said(event: &Event) -> Option<String> {
             format!("Using {agent}/{mode}: {reason}")
         }
         Event::HandedBack { agent, mode, reason } => format!("{agent}/{mode} handed back: {reason}"),
-        Event::Retrying { reason, attempt, .. } => format!("{reason}; try {attempt} follows."),
+        Event::Retrying { reason, attempt, .. } => format!("{reason}; retrying (attempt {attempt})."),
         Event::Restarted => "The answer broke off; it begins again.".to_owned(),
         Event::Compacted { before, after } => {
             format!("Older messages were shortened: {before} to {after} tokens.")

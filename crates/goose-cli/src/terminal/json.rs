@@ -225,7 +225,7 @@ fn notification(event: &Event) -> Option<(&'static str, Value)> {
             Some(("goose", json!({ "tasks_finished": { "usage": usage, "cost_usd": dollars } })))
         }
         Event::Notice(notice) => log(notice.clone()),
-        Event::Retrying { reason, attempt, .. } => log(format!("{reason}; try {attempt} follows")),
+        Event::Retrying { reason, attempt, .. } => log(format!("{reason}; retrying (attempt {attempt})")),
         Event::Compacted { before, after } => {
             log(format!("compacted older messages: {before} to {after} tokens"))
         }

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write as _};
 
-use rustix::termios::{InputModes, LocalModes, Termios, tcgetattr, tcgetwinsize};
+use rustix::termios::{InputModes, LocalModes, Termios, tcgetattr};
 
 use super::{
     input::set,
@@ -15,9 +15,6 @@ use crate::{
     escape,
     output::{FAINT, NAME},
 };
-
-/// Height of a terminal that does not report one.
-const USUAL_ROWS: usize = 24;
 
 /// Rows that are not for entries: the hint, the filter, and one that stays free.
 const OTHER_ROWS: usize = 3;
@@ -152,7 +149,7 @@ impl Menu {
         let (stdin, mut typed) = (io::stdin(), Vec::new());
         let mut drawn = Drawn::default();
         let chosen = loop {
-            let (columns, rows) = (size::columns(), rows());
+            let (columns, rows) = (size::columns(), size::rows());
             drawn.show(&self.lines(columns, rows));
             let is_there = is_typed(&stdin);
             if !is_wanted() {
@@ -311,14 +308,17 @@ impl Drawn {
         self.0.clear();
     }
 
-    /// Writes a text in place of the lines. If this fails, the terminal is gone.
+    /// Writes a text in place of the lines. The cursor moves in terminals without colours, too. If this fails, the
+    /// terminal is gone.
     fn replace(&self, text: &str) {
         let up = match self.0.len() {
             0 | 1 => String::new(),
             lines => format!("\x1b[{}A", lines - 1),
         };
         let mut stderr = anstream::stderr();
-        let _ = write!(stderr, "\r{up}{ERASE_BELOW}{text}").and_then(|()| stderr.flush());
+        let _ = write!(io::stderr(), "\r{up}{ERASE_BELOW}")
+            .and_then(|()| write!(stderr, "{text}"))
+            .and_then(|()| stderr.flush());
     }
 }
 
@@ -380,12 +380,6 @@ fn raw(original: &Termios) -> Termios {
     raw.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
     raw.input_modes -= InputModes::ICRNL | InputModes::IXON;
     raw
-}
-
-/// Returns the number of rows of the terminal.
-fn rows() -> usize {
-    let rows = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_row));
-    if rows > 0 { rows } else { USUAL_ROWS }
 }
 
 #[cfg(test)]

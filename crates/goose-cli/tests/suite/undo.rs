@@ -68,8 +68,11 @@ fn rewind_at_terminals_of_all_sizes() -> anyhow::Result<()> {
         play: |terminal| {
             talk(terminal)?;
             terminal.send("/rewind\r")?;
-            terminal.wait_for("Go back to before message:")?;
-            terminal.send("2\r")?;
+            terminal.wait_for("Go back to before")?;
+            terminal.wait_for("message 3")?;
+            terminal.send("\x1b[A")?;
+            terminal.wait_for("❯ Now make it")?;
+            terminal.send("\r")?;
             terminal.wait_for("(b)oth?")?;
             terminal.send("b\r")?;
             terminal.wait_for("The conversation is as it was before")?;

@@ -24,7 +24,12 @@ use crate::{
     escape,
     output::{FAINT, GOOD, NAME, WARNING},
     stderr,
-    terminal::{diff, input::InputEvent, size},
+    terminal::{
+        diff,
+        input::InputEvent,
+        menu::{Menu, MenuChoice, MenuEntry},
+        size,
+    },
 };
 
 /// Maximum number of files that commands changed and that are named.
@@ -35,9 +40,6 @@ const MAX_DIFF_LINES: usize = 100;
 
 /// Largest text that is compared line by line.
 const MAX_COMPARED_BYTES: usize = 4 * 1024 * 1024;
-
-/// Rows of the terminal that the list of messages leaves free.
-const FREE_ROWS: usize = 4;
 
 /// Message for a conversation that has no checkpoints.
 const NOT_KEPT: &str = "Changes of files are not recorded in this session.";
@@ -78,13 +80,16 @@ impl Chat {
             return Ok(After::Line);
         }
         let number = match number {
-            Some(number) => Some(number.to_owned()),
-            None => self.pick(&prompts).await?,
+            Some(number) => number.parse::<usize>().ok(),
+            None if stderr::can_ask() => match self.pick(&prompts).await? {
+                Some(picked) => Some(picked + 1),
+                None => return Ok(not_changed()),
+            },
+            None => None,
         };
-        let Some(number) = number else { return Ok(not_changed()) };
-        let chosen = number.parse::<usize>().ok().and_then(|number| prompts.get(number.checked_sub(1)?));
-        let Some(chosen) = chosen else {
-            return Ok(failed(&format!("There is no message {number}. Messages: 1 to {}.", prompts.len())));
+        let chosen = number.and_then(|number| Some((number, prompts.get(number.checked_sub(1)?)?)));
+        let Some((number, chosen)) = chosen else {
+            return Ok(failed(&format!("Name a message from 1 to {}: /rewind N.", prompts.len())));
         };
         let Some(extent) = self.extent(chosen).await? else { return Ok(not_changed()) };
         if extent != Extent::Conversation
@@ -106,25 +111,23 @@ impl Chat {
         Ok(After::Line)
     }
 
-    /// Shows the messages, as many as the terminal has room for, and asks for the number of one.
-    async fn pick(&self, prompts: &[Prompt]) -> anyhow::Result<Option<String>> {
-        let room = size::rows().saturating_sub(FREE_ROWS).max(3);
-        let hidden = prompts.len().saturating_sub(room);
-        if hidden > 0 {
-            stderr::line(format_args!("{FAINT}{hidden} earlier: /rewind N goes to one of them{FAINT:#}"));
-        }
-        for (index, prompt) in prompts.iter().enumerate().skip(hidden) {
-            let changed = self.changes_after(prompt, prompts.get(index + 1)).await?;
-            let mark = match changed {
+    /// Lets the user pick a message from a menu; the newest one is selected.
+    async fn pick(&self, prompts: &[Prompt]) -> anyhow::Result<Option<usize>> {
+        let mut entries = Vec::with_capacity(prompts.len());
+        for (index, prompt) in prompts.iter().enumerate() {
+            let files = match self.changes_after(prompt, prompts.get(index + 1)).await? {
                 0 => String::new(),
-                1 => " (1 file)".to_owned(),
-                count => format!(" ({count} files)"),
+                1 => " · 1 file".to_owned(),
+                count => format!(" · {count} files"),
             };
-            let width = size::columns().saturating_sub(8 + mark.len());
-            let text = one_line(&prompt.text, width);
-            stderr::line(format_args!("{NAME}{:>4}{NAME:#}  {text}{FAINT}{mark}{FAINT:#}", index + 1));
+            entries.push(MenuEntry::new(&prompt.text, &format!("message {}{files}", index + 1)));
         }
-        Ok(self.answer("Go back to before message: ").await)
+        let newest = entries.len().saturating_sub(1);
+        let menu = Menu::new("Go back to before", entries).at(newest);
+        Ok(match self.input.turn().await.choose(menu).await {
+            Some(MenuChoice::Entry(entry)) => Some(entry),
+            _ => None,
+        })
     }
 
     /// Returns the number of files that were changed for a message.

@@ -11,7 +11,8 @@
 //! - *whole*: from start to exit; *memory*: the largest sum over the program and its children (PSS), in rounds of their
 //!   own; *body*: bytes of the first request;
 //! - *flat*: the CPU time of turns around the 10th and around the 1,000th of one session, each less than what the floor
-//!   takes for the same turns, as that is what sending and receiving the growing conversation costs anybody.
+//!   takes for the same turns, as that is what sending and receiving the growing conversation costs anybody;
+//! - *copies*: turns that change a file, in a session, which keeps a copy of it, and in `goose run`, which keeps none.
 //!
 //! The *floor* is this program, started again: reqwest, tokio and `sh -c`, and nothing else. Where npm can be reached,
 //! the goose that people use today and codex are measured beside it (`--no-peers` leaves them out; they are installed
@@ -19,6 +20,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark prepares files and runs programs by itself")]
 
+mod copies;
 mod cpu;
 mod flat;
 mod floor;
@@ -43,12 +45,13 @@ fn main() -> anyhow::Result<()> {
     }
     let rounds = number_after(&arguments, "--rounds").unwrap_or(15);
     let mut report = Report::default();
-    let mut programs = vec![program::floor()?, program::goose()];
+    let mut programs = vec![program::floor()?, program::goose(), program::session()];
     if !arguments.iter().any(|argument| argument == "--no-peers") {
         programs.extend(peers::install());
     }
     rounds::measure(&programs, rounds, &mut report)?;
     flat::measure(&programs[..2], &mut report)?;
+    copies::measure(rounds, &mut report)?;
     report.finish()
 }
 

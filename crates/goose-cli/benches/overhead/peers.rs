@@ -43,6 +43,7 @@ fn goose(folder: &Path) -> Option<Program> {
         arguments: ["run", "-t", "Say hi using the shell."].map(String::from).to_vec(),
         environment,
         files: Vec::new(),
+        input: "",
     })
 }
 
@@ -61,6 +62,7 @@ fn codex(folder: &Path) -> Option<Program> {
         .to_vec(),
         environment: vec![("SCRIPTED_KEY", "x".into())],
         files: vec![(".codex/config.toml", CODEX_CONFIG.replace("{url}", URL))],
+        input: "",
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     time::Instant,
@@ -23,6 +24,8 @@ pub(crate) struct Program {
     pub(crate) environment: Vec<(&'static str, String)>,
     /// Files in its home, as path and text.
     pub(crate) files: Vec<(&'static str, String)>,
+    /// Text on standard input.
+    pub(crate) input: &'static str,
 }
 
 /// Stands for the server's address in arguments, environment and files.
@@ -35,6 +38,7 @@ pub(crate) fn floor() -> anyhow::Result<Program> {
         arguments: vec!["--floor".into(), URL.into()],
         environment: Vec::new(),
         files: Vec::new(),
+        input: "",
     })
 }
 
@@ -46,6 +50,17 @@ pub(crate) fn goose() -> Program {
         arguments: ["run", "-t", "Say hi using the shell."].map(String::from).to_vec(),
         environment: openai(),
         files: Vec::new(),
+        input: "",
+    }
+}
+
+/// This project's binary in a session, which keeps copies of the files that it changes.
+pub(crate) fn session() -> Program {
+    Program {
+        name: "goose session",
+        arguments: vec!["session".into()],
+        input: "Say hi using the shell.\n",
+        ..goose()
     }
 }
 
@@ -72,7 +87,7 @@ impl Home {
         Ok(home)
     }
 
-    fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         self.0.path().join("work")
     }
 
@@ -116,11 +131,15 @@ impl Program {
             .env("LANG", "C.UTF-8")
             .envs(self.environment.iter().map(|(name, value)| (name, fill(value))))
             .current_dir(home.folder())
-            .stdin(Stdio::null())
+            .stdin(if self.input.is_empty() { Stdio::null() } else { Stdio::piped() })
             .stdout(Stdio::null())
             .stderr(fs::File::create(home.complaints())?);
         let started = Instant::now();
-        Ok(Running { child: command.spawn().with_context(|| self.name)?, started })
+        let mut child = command.spawn().with_context(|| self.name)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(self.input.as_bytes())?;
+        }
+        Ok(Running { child, started })
     }
 }
 

@@ -65,7 +65,7 @@ fn run(program: &Program, home: &Home, figures: &mut Figures) -> anyhow::Result<
 }
 
 fn compare(programs: &[Program], figures: &[Figures], report: &mut Report) {
-    let (floor, ours) = (&figures[0], &figures[1]);
+    let (floor, ours, session) = (&figures[0], &figures[1], &figures[2]);
     for (program, figures) in programs.iter().zip(figures) {
         report.row(
             program.name,
@@ -87,6 +87,7 @@ fn compare(programs: &[Program], figures: &[Figures], report: &mut Report) {
     }
     report.at_most("first request, of the floor", median(&ours.first) / median(&floor.first), 1.1);
     report.at_most("turn, of the floor", median(&ours.turn) / median(&floor.turn), 1.25);
+    report.at_most("turn of a session, of the floor", median(&session.turn) / median(&floor.turn), 1.25);
     report.at_most("peak memory, MB", ours.memory, 18.0);
     report.at_most("first request body, KB", kilobytes(ours.body), 10.25);
 }

@@ -92,6 +92,7 @@ fn executed(goose: &Program) -> anyhow::Result<BTreeSet<String>> {
         arguments,
         environment: goose.environment.clone(),
         files: Vec::new(),
+        input: "",
     };
     let status = valgrind.start(&home, &server)?.child.wait()?;
     home.check(&valgrind, status)?;

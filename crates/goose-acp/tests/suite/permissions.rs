@@ -111,6 +111,8 @@ async fn permission_requests_are_judged_by_what_they_are_for() -> anyhow::Result
             (questions.iter().map(|it| (*it).to_owned()).collect(), chosen),
             "{task}"
         );
+        let refused = u32::from(chosen == "id-reject_once");
+        assert_eq!(seen.facts().calls_refused, refused, "{task}");
     }
     Ok(())
 }
@@ -176,7 +178,7 @@ async fn an_answer_with_other_arguments_is_a_no_to_what_the_agent_does_by_itself
     assert!(!file.exists());
     let words = Decision::Deny { instead: Some("use a list".to_owned()) };
     let seen = say(&exchange, "fetch http://example.com", words).await?;
-    assert!(seen.logs().iter().any(|line| line.contains("use a list")), "{:?}", seen.logs());
+    assert!(seen.refusals().iter().any(|reason| reason.contains("use a list")), "{:?}", seen.refusals());
     Ok(())
 }
 

@@ -12,9 +12,9 @@ use goose::{
     agent_manager::{AgentManager, OpenOptions, SessionState},
     agents::catalog::AgentCatalog,
     config::{Paths, Settings, SettingsSource},
-    exchange::{Answer, Event, Exchange, Outcome, Reply},
+    exchange::{Answer, Event, Exchange, Outcome, Reply, ToolEnd},
     permission::{Mode, PermissionOptions, Permissions},
-    session::NewSession,
+    session::{Facts, NewSession},
 };
 use goose_acp::Connector;
 use goose_providers::{Endpoint, OpenAiChat, model_info};
@@ -204,6 +204,22 @@ impl Seen {
             _ => None,
         });
         asked.collect()
+    }
+
+    /// The facts that are told after the answer.
+    pub(crate) fn facts(&self) -> Facts {
+        let mut facts = Facts::default();
+        self.events.iter().for_each(|event| event.add_to(&mut facts));
+        facts
+    }
+
+    /// The reasons of what was not allowed.
+    pub(crate) fn refusals(&self) -> Vec<String> {
+        let refusals = self.events.iter().filter_map(|event| match event {
+            Event::ToolFinished { output, end: ToolEnd::Denied, .. } => Some(output.as_text()),
+            _ => None,
+        });
+        refusals.collect()
     }
 
     /// The lines in the log.

@@ -137,20 +137,25 @@ impl ExternalHost {
         }
     }
 
-    /// Waits for a decision, unless the task is cancelled first. A refusal is shown to the user.
+    /// Waits for a decision about what a tool stands for, unless the task is cancelled first. A refusal is shown and
+    /// counted like that of a call.
     async fn decided<T>(
         &self,
-        what: &str,
+        tool: &str,
         decision: impl Future<Output = Result<T, Refusal>>,
     ) -> ToolResult<T> {
         self.is_interrupted.store(true, Ordering::Relaxed);
         let decided = self.call.cancellation.run_until_cancelled(decision).await;
         decided.unwrap_or_else(|| Err(cancelled())).map_err(|refused| {
             if refused.end != ToolEnd::Cancelled {
-                let reason = refused.error.to_string();
-                // The rest is advice for the agent.
-                let reason = reason.split(". ").next().unwrap_or_default();
-                self.activity(&format!("{what} was not allowed: {reason}"));
+                let (id, output) = (self.call.next_id(), sanitize_output(refused.output()));
+                let refusal = Event::ToolFinished {
+                    id: id.id.clone(),
+                    name: tool.to_owned(),
+                    output,
+                    end: refused.end,
+                };
+                self.call.path.events_of(&id).emit(refusal);
             }
             refused.error
         })

@@ -33,7 +33,7 @@ pub(crate) fn install() -> Vec<Program> {
 }
 
 fn goose(folder: &Path) -> Option<Program> {
-    let package = npm(folder, GOOSE, "node_modules/@aaif/goose-binary-linux-x64")?;
+    let package = npm(&folder.join("goose"), GOOSE, "node_modules/@aaif/goose-binary-linux-x64")?;
     let mut environment = openai();
     environment.push(("GOOSE_TELEMETRY_ENABLED", "false".into()));
     environment.push(("GOOSE_TELEMETRY_OFF", "1".into()));
@@ -48,7 +48,7 @@ fn goose(folder: &Path) -> Option<Program> {
 }
 
 fn codex(folder: &Path) -> Option<Program> {
-    let package = npm(folder, CODEX, "node_modules/@openai")?;
+    let package = npm(&folder.join("codex"), CODEX, "node_modules/@openai")?;
     Some(Program {
         name: "codex",
         path: binary(&package, "codex")?,

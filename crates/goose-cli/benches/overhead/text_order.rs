@@ -1,9 +1,8 @@
 //! Writes `text_order.ld`, which places functions side by side that every run executes: `--text-order`. Needs valgrind
 //! and nm.
 //!
-//! The kernel maps a program's code in windows of 64 KB. Most windows that a run maps have much in them that it
-//! executes; others have a few small functions in the middle of a crate that it does not use. The linker script moves
-//! those.
+//! The kernel maps a program's code in windows of 64 KB. What a run executes is a seventh of the code, but spread over
+//! most windows, so the linker script gathers it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,65 +19,68 @@ use crate::{
     report::note,
 };
 
-/// The bits of an address within one window.
-const WINDOW_BITS: u32 = 16;
-
-/// A window with fewer bytes of executed functions is emptied.
-const SPARSE: u64 = 12_000;
-
-/// The calls of the shell in the run that is looked at.
+/// The calls of the shell in the runs that are looked at.
 const CALLS: usize = 5;
 
-const HEAD: &str = "/* The small functions that every run executes in the middle of code that it does not: side by side, they share\n   \
-                    windows of memory. A name that is gone does no harm. Written by `just text-order`. */\n\
-                    SECTIONS\n{\n  .text.used :\n  {\n";
-const TAIL: &str = "  }\n}\nINSERT BEFORE .text;\n";
+/// The bytes of other functions that a pattern may bring along. Names of generic functions lack their types, so that a
+/// pattern can match hundreds.
+const UNUSED: u64 = 16_000;
 
-/// A function of the program.
-struct Function {
-    address: u64,
+const HEAD: &str = "/* The functions that every run executes, then all others: side by side, they share windows of memory.\n   \
+                    A name that is gone does no harm. Written by `just text-order`. */\n\
+                    SECTIONS\n{\n  .text :\n  {\n";
+const TAIL: &str = "    *(.text .text.*)\n  }\n}\nINSERT AFTER .eh_frame;\n";
+
+/// The bytes of all functions that a pattern matches, and of those that are executed.
+#[derive(Default)]
+struct Matched {
     bytes: u64,
-    name: String,
+    executed: u64,
 }
 
 pub(crate) fn write(goose: &Program) -> anyhow::Result<()> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("text_order.ld");
-    let before = fs::read_to_string(&file).unwrap_or_default();
     let executed = executed(goose)?;
-    let functions: Vec<Function> =
-        functions(&goose.path)?.into_iter().filter(|function| executed.contains(&function.name)).collect();
-    let mut windows = BTreeMap::<u64, u64>::new();
-    for function in &functions {
-        *windows.entry(function.address >> WINDOW_BITS).or_default() += function.bytes;
+    let functions = functions(&goose.path)?;
+    let mut patterns = BTreeMap::<String, Matched>::new();
+    for (name, bytes) in &functions {
+        let matched = patterns.entry(pattern(name)).or_default();
+        matched.bytes += bytes;
+        matched.executed += if executed.contains(name) { *bytes } else { 0 };
     }
-    // Those that were moved before have full windows now.
-    let is_moved = |function: &Function| {
-        windows[&(function.address >> WINDOW_BITS)] < SPARSE || before.contains(&section(&function.name))
+    let place = |name: &String| {
+        let pattern = pattern(name);
+        let matched = &patterns[&pattern];
+        if matched.bytes - matched.executed > UNUSED { name.clone() } else { pattern }
     };
-    let sections: BTreeSet<String> =
-        functions.iter().filter(|it| is_moved(it)).map(|it| section(&it.name)).collect();
+    let places: BTreeSet<String> =
+        functions.keys().filter(|name| executed.contains(*name)).map(place).collect();
     let mut script = HEAD.to_owned();
-    for section in &sections {
-        writeln!(script, "    *({section})")?;
+    for place in &places {
+        // The second section is that of functions which are marked as rarely called.
+        writeln!(script, "    *(.text.{place} .text.unlikely.{place})")?;
     }
     fs::write(&file, script + TAIL)?;
-    note(&format!("{}: {} of {} executed functions", file.display(), sections.len(), functions.len()));
+    note(&format!("{}: {} of {} functions", file.display(), places.len(), functions.len()));
     Ok(())
 }
 
-/// The pattern for the section of a function. The hash at the end of a Rust name changes with every version.
-fn section(name: &str) -> String {
+/// A name without the hash at the end of Rust's names, which changes with each version and each set of features.
+fn pattern(name: &str) -> String {
     const HASH: usize = "17h0123456789abcdefE".len();
     let end = name.find("17h").filter(|at| name.len() >= at + HASH && name.starts_with("_ZN"));
-    match end {
-        Some(at) => format!(".text.{}17h*", &name[..at]),
-        None => format!(".text.{name}"),
-    }
+    end.map_or_else(|| name.to_owned(), |at| format!("{}17h*", &name[..at]))
 }
 
-/// The names of the functions that a run executes.
+/// The names of the functions that a run executes, the first in a home or a later one.
 fn executed(goose: &Program) -> anyhow::Result<BTreeSet<String>> {
     let home = Home::new()?;
+    let mut names = executed_in(goose, &home)?;
+    names.extend(executed_in(goose, &home)?);
+    Ok(names)
+}
+
+fn executed_in(goose: &Program, home: &Home) -> anyhow::Result<BTreeSet<String>> {
     let server = server(CALLS)?;
     let found = tempfile::NamedTempFile::new()?;
     let mut arguments: Vec<String> =
@@ -94,7 +96,7 @@ fn executed(goose: &Program) -> anyhow::Result<BTreeSet<String>> {
         files: Vec::new(),
         input: "",
     };
-    let status = valgrind.start(&home, &server)?.child.wait()?;
+    let status = valgrind.start(home, &server)?.child.wait()?;
     home.check(&valgrind, status)?;
     // `fn=(1) name` or `cfn=(1) name` defines a number, which other lines refer to; `name'2` is a recursion.
     let text = fs::read_to_string(found.path())?;
@@ -103,19 +105,16 @@ fn executed(goose: &Program) -> anyhow::Result<BTreeSet<String>> {
     Ok(names.map(str::to_owned).collect())
 }
 
-fn functions(program: &Path) -> anyhow::Result<Vec<Function>> {
+/// The functions of a program and their size in bytes.
+fn functions(program: &Path) -> anyhow::Result<BTreeMap<String, u64>> {
     let output = Command::new("nm").args(["--defined-only", "--print-size"]).arg(program).output()?;
     ensure!(output.status.success(), "nm failed: {}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout)?;
-    let lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-    let functions = lines.filter_map(|fields| match fields.as_slice() {
-        [address, bytes, "t" | "T", name] => Some((*address, *bytes, *name)),
-        _ => None,
-    });
-    let number = |text: &str| u64::from_str_radix(text, 16).context("an address");
-    functions
-        .map(|(address, bytes, name)| {
-            Ok(Function { address: number(address)?, bytes: number(bytes)?, name: name.to_owned() })
-        })
-        .collect()
+    let mut functions = BTreeMap::new();
+    for line in String::from_utf8(output.stdout)?.lines() {
+        if let [_, bytes, "t" | "T" | "W", name] = line.split(' ').collect::<Vec<_>>().as_slice() {
+            *functions.entry((*name).to_owned()).or_default() +=
+                u64::from_str_radix(bytes, 16).context("a size")?;
+        }
+    }
+    Ok(functions)
 }

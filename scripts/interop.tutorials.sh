@@ -46,7 +46,7 @@ run_block() {
 }
 
 export npm_config_yes=true
-mkdir -p "$folder/python" "$folder/typescript" "$folder/rust" && ln -sfn "$root" "$folder/goose"
+mkdir -p "$folder/python" "$folder/typescript"
 
 run_block "$folder/python" build-mcp-extension 1
 block python build-mcp-extension >"$PWD/server.py"
@@ -57,7 +57,9 @@ block ts build-mcp-extension >"$PWD/server.ts"
 run_block "$PWD" build-mcp-extension 3 server.ts
 
 if [ "${3:-}" != without-cargo ]; then
-    run_block "$folder" rust-extension 1
+    # Elsewhere: cargo would add a new package inside the repository to its workspace.
+    rust=$(mktemp -d) && trap 'rm -rf "$rust"' EXIT && ln -s "$root" "$rust/goose"
+    run_block "$rust" rust-extension 1
     block rust rust-extension >"$PWD/src/main.rs"
     if cargo test --quiet >>"$folder/log" 2>&1; then
         echo "ok    tutorial rust-extension: cargo test"

@@ -176,6 +176,12 @@ async fn an_answer_with_other_arguments_is_a_no_to_what_the_agent_does_by_itself
     let seen = say(&exchange, &format!("change {} x", file.display()), Decision::Edited(other)).await?;
     assert_eq!(seen.text(), "refused");
     assert!(!file.exists());
+    let seen = say(&exchange, "run cargo test", DENY).await?;
+    assert_eq!(
+        seen.refusals(),
+        ["Not run: the user did not allow this call"],
+        "without advice for the agent"
+    );
     let words = Decision::Deny { instead: Some("use a list".to_owned()) };
     let seen = say(&exchange, "fetch http://example.com", words).await?;
     assert!(seen.refusals().iter().any(|reason| reason.contains("use a list")), "{:?}", seen.refusals());

@@ -148,13 +148,12 @@ impl ExternalHost {
         let decided = self.call.cancellation.run_until_cancelled(decision).await;
         decided.unwrap_or_else(|| Err(cancelled())).map_err(|refused| {
             if refused.end != ToolEnd::Cancelled {
-                let (id, output) = (self.call.next_id(), sanitize_output(refused.output()));
-                let refusal = Event::ToolFinished {
-                    id: id.id.clone(),
-                    name: tool.to_owned(),
-                    output,
-                    end: refused.end,
-                };
+                let reason = refused.error.to_string();
+                // The rest is advice for the agent.
+                let reason = reason.split(". ").next().unwrap_or_default();
+                let (id, output) = (self.call.next_id(), sanitize_output(ToolOutput::error(reason)));
+                let (name, end) = (tool.to_owned(), refused.end);
+                let refusal = Event::ToolFinished { id: id.id.clone(), name, output, end };
                 self.call.path.events_of(&id).emit(refusal);
             }
             refused.error

@@ -3,7 +3,7 @@
 //! The protocol is in `agents::external_agent`.
 
 use std::{
-    io::{self, Read as _},
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -12,8 +12,8 @@ use std::{
 
 use async_trait::async_trait;
 use goose_extension::{
-    Answer as ToolAnswer, Caller as _, Elicitation, Elicited, FileError, FileTarget, JsonObject, Message,
-    Question, RichRenderable, Tool, ToolCaller as _, ToolError, ToolOutput, ToolResult, visible,
+    Answer as ToolAnswer, Caller as _, Elicitation, Elicited, FileError, JsonObject, Message, Question,
+    RichRenderable, Tool, ToolCaller as _, ToolError, ToolOutput, ToolResult, visible,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -23,6 +23,7 @@ use super::{
     agent_loop::{Abort, AgentLoop, StepResult},
     call_path::{ApprovalQuestion, Approved, Call, Refusal, RunningCall},
     event::{Event, Outcome, ToolEnd},
+    read_target::read_target,
     sanitize_output::sanitize_output,
 };
 use crate::{
@@ -315,21 +316,6 @@ impl ExternalHost {
         }
         String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text".to_owned()))
     }
-}
-
-/// Reads a judged file up to one byte more than the limit, without following links.
-pub(super) fn read_target(target: &FileTarget, limit: u64) -> Result<Vec<u8>, FileError> {
-    let (file, _) = target.hard_links.open(|| {
-        let file = goose_fs::open_file(&target.path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(io::Error::other("it is not a regular file").into());
-        }
-        if target.hard_links.permit(&metadata) { Ok((file, metadata)) } else { Err(FileError::HardLinked) }
-    })?;
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Returns the agent's own description of an action as arguments.

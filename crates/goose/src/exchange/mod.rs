@@ -45,6 +45,7 @@ mod models;
 mod outbox;
 mod prepare;
 mod questions;
+mod read_target;
 mod record;
 mod repetition;
 mod replay;

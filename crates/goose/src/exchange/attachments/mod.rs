@@ -22,7 +22,7 @@ use goose_extension::{
 };
 
 use self::words::{MARK, Word, words};
-use super::{event::Failure, external_host::read_target, handle::Exchange};
+use super::{event::Failure, handle::Exchange, read_target::read_target};
 use crate::{permission::Verdict, session::synthetic};
 
 /// Maximum number of files of one message.

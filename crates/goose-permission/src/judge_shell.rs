@@ -57,6 +57,9 @@ impl Judge<'_> {
             }
         }
         for file in &script.files {
+            if watch.is_spent() {
+                break;
+            }
             let means = match self.holds_allowed_output(file, &script) {
                 true => Means::OutputOfAllowed,
                 false => Means::Shell,
@@ -307,9 +310,13 @@ impl Judge<'_> {
     /// Returns true if a redirection writes the output of a command to a file of the project that is meant for
     /// output, and a rule allows the command. If such a rule is offered, the question is about the command.
     fn holds_allowed_output(&self, file: &FileUse, script: &Script) -> bool {
-        let Some(path) = file.path.as_deref().map(Path::new).filter(|_| file.access == Access::Write) else {
+        let path = file.path.as_deref().map(Path::new).filter(|_| file.access == Access::Write);
+        let Some((path, extension)) = path.and_then(|path| Some((path, path.extension()?.to_str()?))) else {
             return false;
         };
+        if !matches!(extension, "err" | "log" | "out" | "txt") || script.segments.len() > MAX_SEGMENTS {
+            return false;
+        }
         let is_plain = |name: &OsStr| !name.to_string_lossy().starts_with(['.', '~']);
         let places = self.places(&file.folders).unwrap_or_default();
         let is_direct = |place: &PathBuf| {
@@ -321,12 +328,8 @@ impl Judge<'_> {
             && path.iter().all(is_plain)
             && places.iter().all(is_direct)
             && self.is_in_project(&file.folders);
-        let is_output = match path.extension().and_then(OsStr::to_str) {
-            Some("err" | "log" | "out") => true,
-            // Other tools read some of them, such as `requirements.txt`.
-            Some("txt") => places.iter().all(|place| !is_there(place.join(path))),
-            _ => false,
-        };
+        // Other tools read some texts, such as `requirements.txt`.
+        let is_output = extension != "txt" || places.iter().all(|place| !is_there(place.join(path)));
         let writer = script.segments.iter().filter(|segment| segment.at <= file.at).max_by_key(|it| it.at);
         let is_wanted = |it: &Segment| self.has_rule(it) || self.awaits_rule(it, script);
         let has_passed = |writer: &Segment| self.passes_on(writer, script, is_wanted);

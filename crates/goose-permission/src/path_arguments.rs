@@ -42,6 +42,11 @@ impl RestrictedPaths {
         self.left = self.left.saturating_sub(1);
         self.left > 0
     }
+
+    /// Returns true if there were too many paths, so that the call needs approval.
+    pub(super) fn is_spent(&self) -> bool {
+        self.left == 0
+    }
 }
 
 struct RestrictedPath {

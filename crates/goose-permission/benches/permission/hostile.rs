@@ -14,6 +14,8 @@ pub(crate) fn texts() -> Vec<(&'static str, String)> {
         ("exec clauses", "-exec ls ; "),
         ("redirections", ">a "),
         ("redirections of commands", "ls >a; "),
+        ("redirections to outputs", "ls >a.log; "),
+        ("other redirections", ">a.txt "),
         ("words", "a "),
         ("quoted words", "'a' "),
         ("half-quoted words", "\"a' "),

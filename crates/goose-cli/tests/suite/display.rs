@@ -47,6 +47,19 @@ fn what_is_tried_again_is_said() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The same in a log: on standard error, and the answer alone on standard output.
+#[test]
+fn what_is_tried_again_is_a_line_without_a_terminal() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([Turn::status(503, "busy with other birds"), Turn::text("Hello.")])?;
+    let output = goose(&home, &server, &["run", "-t", "Hi"]).output()?;
+    let told = String::from_utf8(output.stderr)?;
+    let is_retry = |line: &str| line.contains("busy with other birds") && line.contains("; retrying in ");
+    ensure!(told.lines().any(is_retry), "{told}");
+    assert_eq!(String::from_utf8(output.stdout)?, "Hello.\n");
+    Ok(())
+}
+
 /// The same, for programs.
 #[test]
 fn what_is_tried_again_is_a_notification() -> anyhow::Result<()> {

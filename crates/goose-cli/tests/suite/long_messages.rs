@@ -64,6 +64,7 @@ fn message_that_cannot_be_saved_is_withdrawn() -> anyhow::Result<()> {
     let run = goose(&home, &server, &["session"]).stdin(fs::File::open(&input)?).output()?;
     let (shown, told) = (String::from_utf8(run.stdout)?, String::from_utf8(run.stderr)?);
     ensure!(shown.contains("Answer 2."), "{shown}{told}");
+    ensure!(told.contains("compacting did not free enough space"), "{told}");
     ensure!(told.contains("The message was removed from the conversation."), "{told}");
     let last = server.asked().pop().context("a request")?;
     ensure!(last.bytes < LIMIT && last.last_user_text().as_deref() == Some("hello after"), "{last:?}");

@@ -214,6 +214,22 @@ fn pulling(home: &Home, hub: &Loopback) -> anyhow::Result<Terminal> {
 }
 
 #[test]
+fn other_words_than_yes_and_no_are_asked_again() -> anyhow::Result<()> {
+    const QUESTION: &str = "Download it now? (y/n)";
+    let (home, hub) = (home()?, hub()?);
+    let mut terminal = pulling(&home, &hub)?;
+    terminal.wait_for(QUESTION)?;
+    terminal.send("maybe\r")?;
+    terminal.wait_until("it is not asked again", |screen| screen.matches(QUESTION).count() == 2)?;
+    terminal.send("n\r")?;
+    assert_eq!(terminal.wait()?.code(), Some(1));
+    terminal.wait_for("Nothing was downloaded.")?;
+    ensure!(!terminal.screen().contains("error:"), "{}", terminal.screen());
+    ensure!(hub.asked().is_empty());
+    Ok(())
+}
+
+#[test]
 fn a_person_is_asked_once_and_sees_a_bar() -> anyhow::Result<()> {
     const QUESTION: &str = "Download it now? (y/n)";
     let home = home()?;

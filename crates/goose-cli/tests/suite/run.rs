@@ -11,7 +11,10 @@ use anyhow::{Context as _, ensure};
 use goose_test_support::{ModelServer, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Home, Run, wait_until};
+use crate::{
+    sessions,
+    support::{Home, Run, wait_until},
+};
 
 /// Time limit for an expected event on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -188,6 +191,7 @@ fn one_document_tells_everything() -> anyhow::Result<()> {
     let document = run.json()?;
     let metadata = &document["metadata"];
     assert_eq!((&metadata["total_tokens"], &metadata["status"]), (&json!(35), &json!("completed")));
+    assert_eq!(metadata["session_id"], json!(sessions::ids(&home, &[])?[0]), "{document}");
     let messages = document["messages"].as_array().context("messages")?;
     let kinds: Vec<(&str, &str)> = messages
         .iter()

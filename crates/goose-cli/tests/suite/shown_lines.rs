@@ -1,7 +1,7 @@
 //! Single lines that a person sees at a terminal, and the keys around them.
 
 use anyhow::ensure;
-use goose_test_support::{ModelServer, Turn};
+use goose_test_support::{ModelServer, Turn, binary};
 use serde_json::json;
 
 use crate::{
@@ -81,6 +81,71 @@ fn reasoning_can_be_read_afterwards() -> anyhow::Result<()> {
     say(&terminal, "/reasoning", "Geese need water.")?;
     say(&terminal, "And now?", "Hm.")?;
     say(&terminal, "/reasoning", "The last reply has no reasoning")?;
+    Ok(())
+}
+
+#[test]
+fn resumed_reply_is_shown_without_markup() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([Turn::text("Geese **and** `swans` &amp; ducks.")])?;
+    let mut first = at_terminal(&home, &server, "auto", &["session"])?;
+    say(&first, "Who swims?", "Geese and swans & ducks.")?;
+    prompted(&first)?;
+    first.send("/exit\r")?;
+    ensure!(first.wait()?.success());
+    let second = at_terminal(&home, &server, "auto", &["session", "--resume"])?;
+    prompted(&second)?;
+    let shown = second.screen();
+    ensure!(shown.contains("> Who swims?") && shown.contains("Geese and swans & ducks."), "{shown}");
+    ensure!(shown.contains("2 messages"), "{shown}");
+    Ok(())
+}
+
+#[test]
+fn session_that_has_only_a_question_has_one_message() -> anyhow::Result<()> {
+    let home = Home::new()?;
+    let server = ModelServer::scripted([Turn::status(401, "no such key")])?;
+    ensure!(!goose(&home, &server, &["run", "-t", "Who swims?"]).output()?.status.success());
+    let listed = home.run(&["session", "list"])?;
+    ensure!(listed.stdout.contains("1 message "), "{listed:?}");
+    Ok(())
+}
+
+/// A home whose agent `other` is an external one.
+fn home_with_external_agent() -> anyhow::Result<Home> {
+    let program = binary("foreign_agent")?;
+    Home::with_config(&format!(
+        "agents:\n  other: {{type: acp, command: '{}', description: Does as it is told}}\n",
+        program.display()
+    ))
+}
+
+/// Branch and model are goose's own, and an external agent uses another model.
+#[test]
+fn status_line_of_an_external_agent_names_no_model() -> anyhow::Result<()> {
+    let home = home_with_external_agent()?;
+    let server = ModelServer::scripted([])?;
+    let terminal = at_terminal(&home, &server, "smart_approve", &["session", "--agent", "other"])?;
+    say(&terminal, "say Hello from afar", "Hello from afar")?;
+    let shown = screen(&terminal, &home)?;
+    ensure!(!shown.contains("gpt-4"), "{shown}");
+    insta::assert_snapshot!("external_agent", shown);
+    Ok(())
+}
+
+#[test]
+fn refused_call_of_an_external_agent_is_shown_without_advice_for_it() -> anyhow::Result<()> {
+    let home = home_with_external_agent()?;
+    let server = ModelServer::scripted([])?;
+    let terminal = at_terminal(&home, &server, "smart_approve", &["session", "--agent", "other"])?;
+    prompted(&terminal)?;
+    terminal.send("run touch made\r")?;
+    terminal.wait_for("Allow it?")?;
+    terminal.send("n\r")?;
+    terminal.wait_for("Not run: ")?;
+    prompted(&terminal)?;
+    ensure!(!home.path().join("made").exists());
+    insta::assert_snapshot!("external_refusal", screen(&terminal, &home)?);
     Ok(())
 }
 

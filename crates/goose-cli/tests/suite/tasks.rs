@@ -134,6 +134,10 @@ fn killed_in_the_middle_finished_tasks_are_kept_and_none_runs_twice() -> anyhow:
     let steps = exported(&home)?.context("the session is there")?;
     let kinds = |kind: &str| steps.iter().filter(|step| step["step"] == kind).count();
     assert_eq!((kinds("task_plan"), kinds("task_finished")), (1, 1), "{steps:#?}");
+    let mut waiting = at_terminal(&home, &server, "auto", &["session", "--resume"])?;
+    waiting.wait_for("1 of 2 tasks finished. Type `continue` to run the rest.")?;
+    waiting.send("/exit\r")?;
+    ensure!(waiting.wait()?.success(), "{}", waiting.screen());
     std::fs::write(home.path().join("go"), "")?;
     let resumed: Run = goose(&home, &server, &["run", "--resume"]).output()?.try_into()?;
     assert_eq!(

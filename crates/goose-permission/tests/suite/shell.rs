@@ -507,6 +507,26 @@ fn redirections_follow_file_rules() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Reasons are in words that say what to look at.
+const REASONS: &[(&str, &str)] = &[
+    ("cd src && make x", "`make x` runs in another folder (`src`)"),
+    ("cd $X && make x", "`make x` may run in another folder"),
+    ("echo 'a", "has an unbalanced quote"),
+    ("echo \"a", "has an unbalanced quote"),
+    ("# only a remark", "there is nothing to run in it"),
+    ("make x", "no rule allows `make x`"),
+];
+
+#[test]
+fn reasons_say_what_to_look_at() -> anyhow::Result<()> {
+    let home = TestHome::new()?;
+    for (command, reason) in REASONS {
+        let verdict = home.shell(Mode::Approve, command);
+        ensure!(is_ask(&verdict) && reasons(&verdict).contains(reason), "{command}: {verdict:?}");
+    }
+    Ok(())
+}
+
 /// Commands, and the files in the working folder that they are known to write.
 const WRITES: &[(&str, &[&str])] = &[
     ("cat a > b; ls", &["b"]),

@@ -103,7 +103,7 @@ fn show(parent: &Weak<EventHub>, shown: &EventParent, delegate: &Exchange, recor
         return;
     }
     let call = shown.call(delegate);
-    if let Some((_, event)) = nested(&call, &record.event) {
+    if let Some(event) = nested(&call, &record.event) {
         sink.inside(&around(&call, record)).show(event);
     }
 }
@@ -112,12 +112,12 @@ fn show(parent: &Weak<EventHub>, shown: &EventParent, delegate: &Exchange, recor
 /// withdraws is withdrawn there too.
 async fn pass_on(parent: Weak<EventHub>, shown: &EventParent, delegate: &Exchange, record: Arc<EventRecord>) {
     let call = shown.call(delegate);
-    let (Some(hub), Some((id, event))) = (parent.upgrade(), nested(&call, &record.event)) else { return };
-    let Some(own_id) = record.event.question_id() else { return };
+    let (Some(hub), Some(event)) = (parent.upgrade(), nested(&call, &record.event)) else { return };
+    let (Some(own_id), Some(id)) = (record.event.question_id(), event.question_id()) else { return };
     let sink = hub.outside().of_task(&shown.task(delegate)).inside(&around(&call, &record));
     tokio::select! {
         () = delegate.question_closed(own_id) => {}
-        answer = sink.ask_for_other(&id, &event) => {
+        answer = sink.ask_for_other(id, &event) => {
             if let Some(answer) = answer {
                 delegate.answer(own_id, answer);
             }
@@ -130,38 +130,30 @@ fn around(call: &str, record: &EventRecord) -> String {
     record.parent_call.as_ref().map_or_else(|| call.to_owned(), |inner| format!("{call}/{inner}"))
 }
 
-/// Returns an event with ids that are unique in the parent's session, and its own id there. Returns `None`
-/// for an event that only the delegate shows.
-fn nested(call: &str, event: &Event) -> Option<(String, Event)> {
+/// Returns an event with ids that are unique in the parent's session. Returns `None` for an event that only the
+/// delegate shows.
+fn nested(call: &str, event: &Event) -> Option<Event> {
     let under = |id: &str| format!("{call}/{id}");
     let around = |inner: &Option<String>| Some(inner.as_deref().map_or_else(|| call.to_owned(), under));
     Some(match event.clone() {
-        Event::ToolStarted { id, name, arguments } => {
-            (under(&id), Event::ToolStarted { id: under(&id), name, arguments })
-        }
-        Event::ToolProgress { id, message } => (under(&id), Event::ToolProgress { id: under(&id), message }),
+        Event::ToolStarted { id, name, arguments } => Event::ToolStarted { id: under(&id), name, arguments },
+        Event::ToolProgress { id, message } => Event::ToolProgress { id: under(&id), message },
         Event::ToolFinished { id, name, output, end } => {
-            (under(&id), Event::ToolFinished { id: under(&id), name, output, end })
+            Event::ToolFinished { id: under(&id), name, output, end }
         }
-        Event::Notice(notice) => (String::new(), progress(call, &notice)?),
-        Event::Answered(answer) if answer.call_ids().next().is_none() => {
-            (String::new(), progress(call, &answer.text())?)
-        }
-        Event::Log { call, content } => (String::new(), Event::Log { call: around(&call), content }),
-        Event::FilesWritten { call, paths } => {
-            (String::new(), Event::FilesWritten { call: under(&call), paths })
-        }
-        Event::Status { call, message } => (String::new(), Event::Status { call: around(&call), message }),
-        Event::Approval(approval) => {
-            (under(&approval.id), Event::Approval(Approval { id: under(&approval.id), ..approval }))
-        }
+        Event::Notice(notice) => progress(call, &notice)?,
+        Event::Answered(answer) if answer.call_ids().next().is_none() => progress(call, &answer.text())?,
+        Event::Log { call, content } => Event::Log { call: around(&call), content },
+        Event::FilesWritten { call, paths } => Event::FilesWritten { call: under(&call), paths },
+        Event::Status { call, message } => Event::Status { call: around(&call), message },
+        Event::Approval(approval) => Event::Approval(Approval { id: under(&approval.id), ..approval }),
         Event::Elicitation(request) => {
             let (id, call) = (under(&request.id), under(&request.call));
-            (id.clone(), Event::Elicitation(ElicitationRequest { id, call, ..request }))
+            Event::Elicitation(ElicitationRequest { id, call, ..request })
         }
         Event::Consent(request) => {
             let (id, call) = (under(&request.id), under(&request.call));
-            (id.clone(), Event::Consent(ConsentRequest { id, call, ..request }))
+            Event::Consent(ConsentRequest { id, call, ..request })
         }
         _ => return None,
     })

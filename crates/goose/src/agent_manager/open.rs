@@ -25,7 +25,7 @@ use crate::{
         goose_agent,
         orchestrator_agent::{
             ContextInputs, OrchestratorAgent, OrchestratorSettings, Recall, RecallScope, Route,
-            RouteSettings, TaskLog, route,
+            RouteSettings, TaskGraph, route,
         },
     },
     checkpoints::{CheckpointBackend, Checkpoints},
@@ -382,7 +382,7 @@ struct SessionRuntime {
     session: Session,
     history: History,
     /// Tasks that were interrupted because goose ended.
-    interrupted: Option<TaskLog>,
+    interrupted: Option<TaskGraph>,
     last_agent: Option<String>,
     chosen_by: ChosenBy,
     events: Arc<EventHub>,
@@ -404,7 +404,7 @@ impl SessionRuntime {
         }
         Self {
             session,
-            interrupted: TaskLog::from_steps(steps.iter().map(|stored| &stored.step)),
+            interrupted: TaskGraph::from_steps(steps.iter().map(|stored| &stored.step)),
             history: History::new(steps, is_unfinished, origin.payer.clone()),
             last_agent: agent,
             chosen_by,

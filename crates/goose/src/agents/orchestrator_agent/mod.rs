@@ -43,7 +43,7 @@ pub(crate) use self::{
     context_sources::ContextInputs,
     delegate_events::{EventParent, relay},
     recall::{Recall, RecallScope},
-    task_graph::TaskLog,
+    task_graph::TaskGraph,
 };
 use self::{
     hand_back::HandBack,
@@ -130,7 +130,7 @@ pub(crate) struct OrchestratorAgent {
     /// Tasks of the current request, or of the last one.
     board: TaskBoard,
     /// Tasks that were interrupted because goose ended.
-    interrupted: Mutex<Option<TaskLog>>,
+    interrupted: Mutex<Option<TaskGraph>>,
     /// Route of the first request, if the session was opened with it.
     first_route: Mutex<Option<Route>>,
     /// The default agent, while a specialist is the session's agent.
@@ -146,9 +146,9 @@ impl OrchestratorAgent {
         routing: Option<RouteSettings>,
         context: ContextInputs,
         delegates: Arc<dyn Delegates>,
-        interrupted: Option<TaskLog>,
+        interrupted: Option<TaskGraph>,
     ) -> Self {
-        let board = interrupted.as_ref().map(TaskLog::board).unwrap_or_default();
+        let board = interrupted.as_ref().map(TaskGraph::board).unwrap_or_default();
         Self {
             settings,
             routing,
@@ -259,7 +259,7 @@ impl RequestHandler<'_> {
         self.work.begin(None).await?;
         let interrupted = self.orchestrator.interrupted.lock().take();
         Ok(match interrupted {
-            Some(log) => (self.resume_tasks(log).await?, CheckTarget::Tasks),
+            Some(graph) => (self.resume_tasks(graph).await?, CheckTarget::Tasks),
             None => (self.answer(None).await?, CheckTarget::Reply),
         })
     }

@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::graph::{State, TaskGraph};
+use super::graph::{GraphTask, TaskGraph};
 use crate::{
     exchange::{TaskState, TaskStatus},
     session::TaskEnd,
@@ -27,8 +27,8 @@ struct Entry {
 impl TaskBoard {
     /// Replaces the tasks. Cancelling the token cancels all of them.
     pub(super) fn begin(&self, graph: &TaskGraph, all: &CancellationToken) {
-        let entry = |task: &super::graph::GraphTask| Entry {
-            status: TaskStatus::new(task.planned.clone(), state(&task.state), task.session.clone()),
+        let entry = |task: &GraphTask| Entry {
+            status: TaskStatus::new(task.planned.clone(), task.state, task.session.clone()),
             cancellation: all.child_token(),
         };
         *self.entries.lock() = graph.tasks.iter().map(entry).collect();
@@ -37,7 +37,7 @@ impl TaskBoard {
     /// Copies the states from the graph.
     pub(super) fn update(&self, graph: &TaskGraph) {
         for (entry, task) in self.entries.lock().iter_mut().zip(&graph.tasks) {
-            entry.status.state = state(&task.state);
+            entry.status.state = task.state;
             entry.status.session.clone_from(&task.session);
         }
     }
@@ -77,13 +77,5 @@ impl TaskBoard {
         drop(entries);
         self.changed.notify_one();
         true
-    }
-}
-
-fn state(state: &State) -> TaskState {
-    match state {
-        State::Waiting => TaskState::Waiting,
-        State::Running => TaskState::Running,
-        State::Over { end, .. } => TaskState::Over(*end),
     }
 }

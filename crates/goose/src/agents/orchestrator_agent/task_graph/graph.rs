@@ -5,7 +5,7 @@ use std::sync::Arc;
 use goose_providers::Usage;
 
 use crate::{
-    exchange::TaskWrites,
+    exchange::{TaskState, TaskWrites},
     session::{Facts, PlannedTask, SessionId, TaskEnd},
 };
 
@@ -14,7 +14,7 @@ const MAX_ATTEMPTS: u32 = 2;
 
 /// The tasks of a request. Each comes after the tasks that it depends on.
 #[derive(Debug)]
-pub(super) struct TaskGraph {
+pub(crate) struct TaskGraph {
     pub(super) tasks: Vec<GraphTask>,
     /// Reason why no more tasks are started.
     pub(super) stopped: Option<String>,
@@ -26,7 +26,9 @@ pub(super) struct TaskGraph {
 #[derive(Debug)]
 pub(super) struct GraphTask {
     pub(super) planned: PlannedTask,
-    pub(super) state: State,
+    pub(super) state: TaskState,
+    /// Result once it is over, or the reason why there is none.
+    pub(super) result: String,
     /// Number of attempts that were started.
     pub(super) attempts: u32,
     /// Reason why the last attempt failed.
@@ -43,22 +45,12 @@ pub(super) struct GraphTask {
     pub(super) facts: Facts,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum State {
-    Waiting,
-    Running,
-    Over {
-        end: TaskEnd,
-        /// Result, or the reason why there is none.
-        result: String,
-    },
-}
-
 impl GraphTask {
     fn new(planned: PlannedTask) -> Self {
         Self {
             planned,
-            state: State::Waiting,
+            state: TaskState::Waiting,
+            result: String::new(),
             attempts: 0,
             failure: None,
             session: None,
@@ -71,8 +63,8 @@ impl GraphTask {
 
     /// Returns how the task ended and its result, once it is over.
     pub(super) fn ended(&self) -> Option<(TaskEnd, &str)> {
-        match &self.state {
-            State::Over { end, result } => Some((*end, result)),
+        match self.state {
+            TaskState::Over(end) => Some((end, &self.result)),
             _ => None,
         }
     }
@@ -112,14 +104,14 @@ impl TaskGraph {
         self.tasks.iter().position(|task| {
             let mut before = task.planned.needs.iter().chain(&task.planned.after);
             let is_over = |id: &String| self.find(id).is_none_or(|task| task.ended().is_some());
-            task.state == State::Waiting && self.stopped.is_none() && before.all(is_over)
+            task.state == TaskState::Waiting && self.stopped.is_none() && before.all(is_over)
         })
     }
 
     /// Returns the position of a task that cannot run any more, and the reason.
     pub(super) fn hopeless(&self) -> Option<(usize, String)> {
         self.tasks.iter().enumerate().find_map(|(at, task)| {
-            if task.state != State::Waiting {
+            if task.state != TaskState::Waiting {
                 return None;
             }
             let missing = |id: &String| {
@@ -157,7 +149,7 @@ pub(super) mod tests {
     }
 
     fn end(graph: &mut TaskGraph, at: usize, end: TaskEnd) {
-        graph.tasks[at].state = State::Over { end, result: String::new() };
+        graph.tasks[at].state = TaskState::Over(end);
     }
 
     #[test]
@@ -169,7 +161,7 @@ pub(super) mod tests {
             planned("4", &["2"], &[]),
         ]);
         assert_eq!(graph.ready(), Some(0));
-        graph.tasks[0].state = State::Running;
+        graph.tasks[0].state = TaskState::Running;
         assert_eq!((graph.ready(), graph.hopeless()), (None, None));
         end(&mut graph, 0, TaskEnd::Failed);
         let (at, reason) = graph.hopeless().unwrap();

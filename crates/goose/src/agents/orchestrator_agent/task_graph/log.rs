@@ -1,42 +1,32 @@
-//! [`TaskLog`]: the interrupted tasks of a session, read from its steps.
+//! The interrupted tasks of a session, read from its steps.
 
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    board::TaskBoard,
-    graph::{State, TaskGraph},
-};
+use super::{board::TaskBoard, graph::TaskGraph};
 use crate::{
-    exchange::CANCELLED_REPLY,
-    session::{PlannedTask, Step, TaskFinished},
+    exchange::{CANCELLED_REPLY, TaskState},
+    session::{Step, TaskFinished},
 };
 
-/// The tasks of the last request, if some of them are not over.
-#[derive(Debug)]
-pub(crate) struct TaskLog(TaskGraph);
-
-impl TaskLog {
-    /// Reads the steps of a session. Returns `None` if no tasks were interrupted.
+impl TaskGraph {
+    /// Reads the tasks of the last request from the steps of a session. Returns `None` if no tasks were
+    /// interrupted.
     pub(crate) fn from_steps<'a>(steps: impl Iterator<Item = &'a Step>) -> Option<Self> {
         steps.fold(None, Self::after)
     }
 
     /// Applies one more step. A message, from the user or with the results, ends an earlier plan.
-    fn after(log: Option<Self>, step: &Step) -> Option<Self> {
-        let mut log = match step {
-            Step::TaskPlan { tasks } => return Self::planned(tasks),
+    fn after(graph: Option<Self>, step: &Step) -> Option<Self> {
+        let mut graph = match step {
+            Step::TaskPlan { tasks } => return (!tasks.is_empty()).then(|| Self::new(tasks.clone())),
             Step::Message { .. } | Step::ReplyEnded { .. } => return None,
             Step::Compacted { messages, .. } if messages.is_empty() => return None,
             Step::Compacted { rewound_to: Some(_), .. } => return None,
             Step::Interrupted { reason } if reason == CANCELLED_REPLY => return None,
-            _ => log?,
+            _ => graph?,
         };
-        log.apply(step);
-        Some(log)
-    }
-
-    fn planned(tasks: &[PlannedTask]) -> Option<Self> {
-        (!tasks.is_empty()).then(|| Self(TaskGraph::new(tasks.to_vec())))
+        graph.apply(step);
+        Some(graph)
     }
 
     fn apply(&mut self, step: &Step) {
@@ -44,7 +34,7 @@ impl TaskLog {
         else {
             return;
         };
-        let Some(task) = self.0.tasks.iter_mut().find(|task| task.planned.id == *id) else { return };
+        let Some(task) = self.tasks.iter_mut().find(|task| task.planned.id == *id) else { return };
         match step {
             Step::TaskStarted { session, attempt, .. } => {
                 // The attempt is resumed, so it does not count yet.
@@ -53,7 +43,7 @@ impl TaskLog {
                 task.is_resumed = true;
             }
             Step::TaskFinished(TaskFinished { end, result, usage, dollars, facts, .. }) => {
-                task.state = State::Over { end: *end, result: result.clone() };
+                (task.state, task.result) = (TaskState::Over(*end), result.clone());
                 (task.usage, task.dollars, task.facts) = (*usage, *dollars, facts.clone());
             }
             _ => {}
@@ -64,18 +54,8 @@ impl TaskLog {
     pub(in crate::agents::orchestrator_agent) fn board(&self) -> TaskBoard {
         let (board, ended) = (TaskBoard::default(), CancellationToken::new());
         ended.cancel();
-        board.begin(&self.0, &ended);
+        board.begin(self, &ended);
         board
-    }
-
-    /// Returns the tasks in their current state.
-    pub(super) fn graph(&self) -> &TaskGraph {
-        &self.0
-    }
-
-    /// Returns the tasks, to resume them.
-    pub(super) fn into_graph(self) -> TaskGraph {
-        self.0
     }
 }
 
@@ -112,7 +92,7 @@ mod tests {
             Step::TaskStarted { task: "2".to_owned(), session: "20261115_3".parse().unwrap(), attempt: 2 },
             interrupted("goose was ended"),
         ];
-        let graph = TaskLog::from_steps(steps.iter()).unwrap().into_graph();
+        let graph = TaskGraph::from_steps(steps.iter()).unwrap();
         assert_eq!(graph.tasks[0].result(), Some("One."));
         assert_eq!(graph.spent(), (Usage { input: 3, ..Usage::default() }, None));
         assert_eq!(graph.ready(), Some(1));
@@ -131,8 +111,8 @@ mod tests {
             Step::TaskPlan { tasks: Vec::new() },
         ];
         for end in ends {
-            assert!(TaskLog::from_steps([&plan(), &end].into_iter()).is_none(), "{end:?}");
+            assert!(TaskGraph::from_steps([&plan(), &end].into_iter()).is_none(), "{end:?}");
         }
-        assert!(TaskLog::from_steps([&plan()].into_iter()).is_some());
+        assert!(TaskGraph::from_steps([&plan()].into_iter()).is_some());
     }
 }

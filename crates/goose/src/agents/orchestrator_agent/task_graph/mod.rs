@@ -27,8 +27,7 @@ mod texts;
 use goose_extension::Message;
 
 pub(super) use self::board::TaskBoard;
-use self::graph::TaskGraph;
-pub(crate) use self::log::TaskLog;
+pub(crate) use self::graph::TaskGraph;
 use super::{RequestHandler, route::RoutedTask};
 use crate::{
     exchange::{Abort, Answer, Event, Outcome, PlanDecision, StepResult, TaskPlan},
@@ -78,8 +77,7 @@ impl RequestHandler<'_> {
     }
 
     /// Resumes interrupted tasks.
-    pub(super) async fn resume_tasks(&mut self, log: TaskLog) -> StepResult<Outcome> {
-        let graph = log.into_graph();
+    pub(super) async fn resume_tasks(&mut self, graph: TaskGraph) -> StepResult<Outcome> {
         self.show_plan(&graph, false).await;
         self.run_graph(graph).await
     }
@@ -91,8 +89,7 @@ impl RequestHandler<'_> {
 
     /// Returns a report of the interrupted tasks, for a message about something else.
     pub(super) fn interrupted_tasks(&self) -> Option<String> {
-        let interrupted = self.orchestrator.interrupted.lock();
-        interrupted.as_ref().and_then(|log| texts::interrupted_report(log.graph()))
+        self.orchestrator.interrupted.lock().as_ref().and_then(texts::interrupted_report)
     }
 
     async fn run_graph(&mut self, mut graph: TaskGraph) -> StepResult<Outcome> {

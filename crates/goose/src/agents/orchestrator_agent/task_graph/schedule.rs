@@ -7,14 +7,10 @@ use goose_extension::{ToolError, ToolResult};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{
-    RequestHandler,
-    graph::{State, TaskGraph},
-    texts,
-};
+use super::{RequestHandler, graph::TaskGraph, texts};
 use crate::{
     exchange::{
-        Abort, DelegateEnd, DelegateTask, Event, GraphPlace, MAX_AT_ONCE, StepResult, TaskWriter,
+        Abort, DelegateEnd, DelegateTask, Event, GraphPlace, MAX_AT_ONCE, StepResult, TaskState, TaskWriter,
         UsageLedger, used_up,
     },
     session::{Step, TaskEnd, TaskFinished},
@@ -104,7 +100,7 @@ impl RequestHandler<'_> {
     async fn end_hopeless(&mut self, graph: &mut TaskGraph) -> StepResult<()> {
         for at in 0..graph.tasks.len() {
             let is_cancelled = self.orchestrator.board.cancellation(at).is_cancelled();
-            if graph.tasks[at].state == State::Waiting && is_cancelled && graph.stopped.is_none() {
+            if graph.tasks[at].state == TaskState::Waiting && is_cancelled && graph.stopped.is_none() {
                 self.end_task(graph, at, TaskEnd::Cancelled, CANCELLED.to_owned()).await?;
             }
         }
@@ -135,7 +131,7 @@ impl RequestHandler<'_> {
                 return self.take_end(graph, at, DelegateEnd::without_session(error)).await;
             }
         };
-        task.state = State::Running;
+        task.state = TaskState::Running;
         task.session = Some(prepared.session.clone());
         let (id, session, attempt) = (task.planned.id.clone(), prepared.session.clone(), task.attempts);
         self.work.record(Step::TaskStarted { task: id.clone(), session: session.clone(), attempt }).await?;
@@ -153,16 +149,9 @@ impl RequestHandler<'_> {
     ) -> ToolResult<DelegateTask> {
         let task = &graph.tasks[at];
         let agent = self.orchestrator.delegates.catalog().find(&task.planned.agent_id());
+        let agent = agent.map_err(ToolError::execution)?;
         Ok(DelegateTask {
             prompt: texts::prompt(graph, task, self.work.state.conversation.messages()),
-            title: task.planned.text.clone(),
-            agent: agent.map_err(ToolError::execution)?,
-            only_extensions: None,
-            provider: None,
-            model: None,
-            temperature: None,
-            max_turns: None,
-            recipe: None,
             graph: Some(GraphPlace {
                 task: task.planned.id.clone(),
                 writer: TaskWriter::new(&graph.writes, &task.planned.id),
@@ -170,6 +159,7 @@ impl RequestHandler<'_> {
                 cancellation: self.orchestrator.board.cancellation(at),
                 resumed: task.session.clone().filter(|_| task.is_resumed),
             }),
+            ..DelegateTask::new(agent, &task.planned.text)
         })
     }
 
@@ -187,7 +177,7 @@ impl RequestHandler<'_> {
             (Err(error), None) if !task.may_be_tried_again() => (TaskEnd::Failed, error.to_string()),
             (Err(error), None) => {
                 let (id, reason) = (task.planned.id.clone(), error.to_string());
-                (task.state, task.failure) = (State::Waiting, Some(reason.clone()));
+                (task.state, task.failure) = (TaskState::Waiting, Some(reason.clone()));
                 graph.writes.release(&id);
                 self.work.events.of_task(&id).emit(Event::TaskRetried { task: id, reason });
                 return Ok(());
@@ -207,7 +197,7 @@ impl RequestHandler<'_> {
         let task = &mut graph.tasks[at];
         let (id, usage, dollars, facts) =
             (task.planned.id.clone(), task.usage, task.dollars, task.facts.clone());
-        task.state = State::Over { end, result: result.clone() };
+        (task.state, task.result) = (TaskState::Over(end), result.clone());
         graph.writes.release(&id);
         let finished = TaskFinished { task: id.clone(), end, result, usage, dollars, facts };
         let mut steps = self.work.context.usage.take_unsaved();

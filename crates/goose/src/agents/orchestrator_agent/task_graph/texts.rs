@@ -97,10 +97,8 @@ fn result_limit(count: usize, context_limit: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::graph::{State, tests::planned},
-        *,
-    };
+    use super::{super::graph::tests::planned, *};
+    use crate::exchange::TaskState;
 
     fn graph(result: &str) -> TaskGraph {
         let mut graph = TaskGraph::new(vec![
@@ -108,7 +106,7 @@ mod tests {
             planned("2", &["1"], &[]),
             planned("3", &[], &["1"]),
         ]);
-        graph.tasks[0].state = State::Over { end: TaskEnd::Done, result: result.to_owned() };
+        (graph.tasks[0].state, graph.tasks[0].result) = (TaskState::Over(TaskEnd::Done), result.to_owned());
         graph
     }
 

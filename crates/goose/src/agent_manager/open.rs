@@ -365,7 +365,8 @@ impl FirstAgent {
     ) -> Result<Agent, OpenError> {
         let ChosenAgent { manifest, mode, chosen_by } = self.agent.clone();
         let mut agent = maker.agent_with(bound, manifest, mode).await?;
-        let is_last = runtime.last_agent.clone().unwrap_or_else(default_agent) == agent.id();
+        let default = || goose_agent::id(goose_agent::ASSISTANT);
+        let is_last = runtime.last_agent.clone().unwrap_or_else(default) == agent.id();
         agent.chosen_by = match chosen_by {
             ChosenBy::Default if is_last => runtime.chosen_by,
             named => named,
@@ -466,11 +467,6 @@ fn not_restored(name: &str) -> String {
     format!(
         "The extension `{name}` was enabled in this session, but the configuration does not enable it. Enable it again to use it."
     )
-}
-
-/// Returns the name of the default agent, for a session that does not name one.
-fn default_agent() -> String {
-    format!("{}/{}", goose_agent::NAME, goose_agent::ASSISTANT)
 }
 
 fn limits(profile: &Profile, retry: RetryPolicy) -> Limits {

@@ -26,6 +26,11 @@ pub const JUDGE: &str = "judge";
 /// Mode that reviews changes.
 pub const CHANGE_REVIEWER: &str = "change_reviewer";
 
+/// Returns the name of the agent in one of its modes, such as `goose-agent/assistant`.
+pub(crate) fn id(mode: &str) -> String {
+    format!("{NAME}/{mode}")
+}
+
 pub(super) const GOOSE_AGENT: BuiltinAgent = BuiltinAgent {
     name: NAME,
     description: "General work on the user's machine: files, commands, services.",

@@ -24,8 +24,9 @@ use goose_session::ChosenBy;
 
 use crate::{
     agents::{
-        agent::{Agent, AgentSetupError},
+        agent::Agent,
         catalog::{AgentCatalog, UnknownAgent},
+        goose_agent,
         manifest::{AgentManifest, AgentMode, RequestStep},
         mention::unknown_mention,
     },
@@ -93,7 +94,8 @@ impl RequestHandler<'_> {
                 return Ok(None);
             }
             let (manifest, mode) = catalog.find(&route.id()).map_err(no_agent)?;
-            let (agent, step) = first_step(&present, manifest, mode);
+            let step = mode.step;
+            let agent = first_agent(&present, manifest, mode);
             // An external agent explores by itself, and a response schema applies to the whole answer.
             let is_whole = present.external.is_some() || self.work.context.final_output.is_some();
             if step.is_some() && is_whole {
@@ -120,7 +122,7 @@ impl RequestHandler<'_> {
         let route = self.orchestrator.first_route.lock().take()?;
         let is_of_this =
             route.tasks.first().is_some_and(|task| task.text == text) && route.id() == present.id();
-        let is_switch = route.id() != default_id();
+        let is_switch = route.id() != goose_agent::id(goose_agent::ASSISTANT);
         is_of_this.then(|| {
             self.report(&route, is_switch);
             route
@@ -192,14 +194,17 @@ impl RequestHandler<'_> {
         let parked = self.orchestrator.parked.lock().take_if(|parked| parked.id() == id);
         let agent = match parked {
             Some(parked) => parked,
-            None => match self.make(manifest, mode).await? {
-                Ok(agent) => Arc::new(agent),
-                Err(reason) => {
-                    let notice = format!("{id} cannot answer: {reason}. {} does.", present.id());
-                    self.work.emit(Event::Notice(notice));
-                    return Ok(false);
+            None => {
+                let made = self.work.context.agents.make(manifest, mode);
+                match self.work.cancellation.run_until_cancelled(made).await.ok_or(Abort::Cancelled)? {
+                    Ok(agent) => Arc::new(Agent { chosen_by: ChosenBy::Routing, ..agent }),
+                    Err(reason) => {
+                        let notice = format!("{id} cannot answer: {reason}. {} does.", present.id());
+                        self.work.emit(Event::Notice(notice));
+                        return Ok(false);
+                    }
                 }
-            },
+            }
         };
         let context = &self.work.context;
         if !context.agent.replace_if(present, &agent) {
@@ -207,23 +212,13 @@ impl RequestHandler<'_> {
             return Ok(false);
         }
         context.outlets.events.store_later(Step::agent_changed(agent.id(), ChosenBy::Routing));
-        if present.id() == default_id() {
+        if present.id() == goose_agent::id(goose_agent::ASSISTANT) {
             let earlier = self.orchestrator.parked.lock().replace(Arc::clone(present));
             earlier.into_iter().for_each(|earlier| context.close_later(earlier));
         } else {
             context.close_later(Arc::clone(present));
         }
         Ok(true)
-    }
-
-    async fn make(
-        &self,
-        manifest: Arc<AgentManifest>,
-        mode: AgentMode,
-    ) -> StepResult<Result<Agent, AgentSetupError>> {
-        let made = self.work.context.agents.make(manifest, mode);
-        let made = self.work.cancellation.run_until_cancelled(made).await.ok_or(Abort::Cancelled)?;
-        Ok(made.map(|agent| Agent { chosen_by: ChosenBy::Routing, ..agent }))
     }
 
     /// Asks the fast model, if it is not the working model, to choose among the modes that can do what is
@@ -279,11 +274,6 @@ fn described(manifest: &AgentManifest, mode: &AgentMode) -> String {
     format!("{}: {use_for}", id(manifest, mode))
 }
 
-fn default_id() -> String {
-    let (manifest, mode) = AgentCatalog::default_agent();
-    id(&manifest, &mode)
-}
-
 fn id(manifest: &AgentManifest, mode: &AgentMode) -> String {
     format!("{}/{}", manifest.name, mode.slug)
 }
@@ -323,20 +313,14 @@ impl RequestHandler<'_> {
     }
 }
 
-/// Returns the agent that answers a request first, and the step that it is a part of. A plan is written after
-/// an exploration; the orchestrator does its own part first.
-fn first_step(
-    present: &Agent,
-    manifest: Arc<AgentManifest>,
-    mode: AgentMode,
-) -> (OneReplyAgent, Option<RequestStep>) {
-    let step = mode.step;
-    let agent = match step {
+/// Returns the agent that answers a request first. A plan is written after an exploration; the orchestrator
+/// does its own part first.
+fn first_agent(present: &Agent, manifest: Arc<AgentManifest>, mode: AgentMode) -> OneReplyAgent {
+    match mode.step {
         Some(RequestStep::Plan) => OneReplyAgent::explorer(present),
         Some(RequestStep::OwnPart) => OneReplyAgent::orchestrator(manifest, mode),
         None => OneReplyAgent::routed(manifest, mode),
-    };
-    (agent, step)
+    }
 }
 
 fn no_agent(error: UnknownAgent) -> Abort {

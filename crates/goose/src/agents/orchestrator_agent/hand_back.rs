@@ -12,7 +12,7 @@ use super::{RequestHandler, route::Route};
 use goose_session::ChosenBy;
 
 use crate::{
-    agents::catalog::AgentCatalog,
+    agents::{catalog::AgentCatalog, goose_agent},
     exchange::{Event, LoopFunction, RoutedBy, StepResult},
 };
 
@@ -61,10 +61,9 @@ impl RequestHandler<'_> {
     /// function for a step of the work.
     fn may_hand_back(&self) -> bool {
         let agent = self.work.context.agent();
-        let (manifest, mode) = AgentCatalog::default_agent();
         self.orchestrator.is_routing()
             && agent.chosen_by == ChosenBy::Routing
-            && (agent.manifest.name != manifest.name || agent.mode.slug != mode.slug)
+            && agent.id() != goose_agent::id(goose_agent::ASSISTANT)
             && self.work.context.processor().model().prompt_style == PromptStyle::Full
     }
 

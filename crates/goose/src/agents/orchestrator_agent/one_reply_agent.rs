@@ -81,7 +81,7 @@ impl OneReplyAgent {
 
     /// Creates the mode that writes plans, with a separate model if one is given.
     pub(super) fn planner(catalog: &AgentCatalog, model: Option<Arc<dyn Provider>>) -> StepResult<Self> {
-        let planner = catalog.find(&format!("{}/{}", goose_agent::NAME, goose_agent::PLANNER));
+        let planner = catalog.find(&goose_agent::id(goose_agent::PLANNER));
         let (manifest, mode) = planner.map_err(|error| Abort::failed(error.to_string(), None))?;
         Ok(Self { manifest, mode, model, words: None, chosen_by: ChosenBy::User })
     }

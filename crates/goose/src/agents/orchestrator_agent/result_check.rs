@@ -53,7 +53,7 @@ impl Exchange {
 }
 
 async fn judge(context: &LoopContext, result: &str, criteria: &str) -> Result<ResultCheck, Failure> {
-    let judge = AgentCatalog::builtin().find(&format!("{}/{}", goose_agent::NAME, goose_agent::JUDGE));
+    let judge = AgentCatalog::builtin().find(&goose_agent::id(goose_agent::JUDGE));
     let instructions = judge.map(|(_, mode)| mode.instructions).unwrap_or_default();
     let prompt = format!("<criteria>\n{criteria}\n</criteria>\n\n<result>\n{result}\n</result>");
     let model = context.sampling_model();

@@ -242,7 +242,7 @@ impl Summon {
         let source = arguments.source.take().filter(|source| !source.trim().is_empty());
         let parameters = arguments.parameters.take().unwrap_or_default();
         let catalog = delegation.catalog();
-        let default = || catalog.find(&format!("{}/{}", goose_agent::NAME, goose_agent::SPECIALIST));
+        let default = || catalog.find(&goose_agent::id(goose_agent::SPECIALIST));
         let named = source.as_ref().filter(|_| self.sub_recipe(source.as_deref()).is_none());
         let named = named.and_then(|source| catalog.find(agent_source(source)).ok());
         let (agent, knowledge) = match (&source, named) {

@@ -234,17 +234,19 @@ impl Binder {
             agents: &|| self.catalog(),
         };
         let mut found = broker.resolve(mode)?;
-        if let Some(only) = &self.extensions.only {
-            let is_wanted = |name: &str| only.iter().any(|wanted| wanted == name);
-            found.services.retain(|config| is_wanted(&config.key()));
-            found.platform.retain(|builtin| is_wanted(builtin.name));
-            found.agents.retain(|agent| is_wanted(&agent.name));
-        }
-        let is_on = |name: &str| !self.extensions.switched.is_disabled(name);
-        found.services.retain(|config| is_on(&config.key()) || required.contains(&config.key().as_str()));
+        let is_on = |name: &str| self.is_wanted(name) && !self.extensions.switched.is_disabled(name);
+        found.services.retain(|config| {
+            let name = config.key();
+            is_on(&name) || (self.is_wanted(&name) && required.contains(&name.as_str()))
+        });
         found.platform.retain(|builtin| is_on(builtin.name));
         found.agents.retain(|agent| is_on(&agent.name));
         Ok(found)
+    }
+
+    /// Returns true unless the agents may have only other extensions.
+    fn is_wanted(&self, name: &str) -> bool {
+        self.extensions.only.as_ref().is_none_or(|only| only.iter().any(|wanted| wanted == name))
     }
 
     /// Returns the agents that can be chosen.
@@ -274,7 +276,7 @@ impl SessionServices for Binder {
         let profile = without_host(&self.profile, &self.extensions.host);
         let configured = || self.settings().profile_extensions(&profile).unwrap_or_default();
         !self.extensions.switched.is_disabled(name)
-            && self.extensions.only.as_ref().is_none_or(|only| only.iter().any(|wanted| wanted == name))
+            && self.is_wanted(name)
             && (self.extensions.switched.is_enabled(name)
                 || self.extensions.given.iter().any(|config| config.key() == name)
                 || self.extensions.host.iter().any(|host| host.name() == name)

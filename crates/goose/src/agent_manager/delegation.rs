@@ -71,13 +71,7 @@ impl Default for DelegateOrigin {
 }
 
 /// Delegates of a session.
-pub(super) struct Delegation(Arc<DelegatingSession>);
-
-impl Delegation {
-    pub(super) fn new(session: DelegatingSession) -> Self {
-        Self(Arc::new(session))
-    }
-}
+pub(super) struct Delegation(pub(super) Arc<DelegatingSession>);
 
 /// Parts of a session that its delegates share.
 pub(super) struct DelegatingSession {

@@ -44,7 +44,6 @@ use goose_mcp_bridge::OAuth;
 use goose_providers::SetupError;
 use thiserror::Error;
 
-pub(crate) use self::agent_maker::Binder;
 use self::{acp_mcp_adapter::Connectors, agent_maker::AgentMaker, models::ConfiguredModel};
 pub use self::{
     open_sessions::{OpenSessions, SharedSession},
@@ -235,18 +234,15 @@ impl AgentManager {
     /// # Errors
     ///
     /// Fails if extensions are missing or conflict.
-    pub async fn agent(&self, options: OpenOptions) -> Result<Agent, OpenError> {
+    pub async fn agent(&self, mut options: OpenOptions) -> Result<Agent, OpenError> {
+        let permissions = match options.permissions.take() {
+            Some(permissions) => permissions,
+            None => self.permissions(&options.profile)?,
+        };
+        let dir = working_dir(options.place.working_dir.take())?;
         let maker = AgentMaker {
-            permissions: match options.permissions {
-                Some(permissions) => permissions,
-                None => self.permissions(&options.profile)?,
-            },
-            binder: Arc::new(Binder {
-                manager: self.clone(),
-                profile: options.profile,
-                working_dir: working_dir(options.place.working_dir)?,
-                extensions: options.extensions,
-            }),
+            permissions,
+            binder: self.binder(&mut options, &dir),
             instructions: options.instructions,
             notifier: options.outlets.notifier,
             view: ExchangeView::default(),
@@ -340,11 +336,8 @@ impl Model for NoModel {
 }
 
 fn working_dir(dir: Option<PathBuf>) -> Result<PathBuf, OpenError> {
-    let dir = match dir {
-        Some(dir) => Ok(dir),
-        None => std::env::current_dir(),
-    };
-    dir.and_then(std::path::absolute).map_err(|error| OpenError::WorkingDir(error.to_string()))
+    let dir = dir.map_or_else(std::env::current_dir, Ok).and_then(std::path::absolute);
+    dir.map_err(|error| OpenError::WorkingDir(error.to_string()))
 }
 
 impl std::fmt::Debug for AgentManager {

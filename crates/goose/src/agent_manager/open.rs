@@ -67,9 +67,9 @@ impl AgentManager {
         // Awaited as late as possible, because the store opens concurrently until here.
         let mut runtime = SessionRuntime::new(chosen.ready().await?, &mut options, &binder, &guard);
         let folder = self.folder(dir, hints, &mut options, &runtime);
-        let wiring = Wiring::new(binder, &options, &guard.permissions, &models, &runtime);
-        let agent = ActiveAgent::new(first.make(bound, &wiring.maker, &runtime).await?);
-        let orchestrator = self.orchestrator(routing, first, &folder, wiring.delegates, &mut runtime)?;
+        let (maker, delegates) = agent_maker(binder, &options, &guard.permissions, &models, &runtime);
+        let agent = ActiveAgent::new(first.make(bound, &maker, &runtime).await?);
+        let orchestrator = self.orchestrator(routing, first, &folder, delegates, &mut runtime)?;
         let mut notices = self.notices(&folder.hints, routing.is_some().then_some(&options.profile));
         notices.extend(guard.notice);
         let hooks = self.hooks(routing.is_some(), &guard.permissions, &folder, &runtime, &mut notices);
@@ -78,7 +78,7 @@ impl AgentManager {
             folder,
             session: runtime.session,
             models,
-            agents: Arc::new(wiring.maker),
+            agents: Arc::new(maker),
             guard: CallGuard { permissions: guard.permissions, hooks, writer: runtime.writer },
             limits: limits(&options.profile, options.retry),
             final_output,
@@ -144,7 +144,8 @@ impl AgentManager {
         Ok(Some(RouteSettings { split: options.first.split.unwrap_or(settings.split), ..settings }))
     }
 
-    fn binder(&self, options: &mut OpenOptions, working_dir: &Path) -> Arc<Binder> {
+    /// Returns the binder of a session. Takes the extensions of the options.
+    pub(super) fn binder(&self, options: &mut OpenOptions, working_dir: &Path) -> Arc<Binder> {
         Arc::new(Binder {
             manager: self.clone(),
             profile: options.profile.clone(),
@@ -168,8 +169,8 @@ impl AgentManager {
             top_of_mind: self.top_of_mind(&folder.working_dir)?,
             recall: (routing.is_some() && runtime.session.is_saved() && !is_off).then_some(recall),
         };
-        Ok(OrchestratorAgent::new(settings, routing, context, delegates, runtime.interrupted.take())
-            .with_first_route(first.route))
+        let interrupted = runtime.interrupted.take();
+        Ok(OrchestratorAgent::new(settings, routing, first.route, context, delegates, interrupted))
     }
 
     /// Returns the permissions of a session that was last in some mode: in that mode, unless another one is
@@ -260,9 +261,8 @@ impl AgentManager {
     fn project_hints(&self, working_dir: &Path) -> ProjectHints {
         let is_trusted = self.settings.project_file().is_some();
         match ProjectFile::find(working_dir) {
-            Ok(None) => ProjectHints::Used,
-            _ if is_trusted => ProjectHints::Used,
-            _ => ProjectHints::LeftOut,
+            Ok(Some(_)) | Err(_) if !is_trusted => ProjectHints::LeftOut,
+            _ => ProjectHints::Used,
         }
     }
 
@@ -417,49 +417,42 @@ impl SessionRuntime {
     }
 }
 
-/// Makers of a session's agents and of its delegates.
-struct Wiring {
-    maker: AgentMaker,
-    delegates: Arc<dyn Delegates>,
-}
-
-impl Wiring {
-    fn new(
-        binder: Arc<Binder>,
-        options: &OpenOptions,
-        permissions: &Arc<Permissions>,
-        models: &ActiveModels,
-        runtime: &SessionRuntime,
-    ) -> Self {
-        let mut shared = Binder::clone(&binder);
-        shared.extensions.only = None;
-        let delegates: Arc<dyn Delegates> = Arc::new(Delegation::new(DelegatingSession {
-            binder: shared,
-            permissions: Arc::clone(permissions),
-            caller: options.outlets.caller.clone(),
-            backend: options.place.backend.clone(),
-            retry: options.retry.clone(),
-            session: runtime.session.clone(),
-            events: Arc::downgrade(&runtime.events),
-            usage: runtime.history.usage(),
-            models: models.clone(),
-            tasks: runtime.tasks.clone(),
-            origin: std::mem::take(&mut *runtime.origin.lock()),
-            started: StartedDelegates::default(),
-        }));
-        let notifier = SessionNotifier::new(&runtime.events, Arc::clone(&options.outlets.notifier));
-        let maker = AgentMaker {
-            binder,
-            instructions: options.instructions.clone(),
-            permissions: Arc::clone(permissions),
-            notifier: Arc::new(notifier),
-            view: runtime.history.view(),
-            session: runtime.session.clone(),
-            model: runtime.history.session_model(models),
-            delegation: Some(Arc::clone(&delegates)),
-        };
-        Self { maker, delegates }
-    }
+/// Returns the makers of a session's agents and of its delegates.
+fn agent_maker(
+    binder: Arc<Binder>,
+    options: &OpenOptions,
+    permissions: &Arc<Permissions>,
+    models: &ActiveModels,
+    runtime: &SessionRuntime,
+) -> (AgentMaker, Arc<dyn Delegates>) {
+    let mut shared = Binder::clone(&binder);
+    shared.extensions.only = None;
+    let delegates: Arc<dyn Delegates> = Arc::new(Delegation(Arc::new(DelegatingSession {
+        binder: shared,
+        permissions: Arc::clone(permissions),
+        caller: options.outlets.caller.clone(),
+        backend: options.place.backend.clone(),
+        retry: options.retry.clone(),
+        session: runtime.session.clone(),
+        events: Arc::downgrade(&runtime.events),
+        usage: runtime.history.usage(),
+        models: models.clone(),
+        tasks: runtime.tasks.clone(),
+        origin: std::mem::take(&mut *runtime.origin.lock()),
+        started: StartedDelegates::default(),
+    })));
+    let notifier = SessionNotifier::new(&runtime.events, Arc::clone(&options.outlets.notifier));
+    let maker = AgentMaker {
+        binder,
+        instructions: options.instructions.clone(),
+        permissions: Arc::clone(permissions),
+        notifier: Arc::new(notifier),
+        view: runtime.history.view(),
+        session: runtime.session.clone(),
+        model: runtime.history.session_model(models),
+        delegation: Some(Arc::clone(&delegates)),
+    };
+    (maker, delegates)
 }
 
 /// Returns the notice about an extension that was enabled in an earlier run of a session.

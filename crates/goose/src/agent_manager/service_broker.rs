@@ -46,7 +46,8 @@ impl ServiceBroker<'_> {
         profile.extensions.retain(|it| {
             let is_given = self.given.iter().any(|config| config.key() == it.name);
             !is_given
-                && builtins::find(&it.name).is_none_or(|_| self.entry(&it.name).is_some_and(is_own_entry))
+                && builtins::find(&it.name)
+                    .is_none_or(|_| self.entry(&it.name).is_some_and(|entry| !entry.is_switch()))
         });
         let mut services = self.settings.profile_extensions(&profile)?;
         services.extend(self.given.iter().cloned());
@@ -121,9 +122,4 @@ impl ServiceBroker<'_> {
     fn entry(&self, name: &str) -> Option<&ConfiguredExtension> {
         self.settings.extensions().iter().find(|entry| entry.is_called(name))
     }
-}
-
-/// Returns true if an entry defines an extension of the user, and is not just a switch for a built-in one.
-fn is_own_entry(entry: &ConfiguredExtension) -> bool {
-    !entry.is_switch()
 }

@@ -140,10 +140,12 @@ pub(crate) struct OrchestratorAgent {
 }
 
 impl OrchestratorAgent {
-    /// Creates the orchestrator of a session, with tasks that were interrupted because goose ended.
+    /// Creates the orchestrator of a session, with tasks that were interrupted because goose ended. If there is a
+    /// route of the first request, the session already has the agent of that route.
     pub(crate) fn new(
         settings: OrchestratorSettings,
         routing: Option<RouteSettings>,
+        first_route: Option<Route>,
         context: ContextInputs,
         delegates: Arc<dyn Delegates>,
         interrupted: Option<TaskGraph>,
@@ -157,15 +159,10 @@ impl OrchestratorAgent {
             has_told_replaced: AtomicBool::new(false),
             board,
             interrupted: Mutex::new(interrupted),
-            first_route: Mutex::default(),
+            first_route: Mutex::new(first_route),
             parked: Mutex::default(),
             told_external: Mutex::default(),
         }
-    }
-
-    /// Sets the route of the first request. The session already has the agent of that route.
-    pub(crate) fn with_first_route(self, route: Option<Route>) -> Self {
-        Self { first_route: Mutex::new(route), ..self }
     }
 }
 

@@ -17,6 +17,9 @@ use crate::{
     permission::Origin,
 };
 
+/// Program that runs Python code with its dependencies.
+const SCRIPT_RUNNER: &str = "uvx";
+
 /// Service that can be started. Without `Debug`, because it holds secrets.
 #[derive(Clone)]
 pub(crate) struct Launch {
@@ -68,8 +71,8 @@ pub(super) enum LaunchKind {
     InProcess(Arc<dyn Extension>),
     /// Child process.
     Program(Program),
-    /// Python code, run by a child process.
-    Script(Script),
+    /// Python code, run by a child process. Its arguments are known once the code is in a file.
+    Script(Script, Program),
     /// Remote server.
     Http(Http),
     /// Configuration that can never work, with the reason.
@@ -85,13 +88,11 @@ pub(super) struct Program {
     pub(super) working_dir: Option<PathBuf>,
 }
 
-/// Python code with its dependencies. The command line is known once the code is in a file.
+/// Python code with its dependencies.
 #[derive(Clone)]
 pub(super) struct Script {
     pub(super) code: String,
     pub(super) dependencies: Vec<String>,
-    pub(super) environment: BTreeMap<OsString, OsString>,
-    pub(super) working_dir: Option<PathBuf>,
 }
 
 /// Server that is reached by URL.
@@ -110,24 +111,21 @@ impl Launch {
     pub(super) fn new(config: &ExtensionConfig, context: &BindingContext) -> Self {
         let kind = config.type_name();
         let origin = if config.is_own() { Origin::Own } else { Origin::Foreign };
-        match config.check().and_then(|()| config.resolve(&*context.secrets)) {
-            Ok(resolved) => {
-                // The tools of a user interface belong to its session.
-                let is_shared = !matches!(config.kind, ExtensionKind::Frontend { .. });
-                let running_key = is_shared.then(|| RunningKey::new(config, &resolved, context));
-                let what = LaunchKind::new(config, resolved, context);
-                let folder = context.working_dir.as_deref();
-                let listing_key = what.is_external().then(|| config.listing_fingerprint(folder));
-                Self { what, kind, origin, running_key, listing_key }
-            }
-            Err(error) => Self {
-                what: LaunchKind::Invalid(error.to_string()),
-                kind,
-                origin,
-                running_key: None,
-                listing_key: None,
-            },
-        }
+        let resolved = match config.check().and_then(|()| config.resolve(&*context.secrets)) {
+            Ok(resolved) => resolved,
+            Err(error) => return Self::unshared(LaunchKind::Invalid(error.to_string()), kind, origin),
+        };
+        // The tools of a user interface belong to its session.
+        let is_shared = !matches!(config.kind, ExtensionKind::Frontend { .. });
+        let running_key = is_shared.then(|| RunningKey::new(config, &resolved, context));
+        let what = LaunchKind::new(config, resolved, context);
+        let folder = context.working_dir.as_deref();
+        let listing_key = what.is_external().then(|| config.listing_fingerprint(folder));
+        Self { what, kind, origin, running_key, listing_key }
+    }
+
+    fn unshared(what: LaunchKind, kind: &'static str, origin: Origin) -> Self {
+        Self { what, kind, origin, running_key: None, listing_key: None }
     }
 
     /// Returns true if repeated failures mean that it will never work. A remote server may be back later.
@@ -137,8 +135,7 @@ impl Launch {
 
     /// Creates the launch of an extension object of this program.
     pub(crate) fn in_process(extension: Arc<dyn Extension>) -> Self {
-        let what = LaunchKind::InProcess(extension);
-        Self { what, kind: "in_process", origin: Origin::Own, running_key: None, listing_key: None }
+        Self::unshared(LaunchKind::InProcess(extension), "in_process", Origin::Own)
     }
 }
 
@@ -159,8 +156,12 @@ impl RunningKey {
 
 impl LaunchKind {
     fn new(config: &ExtensionConfig, resolved: Resolved, context: &BindingContext) -> Self {
-        let environment = || context.environment.for_child(&resolved);
-        let working_dir = context.working_dir.clone();
+        let program = |program: &str, arguments: &[String]| Program {
+            program: program.to_owned(),
+            arguments: arguments.to_vec(),
+            environment: context.environment.for_child(&resolved),
+            working_dir: context.working_dir.clone(),
+        };
         match &config.kind {
             ExtensionKind::Builtin { .. } | ExtensionKind::Platform => {
                 let mut context = context.clone();
@@ -169,18 +170,11 @@ impl LaunchKind {
                 }
                 Self::Builtin(config.key(), context)
             }
-            ExtensionKind::Stdio { cmd, args, .. } => Self::Program(Program {
-                program: cmd.clone(),
-                arguments: args.clone(),
-                environment: environment(),
-                working_dir,
-            }),
-            ExtensionKind::InlinePython { code, dependencies } => Self::Script(Script {
-                code: code.clone(),
-                dependencies: dependencies.clone(),
-                environment: environment(),
-                working_dir,
-            }),
+            ExtensionKind::Stdio { cmd, args, .. } => Self::Program(program(cmd, args)),
+            ExtensionKind::InlinePython { code, dependencies } => {
+                let script = Script { code: code.clone(), dependencies: dependencies.clone() };
+                Self::Script(script, program(SCRIPT_RUNNER, &[]))
+            }
             ExtensionKind::StreamableHttp { uri, oauth, .. } => Self::Http(Http {
                 url: uri.clone(),
                 headers: resolved.headers,
@@ -203,26 +197,23 @@ impl LaunchKind {
 
     /// Returns true if it runs outside of this process, and so takes time to start.
     fn is_external(&self) -> bool {
-        matches!(self, Self::Program(_) | Self::Script(_) | Self::Http(_))
+        matches!(self, Self::Program(_) | Self::Script(..) | Self::Http(_))
     }
 }
 
 impl Http {
     /// Returns the login for the server.
     pub(super) fn login(&self) -> Option<OAuth> {
-        self.login.as_deref().cloned().map(|oauth| self.configured(oauth))
-    }
-
-    fn configured(&self, oauth: OAuth) -> OAuth {
-        let Some(config) = &self.oauth else { return oauth };
+        let login = self.login.as_deref().cloned()?;
+        let Some(config) = &self.oauth else { return Some(login) };
         let secret = self.client_secret.as_ref().map(|secret| secret.expose().to_owned());
-        oauth.with(|it| {
+        Some(login.with(|it| {
             it.client = config.client_id.clone().map(|id| (id, secret)).or(it.client.take());
             it.issuer = config.issuer.clone().or(it.issuer.take());
             it.redirect_port = config.redirect_port.unwrap_or(it.redirect_port);
             if !config.scopes.is_empty() {
                 it.scopes.clone_from(&config.scopes);
             }
-        })
+        }))
     }
 }

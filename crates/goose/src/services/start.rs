@@ -4,12 +4,11 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use goose_extension::{Extension, ToolError, ToolResult};
 use goose_fs::{AtomicFile, create_private_dir};
-use goose_mcp_bridge::{ConnectOptions, Lifecycle, Serve, Target, connect};
+use goose_mcp_bridge::{ConnectOptions, Serve, Target, connect};
 use goose_process::ProcessSpec;
 
 use super::{
@@ -20,39 +19,23 @@ use super::{
 };
 use goose_config::digest::sha256;
 
-/// Program that runs Python code with its dependencies.
-const RUNNER: &str = "uvx";
-
-/// Name, time limits and protocol of a service.
-pub(super) struct Limits {
-    pub(super) name: String,
-    /// Maximum time of a call without progress.
-    pub(super) call_timeout: Duration,
-    /// Maximum time of a call in all.
-    pub(super) max_call_time: Duration,
-    /// Handshake that the service requires.
-    pub(super) lifecycle: Lifecycle,
-}
-
 /// Starts a service within the pool's time limit. An extension in this process is called directly, or through
 /// a connection if there is an interceptor.
-pub(super) async fn start(what: LaunchKind, limits: Limits, shared: Arc<Shared>) -> ToolResult<Instance> {
-    let interceptors = shared.options.interceptors.as_ref();
-    let options = ConnectOptions {
-        interceptor: interceptors.map(|interceptors| interceptors(&limits.name)).transpose()?,
-        name: Some(limits.name),
-        lifecycle: limits.lifecycle,
-        handshake_timeout: shared.options.start_timeout,
-        call_timeout: Some(limits.call_timeout),
-        max_call_time: Some(limits.max_call_time),
-        ..ConnectOptions::default()
-    };
+pub(super) async fn start(
+    what: LaunchKind,
+    mut options: ConnectOptions,
+    shared: Arc<Shared>,
+) -> ToolResult<Instance> {
+    if let Some(interceptors) = &shared.options.interceptors {
+        options.interceptor = Some(interceptors(options.name.as_deref().unwrap_or_default())?);
+    }
     let extension = match what {
         LaunchKind::Builtin(name, context) => build(&name, &context, &*shared.options.builtins)?,
         LaunchKind::InProcess(extension) => extension,
         LaunchKind::Program(program) => return remote(command(&program), options).await,
-        LaunchKind::Script(script) => {
-            return remote(command(&script_program(script, &shared).await?), options).await;
+        LaunchKind::Script(script, mut runner) => {
+            runner.arguments = script_arguments(script, &shared).await?;
+            return remote(command(&runner), options).await;
         }
         LaunchKind::Http(http) => {
             let headers = http.headers.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
@@ -88,14 +71,13 @@ fn command(program: &Program) -> ProcessSpec {
     command
 }
 
-/// Writes a script to a file. Returns the program that runs it.
-async fn script_program(script: Script, shared: &Shared) -> ToolResult<Program> {
+/// Writes a script to a file. Returns the arguments of the program that runs it.
+async fn script_arguments(script: Script, shared: &Shared) -> ToolResult<Vec<String>> {
     let folder = shared.options.scratch_dir.clone();
-    let Script { code, dependencies, environment, working_dir } = script;
+    let Script { code, dependencies } = script;
     let placing = tokio::task::spawn_blocking(move || write_script(&code, &folder)).await;
     let path = placing.map_err(|error| ToolError::ExecutionError(error.to_string()))??;
-    let arguments = runner_arguments(&dependencies, &path);
-    Ok(Program { program: RUNNER.to_owned(), arguments, environment, working_dir })
+    Ok(runner_arguments(&dependencies, &path))
 }
 
 /// Writes the code to a file named by its hash. Returns the path. Blocking.

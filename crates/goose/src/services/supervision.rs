@@ -6,6 +6,7 @@
 use std::sync::{Arc, Weak, atomic::Ordering};
 
 use goose_extension::ToolError;
+use goose_mcp_bridge::ConnectOptions;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -33,7 +34,8 @@ impl Service {
             }
             let (start, change) = state.begin();
             self.announce_state(change);
-            (start, start::start(self.launch.what.clone(), self.limits(&state), Arc::clone(&self.shared)))
+            let options = self.connect_options(&state);
+            (start, start::start(self.launch.what.clone(), options, Arc::clone(&self.shared)))
         };
         let (service, ending) = (Arc::downgrade(self), self.state().ending());
         let task = tokio::spawn(async move {
@@ -52,11 +54,13 @@ impl Service {
         self.state().keep(start, AbortOnDropHandle::new(task));
     }
 
-    fn limits(&self, state: &ServiceState) -> start::Limits {
-        start::Limits {
-            name: self.name.clone(),
-            call_timeout: self.timeout,
-            max_call_time: self.timeout.saturating_mul(MAX_SILENCES),
+    fn connect_options(&self, state: &ServiceState) -> ConnectOptions {
+        ConnectOptions {
+            name: Some(self.name.clone()),
+            handshake_timeout: self.shared.options.start_timeout,
+            call_timeout: Some(self.timeout),
+            max_call_time: Some(self.timeout.saturating_mul(MAX_SILENCES)),
+            ..ConnectOptions::default()
             lifecycle: state.lifecycle,
         }
     }

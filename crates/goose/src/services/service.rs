@@ -28,8 +28,7 @@ use super::{
     launch::{Launch, LaunchKind},
     listing::{CachedListing, Listing},
     pool::Shared,
-    state_machine::{NextAction, ServiceState},
-    state_machine::{Phase, ServiceChange, ServiceEvent, ServiceId},
+    state_machine::{NextAction, Phase, ServiceChange, ServiceEvent, ServiceId, ServiceState},
     tool_fingerprint::ToolFingerprint,
 };
 use crate::{config::DEFAULT_TIMEOUT, permission::Origin};
@@ -150,7 +149,7 @@ impl Service {
 
     /// Returns the reason why it does not work.
     pub(crate) fn reason(&self) -> Option<String> {
-        self.state().reason().map(str::to_owned)
+        self.state().reason.clone()
     }
 
     /// Returns a number that changes with the listing.
@@ -165,10 +164,10 @@ impl Service {
         let remote = instance.and_then(|instance| instance.remote.as_ref());
         ServiceReport {
             phase: state.phase(),
-            reason: state.reason().map(str::to_owned),
+            reason: state.reason.clone(),
             kind: self.launch.kind,
-            restarts: state.backoff.restarts(),
-            failures: state.backoff.failures(),
+            restarts: state.backoff.restarts,
+            failures: state.backoff.failures,
             protocol: remote.and_then(|remote| remote.protocol_version()),
             stderr: instance.map(|instance| instance.stderr_tail()).filter(|words| !words.is_empty()),
             dropped_tools: state.listing.as_ref().map(|it| it.dropped.clone()).unwrap_or_default(),
@@ -247,7 +246,7 @@ impl Service {
             self.warm_up();
             let has_failed = {
                 let state = self.state();
-                state.phase() == Phase::Dead || state.backoff.failures() > 0
+                state.phase() == Phase::Dead || state.backoff.failures > 0
             };
             if has_failed || self.shared.is_shut_down() {
                 return None;
@@ -330,8 +329,7 @@ impl Service {
     ) -> Option<RichRenderable> {
         let instance = self.instance().await.ok()?;
         let snapshot = instance.snapshot();
-        let is_current = snapshot.fingerprint(request.tool, request.position) == Some(request.fingerprint);
-        if !is_current {
+        if snapshot.fingerprint(request.tool, request.position) != Some(request.fingerprint) {
             return None;
         }
         snapshot.extension.preview(request.tool, request.arguments, context).await
@@ -379,6 +377,18 @@ impl Service {
         status.map_err(ToolError::execution)
     }
 
+    /// Adds a subscriber to a resource.
+    pub(crate) async fn subscribe(self: &Arc<Self>, uri: &str) -> ToolResult<()> {
+        let subscribe = self.ask(async |extension| extension.subscribe(uri).await);
+        self.subscriptions.add(uri, subscribe).await
+    }
+
+    /// Removes a subscriber from a resource.
+    pub(crate) async fn unsubscribe(self: &Arc<Self>, uri: &str) -> ToolResult<()> {
+        let unsubscribe = self.ask(async |extension| extension.unsubscribe(uri).await);
+        self.subscriptions.remove(uri, unsubscribe).await
+    }
+
     pub(super) fn announce(&self, change: ServiceChange) {
         self.shared.announce(ServiceEvent { id: self.id, name: self.name.clone(), change });
     }
@@ -407,20 +417,6 @@ pub(super) fn restore(subscriptions: &Subscriptions, extension: &Arc<dyn Extensi
             }
         }
     });
-}
-
-impl Service {
-    /// Adds a subscriber to a resource.
-    pub(crate) async fn subscribe(self: &Arc<Self>, uri: &str) -> ToolResult<()> {
-        let subscribe = self.ask(async |extension| extension.subscribe(uri).await);
-        self.subscriptions.add(uri, subscribe).await
-    }
-
-    /// Removes a subscriber from a resource.
-    pub(crate) async fn unsubscribe(self: &Arc<Self>, uri: &str) -> ToolResult<()> {
-        let unsubscribe = self.ask(async |extension| extension.unsubscribe(uri).await);
-        self.subscriptions.remove(uri, unsubscribe).await
-    }
 }
 
 impl std::fmt::Debug for Service {

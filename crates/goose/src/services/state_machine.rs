@@ -20,7 +20,7 @@ use super::{instance::Instance, listing::Listing};
 pub(super) struct ServiceState {
     state: State,
     start: u64,
-    reason: Option<String>,
+    pub(super) reason: Option<String>,
     pub(super) backoff: Backoff,
     pub(super) listing: Option<Arc<Listing>>,
     /// True if the listing is from an earlier run.
@@ -64,7 +64,7 @@ pub(super) enum NextAction {
 }
 
 /// Change of state to announce, with its reason.
-pub(super) type StateChange = Option<(Phase, Option<String>)>;
+pub(super) type StateChange = (Phase, Option<String>);
 
 /// Parts that must end before a service has stopped.
 pub(super) struct StopHandle {
@@ -101,10 +101,6 @@ impl ServiceState {
             State::Degraded { .. } => Phase::Degraded,
             State::Dead => Phase::Dead,
         }
-    }
-
-    pub(super) fn reason(&self) -> Option<&str> {
-        self.reason.as_deref()
     }
 
     pub(super) fn instance(&self) -> Option<&Arc<Instance>> {
@@ -159,11 +155,11 @@ impl ServiceState {
     /// Begins a start. Returns its number.
     pub(super) fn begin(&mut self) -> (u64, StateChange) {
         if matches!(self.state, State::Degraded { .. }) {
-            self.backoff.restarted();
+            self.backoff.restarts += 1;
         }
         self.start += 1;
         self.state = State::Starting(None);
-        (self.start, Some((Phase::Starting, None)))
+        (self.start, (Phase::Starting, None))
     }
 
     /// Keeps the task of a start.
@@ -181,28 +177,28 @@ impl ServiceState {
         self.listing = Some(listing);
         self.is_remembered = false;
         self.reason = None;
-        Some((Phase::Ready, None))
+        (Phase::Ready, None)
     }
 
     /// Records that a start failed, or an instance ended by itself.
     pub(super) fn failed(&mut self, reason: String, gives_up: bool, now: Instant) -> StateChange {
         let (phase, reason) = match self.backoff.failed(gives_up, now) {
-            AfterFailure::RetryAt(retry_at) => {
+            Some(retry_at) => {
                 self.state = State::Degraded { retry_at };
                 (Phase::Degraded, reason)
             }
-            AfterFailure::GiveUp => {
+            None => {
                 self.state = State::Dead;
                 self.listing = None;
                 (Phase::Dead, format!("{reason}\nIt failed {MAX_FAILURES} times in a row and was given up."))
             }
         };
         self.reason = Some(reason.clone());
-        Some((phase, Some(reason)))
+        (phase, Some(reason))
     }
 
     /// Ends the instance, returns the task of the current start, and forgets all failures.
-    pub(super) fn stop(&mut self) -> (StopHandle, StateChange) {
+    pub(super) fn stop(&mut self) -> (StopHandle, Option<StateChange>) {
         self.start += 1;
         self.backoff.worked();
         self.reason = None;
@@ -227,48 +223,30 @@ pub(super) const MAX_FAILURES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Failures in a row, without a success between them.
+/// Failures of a service.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
-    failures: u32,
-    restarts: u32,
-}
-
-/// Consequence of a failure.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum AfterFailure {
-    /// Start it again, but not before this time.
-    RetryAt(Instant),
-    /// Do not start it again.
-    GiveUp,
+    /// Failures in a row, without a success between them.
+    pub(super) failures: u32,
+    /// Restarts after failures.
+    pub(super) restarts: u32,
 }
 
 impl Backoff {
-    /// Counts a failure. Services whose failures may be temporary, such as remote servers, are not given up.
-    pub(super) fn failed(&mut self, gives_up: bool, now: Instant) -> AfterFailure {
+    /// Counts a failure. Returns the time before which the service is not started again; `None` if it is given
+    /// up. Services whose failures may be temporary, such as remote servers, are not given up.
+    fn failed(&mut self, gives_up: bool, now: Instant) -> Option<Instant> {
         self.failures = self.failures.saturating_add(1);
         if gives_up && self.failures >= MAX_FAILURES {
-            return AfterFailure::GiveUp;
+            return None;
         }
         let doublings = (self.failures - 1).min(16);
-        AfterFailure::RetryAt(now + FIRST_PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE))
+        Some(now + FIRST_PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE))
     }
 
+    /// Forgets the failures after a success.
     pub(super) fn worked(&mut self) {
         self.failures = 0;
-    }
-
-    /// Counts a restart after a failure.
-    pub(super) fn restarted(&mut self) {
-        self.restarts += 1;
-    }
-
-    pub(super) fn failures(&self) -> u32 {
-        self.failures
-    }
-
-    pub(super) fn restarts(&self) -> u32 {
-        self.restarts
     }
 }
 
@@ -341,11 +319,8 @@ mod tests {
     #[test]
     fn pauses_grow_until_it_is_given_up() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
-        let pauses: Vec<u64> = std::iter::from_fn(|| match backoff.failed(true, now) {
-            AfterFailure::RetryAt(then) => Some((then - now).as_millis() as u64),
-            AfterFailure::GiveUp => None,
-        })
-        .collect();
+        let next = || backoff.failed(true, now).map(|then| (then - now).as_millis() as u64);
+        let pauses: Vec<u64> = std::iter::from_fn(next).collect();
         assert_eq!(pauses, [100, 200, 400, 800]);
     }
 
@@ -353,14 +328,14 @@ mod tests {
     fn intervals_grow_up_to_a_limit_without_giving_up() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
         let last = (0..100).map(|_| backoff.failed(false, now)).last();
-        assert_eq!(last, Some(AfterFailure::RetryAt(now + LONGEST_PAUSE)));
+        assert_eq!(last, Some(Some(now + LONGEST_PAUSE)));
     }
 
     #[test]
     fn a_success_forgives() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
         for _ in 0..20 {
-            assert_ne!(backoff.failed(true, now), AfterFailure::GiveUp);
+            assert!(backoff.failed(true, now).is_some());
             backoff.worked();
         }
     }

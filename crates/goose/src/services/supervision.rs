@@ -15,8 +15,7 @@ use super::{
     listing::CachedListing,
     service::{PING_TIMEOUT, Service, restore},
     start,
-    state_machine::ServiceChange,
-    state_machine::{NextAction, ServiceState, StateChange, StopHandle},
+    state_machine::{NextAction, ServiceChange, ServiceState, StateChange, StopHandle},
 };
 
 /// Maximum time of a whole call, in multiples of the time without progress.
@@ -57,11 +56,11 @@ impl Service {
     fn connect_options(&self, state: &ServiceState) -> ConnectOptions {
         ConnectOptions {
             name: Some(self.name.clone()),
+            lifecycle: state.lifecycle,
             handshake_timeout: self.shared.options.start_timeout,
             call_timeout: Some(self.timeout),
             max_call_time: Some(self.timeout.saturating_mul(MAX_SILENCES)),
             ..ConnectOptions::default()
-            lifecycle: state.lifecycle,
         }
     }
 
@@ -131,7 +130,7 @@ impl Service {
             Some(ToolError::Disconnected(_) | ToolError::Cancelled(_)) => {}
             _ => {
                 let mut state = self.state();
-                if state.backoff.failures() > 0 && state.is_current(instance) {
+                if state.backoff.failures > 0 && state.is_current(instance) {
                     state.backoff.worked();
                 }
             }
@@ -157,7 +156,9 @@ impl Service {
         let StopHandle { start, ending } = {
             let mut state = self.state();
             let (stop, change) = state.stop();
-            self.announce_state(change);
+            if let Some(change) = change {
+                self.announce_state(change);
+            }
             stop
         };
         if let Some(start) = start {
@@ -193,8 +194,7 @@ impl Service {
         Some(CachedListing { listing: state.listing.as_deref()?.clone(), lifecycle: state.lifecycle })
     }
 
-    fn announce_state(&self, change: StateChange) {
-        let Some((phase, reason)) = change else { return };
+    fn announce_state(&self, (phase, reason): StateChange) {
         self.announce(ServiceChange::Phase(phase, reason));
         self.moved.send_replace(());
     }

@@ -2,15 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
-use serde_json::Value;
+use serde::{
+    Deserialize, Serialize, Serializer,
+    ser::{Error as _, SerializeMap as _},
+};
+use serde_json::{Value, json};
 
 use crate::config::{ConfigError, ExtensionConfig};
 
 /// Extension of a recipe. It keeps fields that goose itself does not use, so that links stay the same.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct RecipeExtension {
+#[serde(transparent)]
+pub struct RecipeExtension(Fields);
+
+/// Fields of all types of extensions.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, expecting = "struct RecipeExtension")]
+struct Fields {
     #[serde(rename = "type")]
     kind: Option<String>,
     name: Option<String>,
@@ -36,12 +44,12 @@ pub struct RecipeExtension {
 impl RecipeExtension {
     /// Creates a platform extension.
     pub(super) fn platform(name: &str) -> Self {
-        Self { kind: Some("platform".to_owned()), name: Some(name.to_owned()), ..Self::default() }
+        Self(Fields { kind: Some("platform".to_owned()), name: Some(name.to_owned()), ..Fields::default() })
     }
 
     /// Returns true if the extension has this type and name.
     pub(super) fn is(&self, kind: &str, name: &str) -> bool {
-        self.kind.as_deref() == Some(kind) && self.name.as_deref() == Some(name)
+        self.0.kind.as_deref() == Some(kind) && self.0.name.as_deref() == Some(name)
     }
 
     /// Returns the extension as the configuration has it.
@@ -50,66 +58,40 @@ impl RecipeExtension {
     ///
     /// Fails if a field is missing. The message says which.
     pub fn config(&self) -> Result<ExtensionConfig, ConfigError> {
-        let name = self.name.clone().unwrap_or_default();
+        let name = self.0.name.clone().unwrap_or_default();
         let unreadable = |error: serde_json::Error| ConfigError::extension(&name, error.to_string());
         serde_json::from_value(serde_json::to_value(self).map_err(unreadable)?).map_err(unreadable)
     }
 
-    /// Returns the fields of the type, in the order in which they are written.
-    fn fields(&self) -> Vec<(&'static str, Value)> {
-        let text = |value: &Option<String>| Value::from(value.clone());
-        let list = |value: &Option<Vec<String>>| Value::from(value.clone().unwrap_or_default());
-        let map =
-            |value: &Option<BTreeMap<String, String>>| serde_json::json!(value.clone().unwrap_or_default());
-        let mut fields = vec![
-            ("type", text(&self.kind)),
-            ("name", text(&self.name)),
-            ("description", Value::from(self.description.clone().unwrap_or_default())),
-        ];
-        let timeout = ("timeout", Value::from(self.timeout));
-        let display_name = ("display_name", text(&self.display_name));
-        match self.kind.as_deref() {
-            Some("stdio") => fields.extend([
-                ("cmd", text(&self.cmd)),
-                ("args", list(&self.args)),
-                ("envs", map(&self.envs)),
-                ("env_keys", list(&self.env_keys)),
-                timeout,
-                ("cwd", text(&self.cwd)),
-            ]),
-            Some("streamable_http" | "sse") => fields.extend([
-                ("uri", text(&self.uri)),
-                ("envs", map(&self.envs)),
-                ("env_keys", list(&self.env_keys)),
-                ("headers", map(&self.headers)),
-                timeout,
-                ("socket", text(&self.socket)),
-            ]),
-            Some("inline_python") => fields.extend([
-                ("code", text(&self.code)),
-                timeout,
-                ("dependencies", list(&self.dependencies)),
-            ]),
-            Some("frontend") => fields.extend([
-                ("tools", Value::from(self.tools.clone().unwrap_or_default())),
-                ("instructions", text(&self.instructions)),
-            ]),
-            Some("platform") => fields.push(display_name),
-            _ => fields.extend([display_name, timeout]),
-        }
-        fields.push(("bundled", Value::from(self.bundled)));
-        if self.available_tools.as_ref().is_some_and(|tools| !tools.is_empty()) {
-            fields.push(("available_tools", list(&self.available_tools)));
-        }
-        fields
+    /// Returns the names of the fields that are written for the type, in their order.
+    fn written(&self) -> impl Iterator<Item = &'static str> {
+        let of_type: &[&str] = match self.0.kind.as_deref() {
+            Some("stdio") => &["cmd", "args", "envs", "env_keys", "timeout", "cwd"],
+            Some("streamable_http" | "sse") => &["uri", "envs", "env_keys", "headers", "timeout", "socket"],
+            Some("inline_python") => &["code", "timeout", "dependencies"],
+            Some("frontend") => &["tools", "instructions"],
+            Some("platform") => &["display_name"],
+            _ => &["display_name", "timeout"],
+        };
+        let has_tools = self.0.available_tools.as_ref().is_some_and(|tools| !tools.is_empty());
+        let last = ["bundled"].into_iter().chain(has_tools.then_some("available_tools"));
+        ["type", "name", "description"].into_iter().chain(of_type.iter().copied()).chain(last)
     }
 }
 
 impl Serialize for RecipeExtension {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let fields = self.fields();
-        let mut map = serializer.serialize_map(Some(fields.len()))?;
-        fields.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
+        let fields = serde_json::to_value(&self.0).map_err(S::Error::custom)?;
+        let mut map = serializer.serialize_map(None)?;
+        for name in self.written() {
+            let value = match (&fields[name], name) {
+                (Value::Null, "description") => json!(""),
+                (Value::Null, "args" | "env_keys" | "dependencies" | "tools") => json!([]),
+                (Value::Null, "envs" | "headers") => json!({}),
+                (value, _) => value.clone(),
+            };
+            map.serialize_entry(name, &value)?;
+        }
         map.end()
     }
 }

@@ -387,30 +387,25 @@ impl RecipePlaces {
 
 /// Recipes of a project, trusted or not.
 pub(crate) struct ProjectRecipes {
+    files: Vec<ProjectFile>,
+    /// Texts of those that are trusted.
     trusted: Arc<BTreeMap<PathBuf, String>>,
-    files: Vec<(ProjectFile, bool)>,
 }
 
 impl ProjectRecipes {
     /// Finds the recipes of the project around a folder.
     pub(crate) fn find(paths: &Paths, working_dir: &Path) -> Self {
         let trust = TrustStore::new(paths);
-        let files: Vec<(ProjectFile, bool)> = project_recipes(working_dir)
-            .into_iter()
-            .map(|file| {
-                let is_trusted = matches!(trust.check(&file), Ok(Trust::Trusted));
-                (file, is_trusted)
-            })
-            .collect();
-        let trusted = files.iter().filter(|(_, is_trusted)| *is_trusted);
-        let trusted = trusted.map(|(file, _)| (file.path().to_owned(), file.text().to_owned()));
+        let files = project_recipes(working_dir);
+        let trusted = files.iter().filter(|file| matches!(trust.check(file), Ok(Trust::Trusted)));
+        let trusted = trusted.map(|file| (file.path().to_owned(), file.text().to_owned()));
         Self { trusted: Arc::new(trusted.collect()), files }
     }
 
     /// Returns all of them; those that are not trusted as errors.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&Path, Result<RecipeFile, RecipeError>)> {
-        self.files.iter().map(|(file, is_trusted)| {
-            let found = match is_trusted {
+        self.files.iter().map(|file| {
+            let found = match self.trusted.contains_key(file.path()) {
                 true => Ok(RecipeFile::of_project(file, &self.trusted)),
                 false => Err(RecipeError::Untrusted(file.path().to_owned())),
             };

@@ -49,11 +49,10 @@ pub(super) fn parameters(
         format!("no template uses the parameter {}; use it or remove it", unused.join(", "))
     } else if keys.len() < recipe.parameters().len() {
         "a parameter is defined twice; remove one".to_owned()
+    } else if let Some(problem) = recipe.parameters().iter().find_map(parameter_problem) {
+        problem
     } else {
-        match recipe.parameters().iter().find_map(parameter_problem) {
-            Some(problem) => problem,
-            None => return Ok(()),
-        }
+        return Ok(());
     };
     Err(RecipeError::text(place, problem))
 }

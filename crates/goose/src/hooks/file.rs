@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use fancy_regex::Regex;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Default time limit of a hook.
 const DEFAULT_SECONDS: f64 = 60.0;
@@ -184,16 +184,10 @@ pub(super) struct ParsedHooks {
 /// Reads the value of the key `hooks`. Each entry that cannot be used is a problem; the others are used.
 pub(super) fn parse(value: &Value, file: &Arc<PathBuf>) -> ParsedHooks {
     let mut parsed = ParsedHooks::default();
-    let empty = Map::new();
-    let events = match value {
-        Value::Object(events) => events,
-        Value::Null => &empty,
-        _ => {
-            parsed.problems.push("'hooks' must be a mapping of events to lists".to_owned());
-            &empty
-        }
-    };
-    for (name, groups) in events {
+    if !value.is_object() && !value.is_null() {
+        parsed.problems.push("'hooks' must be a mapping of events to lists".to_owned());
+    }
+    for (name, groups) in value.as_object().into_iter().flatten() {
         match (HookEvent::named(name), groups.as_array()) {
             (None, _) => parsed.unsupported.push(name.clone()),
             (Some(_), None) => parsed.problems.push(format!("'hooks.{name}' must be a list")),

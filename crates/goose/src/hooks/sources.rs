@@ -118,9 +118,7 @@ impl HookFile {
     }
 
     fn broken(path: &Path, problem: String) -> Self {
-        let path = Arc::new(path.to_owned());
-        let (hooks, unsupported) = (Vec::new(), Vec::new());
-        Self { path, state: HookFileState::Used, hooks, problems: vec![problem], unsupported }
+        Self { problems: vec![problem], ..Self::new(path, &Value::Null) }
     }
 
     /// Returns a notice for the user about entries that cannot be used.

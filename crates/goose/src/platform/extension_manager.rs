@@ -14,12 +14,12 @@ use std::{
 use futures::future::join_all;
 use goose_extension::{
     Builtin, QuestionKind, RegistryExtension, Resource, ResourceContents, ToolAction, ToolDef, prelude::*,
-    visible, visible_line,
+    visible_line,
 };
-use goose_fs::{truncate_chars, truncate_lines};
+use goose_fs::truncate_chars;
 use tokio::time::timeout;
 
-use super::SessionServices;
+use super::{DESCRIPTION_CHARS, SessionServices, brief, capped};
 use crate::{
     agents::{extension_manager::ExtensionManager, manifest::AgentMode, toolset::Toolset},
     builtins,
@@ -31,12 +31,6 @@ const NAME: &str = "extensionmanager";
 
 /// Time limit for a server to list or read its resources, including its start.
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Maximum length of a result.
-const MAX_TEXT: usize = 50_000;
-
-/// Maximum number of characters of a description.
-const DESCRIPTION_CHARS: usize = 160;
 
 /// The `extensionmanager` extension of one agent.
 pub(super) struct ExtensionSwitches {
@@ -391,13 +385,4 @@ fn text_of(contents: &[ResourceContents]) -> String {
         _ => "(contents of an unknown kind)".to_owned(),
     });
     capped(&parts.collect::<Vec<_>>().join("\n"))
-}
-
-fn brief(text: &str) -> String {
-    truncate_chars(text.lines().next().unwrap_or_default(), DESCRIPTION_CHARS).into_owned()
-}
-
-fn capped(text: &str) -> String {
-    let text = visible(text).into_owned();
-    truncate_lines(text, MAX_TEXT, |rest| format!("(cut here; {} more bytes)", rest.len()))
 }

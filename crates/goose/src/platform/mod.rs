@@ -23,7 +23,8 @@ use std::{path::Path, sync::Arc};
 pub use goose_code_execution as code_execution;
 #[cfg(feature = "code-execution")]
 use goose_code_execution::CodeExecution;
-use goose_extension::{Extension, Model};
+use goose_extension::{Extension, Model, visible};
+use goose_fs::{truncate_chars, truncate_lines};
 
 pub(crate) use self::agent_tool::AgentTool;
 pub use self::summon::{Skill, SkillPlaces};
@@ -86,6 +87,23 @@ pub(crate) struct PlatformContext<'a> {
     pub(crate) delegation: Option<&'a Arc<dyn Delegates>>,
     /// Recipes that the session can delegate to.
     pub(crate) sub_recipes: &'a Arc<[ResolvedSubRecipe]>,
+}
+
+/// Maximum length of a text for the model.
+const MAX_TEXT: usize = 50_000;
+
+/// Maximum number of characters of a description in a list.
+const DESCRIPTION_CHARS: usize = 160;
+
+/// Returns the beginning of a text's first line.
+fn brief(text: &str) -> String {
+    truncate_chars(text.lines().next().unwrap_or_default(), DESCRIPTION_CHARS).into_owned()
+}
+
+/// Returns a text for the model: its beginning, with its invisible characters shown.
+fn capped(text: &str) -> String {
+    let text = visible(text).into_owned();
+    truncate_lines(text, MAX_TEXT, |rest| format!("(cut here; {} more bytes)", rest.len()))
 }
 
 /// Builds a platform extension for an agent. Returns `None` for an extension without tools.

@@ -11,10 +11,11 @@ use goose_extension::visible;
 use goose_fs::truncate_chars;
 use serde::Deserialize;
 
-use super::sources::{MAX_FILE_BYTES, SKILL_FILE, brief, folder_entries, project_skills};
+use super::sources::{MAX_FILE_BYTES, SKILL_FILE, folder_entries, project_skills};
 use crate::{
     agents::agent_file::front_matter,
     config::{Paths, Trust, TrustStore, read_capped, read_yaml_as},
+    platform::brief,
 };
 
 /// Folders with skills in the home folder, which other agents use, too.

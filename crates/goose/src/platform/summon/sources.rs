@@ -24,6 +24,7 @@ use crate::{
         manifest::AgentManifest,
     },
     config::{Paths, ProjectFile, Trust, TrustStore, read_capped},
+    platform::{DESCRIPTION_CHARS, MAX_TEXT, brief, capped},
     recipe::{RecipeFile, RecipePlaces},
 };
 
@@ -32,17 +33,11 @@ use super::skills::{Skill, SkillPlaces};
 /// Maximum size of a file.
 pub(super) const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// Maximum length of a loaded text, and of the list.
-const MAX_TEXT: usize = 50_000;
-
 /// Maximum number of entries that are read from a folder.
 const MAX_FILES: usize = 1_000;
 
 /// Maximum number of files in the folder of a skill that are named.
 const MAX_NAMED: usize = 50;
-
-/// Maximum number of characters of a description.
-const DESCRIPTION_CHARS: usize = 160;
 
 pub(super) const SKILL_FILE: &str = "SKILL.md";
 const PROJECT_SKILLS: [&str; 3] = [".goose/skills", ".agents/skills", ".claude/skills"];
@@ -278,11 +273,6 @@ impl Source {
     }
 }
 
-fn capped(text: &str) -> String {
-    let text = visible(text).into_owned();
-    truncate_lines(text, MAX_TEXT, |rest| format!("(cut here; {} more bytes)", rest.len()))
-}
-
 /// Returns the skills of the project around a folder, trusted or not.
 pub(super) fn project_skills(working_dir: &Path) -> Vec<ProjectFile> {
     let found = PROJECT_SKILLS.iter().map(|skills| ProjectFile::find_nested(working_dir, skills, SKILL_FILE));
@@ -315,10 +305,6 @@ pub(super) fn folder_entries(folder: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = entries.take(MAX_FILES).map(|entry| entry.path()).collect();
     paths.sort();
     paths
-}
-
-pub(super) fn brief(text: &str) -> String {
-    truncate_chars(text.lines().next().unwrap_or_default(), DESCRIPTION_CHARS).into_owned()
 }
 
 /// Describes an agent as text.

@@ -129,12 +129,9 @@ impl Outline {
             |key: &str| attributes.iter().find(|(known, _)| known == key).map(|(_, value)| value.trim());
         let is = |key: &str, text: &str| value(key).is_some_and(|value| value.eq_ignore_ascii_case(text));
         match name.as_str() {
-            "base" => self.problem("`<base>` is not allowed; remove it".to_owned()),
+            "base" => self.problem("`<base>` is not allowed; remove it"),
             "meta" if is("http-equiv", "refresh") => {
-                self.problem(
-                    "`<meta http-equiv=\"refresh\">` is not allowed; change the page with a script"
-                        .to_owned(),
-                );
+                self.problem("`<meta http-equiv=\"refresh\">` is not allowed; change the page with a script");
             }
             "meta" if is("name", "description") && self.summary.is_empty() => {
                 self.summary = one_line(value("content").unwrap_or_default(), MAX_DESCRIPTION_CHARS);
@@ -189,7 +186,7 @@ impl Outline {
     fn check_style(&mut self, style: &str) {
         let style = style.to_ascii_lowercase();
         if style.contains("@import") {
-            self.problem("`@import` is not allowed in styles; write the rules into `<style>`".to_owned());
+            self.problem("`@import` is not allowed in styles; write the rules into `<style>`");
         }
         for part in style.split("url(").skip(1) {
             let target = part.trim_start().trim_start_matches(['"', '\'']);
@@ -203,7 +200,8 @@ impl Outline {
         }
     }
 
-    fn problem(&mut self, problem: String) {
+    fn problem(&mut self, problem: impl Into<String>) {
+        let problem = problem.into();
         if self.problems.len() < MAX_PROBLEMS && !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
@@ -238,12 +236,11 @@ pub(super) fn check(html: &str) -> Result<Outline, Vec<String>> {
     let mut outline = Outline::read(html);
     if !outline.is_complete {
         outline.problem(
-            "the document is not complete: there is no `</html>`; write it shorter if it was cut off"
-                .to_owned(),
+            "the document is not complete: there is no `</html>`; write it shorter if it was cut off",
         );
     }
     if outline.title.is_empty() {
-        outline.problem("there is no `<title>`, which names the app".to_owned());
+        outline.problem("there is no `<title>`, which names the app");
     }
     if outline.problems.is_empty() { Ok(outline) } else { Err(outline.problems) }
 }

@@ -51,10 +51,6 @@ impl Apps {
     pub fn new(dir: PathBuf, model: Arc<dyn Model>) -> Self {
         Self { writer: AppWriter::new(AppStore::new(dir), model) }
     }
-
-    fn store(&self) -> &AppStore {
-        self.writer.store()
-    }
 }
 
 #[extension(
@@ -64,8 +60,7 @@ impl Apps {
 )]
 impl Extension for Apps {
     async fn list_resources(&self) -> ToolResult<Vec<Resource>> {
-        let store = self.store().clone();
-        let apps = blocking(move || store.list()).await?;
+        let apps = self.writer.store().with_blocking(AppStore::list).await?;
         Ok(apps.iter().map(resource).collect())
     }
 
@@ -73,8 +68,7 @@ impl Extension for Apps {
         let Some(name) = uri.strip_prefix(URI_PREFIX).map(str::to_owned) else {
             return Err(goose_extension::adapter::unknown_resource(uri));
         };
-        let store = self.store().clone();
-        let app = blocking(move || store.show(&name)).await;
+        let app = self.writer.store().with_blocking(move |store| store.show(&name)).await;
         let app = app.map_err(|error| ToolError::ResourceNotFound(error.to_string()))?;
         Ok(vec![ResourceContents::text(app.html, uri).with_mime_type(MIME_TYPE)])
     }
@@ -82,8 +76,7 @@ impl Extension for Apps {
     /// List the apps. Returns a line for each, with name, purpose and size. Fails if their folder cannot be read.
     #[tool(title = "List apps", group = "read", read_only, open_world = false)]
     async fn list_apps(&self) -> ToolResult<String> {
-        let store = self.store().clone();
-        let apps = blocking(move || store.list()).await?;
+        let apps = self.writer.store().with_blocking(AppStore::list).await?;
         if apps.is_empty() {
             return Ok("There are no apps yet. Use create_app to make one.".to_owned());
         }
@@ -141,9 +134,8 @@ impl Extension for Apps {
         /// The app's name
         name: String,
     ) -> ToolResult<String> {
-        let store = self.store().clone();
         let deleted = name.clone();
-        blocking(move || store.delete(&name)).await?;
+        self.writer.store().with_blocking(move |store| store.delete(&name)).await?;
         Ok(format!("Deleted the app {deleted}."))
     }
 }
@@ -181,20 +173,24 @@ impl From<AppError> for ToolError {
     }
 }
 
-/// Runs file operations on a blocking thread.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, AppError> + Send + 'static,
-) -> ToolResult<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => Ok(result?),
-        Err(error) => {
-            Err(ToolError::execution(format!("The apps could not be used ({error}). Tell the user.")))
+impl AppStore {
+    /// Runs file operations on a blocking thread.
+    async fn with_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, AppError> + Send + 'static,
+    ) -> ToolResult<T> {
+        let store = self.clone();
+        match tokio::task::spawn_blocking(move || work(&store)).await {
+            Ok(result) => Ok(result?),
+            Err(error) => {
+                Err(ToolError::execution(format!("The apps could not be used ({error}). Tell the user.")))
+            }
         }
     }
 }
 
 impl std::fmt::Debug for Apps {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Apps").field("store", self.store()).finish_non_exhaustive()
+        f.debug_struct("Apps").field("store", self.writer.store()).finish_non_exhaustive()
     }
 }

@@ -4,7 +4,6 @@
 //! and replaced atomically. Nothing here is asynchronous: callers on a runtime use `spawn_blocking`.
 
 use std::{
-    ffi::OsStr,
     fs, io,
     path::{Path, PathBuf},
     time::Duration,
@@ -397,13 +396,10 @@ fn names_in(dir: &Path) -> Result<Vec<String>, AppError> {
         Err(error) => return Err(at(dir, error)),
     };
     let names = entries.take(MAX_NAMES).filter_map(Result::ok).map(|entry| entry.file_name());
-    let mut names: Vec<String> = names.filter_map(|name| stem(&name).map(str::to_owned)).collect();
+    let mut names: Vec<String> =
+        names.filter_map(|name| Some(name.to_str()?.strip_suffix(EXTENSION)?.to_owned())).collect();
     names.sort_unstable();
     Ok(names)
-}
-
-fn stem(name: &OsStr) -> Option<&str> {
-    name.to_str()?.strip_suffix(EXTENSION)
 }
 
 /// Reads a regular file up to the size limit, because any program may have written it.

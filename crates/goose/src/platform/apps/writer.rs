@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use goose_extension::{Model, Role, Sampling, ToolError, ToolResult};
 
-use super::{AppError, AppInfo, AppStore, blocking, document};
+use super::{AppError, AppInfo, AppStore, document};
 
 /// Maximum length of the model's answer, in tokens.
 const MAX_TOKENS: u32 = 32_000;
@@ -53,8 +53,8 @@ impl AppWriter {
             return Err(ToolError::execution("The description is empty. Say what the app shows and does."));
         }
         let html = self.ask(format!("Write this app:\n\n{prd}")).await?;
-        let (store, prd) = (self.store.clone(), prd.to_owned());
-        blocking(move || store.create(&html, &prd)).await
+        let prd = prd.to_owned();
+        self.store.with_blocking(move |store| store.create(&html, &prd)).await
     }
 
     /// Changes an app as the feedback says.
@@ -67,8 +67,8 @@ impl AppWriter {
         if feedback.trim().is_empty() {
             return Err(ToolError::execution("The feedback is empty. Say what to change in the app."));
         }
-        let (store, wanted) = (self.store.clone(), name.to_owned());
-        let app = blocking(move || store.show(&wanted)).await?;
+        let wanted = name.to_owned();
+        let app = self.store.with_blocking(move |store| store.show(&wanted)).await?;
         let task =
             app.task.map(|task| format!("The app was made for this:\n\n{task}\n\n")).unwrap_or_default();
         let prompt = format!(
@@ -76,8 +76,8 @@ impl AppWriter {
             app.source
         );
         let html = self.ask(prompt).await?;
-        let (store, name) = (self.store.clone(), name.to_owned());
-        blocking(move || store.change(&name, &html)).await
+        let name = name.to_owned();
+        self.store.with_blocking(move |store| store.change(&name, &html)).await
     }
 
     /// Asks the model for a document that passes the checks.

@@ -145,9 +145,7 @@ impl ExtensionSwitches {
             )),
         })
     }
-}
 
-impl ExtensionSwitches {
     /// Builds the extension for the agent that has the toolset. If its mode does not name the extension, only
     /// the tools for resources are included.
     pub(super) fn extension(toolset: &Toolset, services: Arc<dyn SessionServices>) -> RegistryExtension {

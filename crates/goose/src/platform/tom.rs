@@ -5,8 +5,7 @@
 //! [`TopOfMind::for_request`] returns the text, and the orchestrator adds it to the message.
 
 use std::{
-    fs::{self, Metadata},
-    io,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
     time::SystemTime,
@@ -162,7 +161,7 @@ impl Content {
 /// Returns the content of a file, or `None` if it is still the known version.
 fn read_file(path: &Path, known: Option<Version>) -> io::Result<Option<(Version, String)>> {
     let metadata = fs::metadata(path)?;
-    let version = Version::new(&metadata);
+    let version = Version { changed_at: metadata.modified().ok(), bytes: metadata.len() };
     if known == Some(version) {
         return Ok(None);
     }
@@ -171,12 +170,6 @@ fn read_file(path: &Path, known: Option<Version>) -> io::Result<Option<(Version,
         return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes; shorten it")));
     }
     Ok(Some((version, String::from_utf8_lossy(&bytes).into_owned())))
-}
-
-impl Version {
-    fn new(metadata: &Metadata) -> Self {
-        Self { changed_at: metadata.modified().ok(), bytes: metadata.len() }
-    }
 }
 
 /// Replaces `~` at the start of a path.

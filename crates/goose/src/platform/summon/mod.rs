@@ -55,18 +55,15 @@ impl Summon {
         let may_delegate = delegation.as_ref().is_none_or(|delegation| delegation.may_delegate());
         let sub_recipes = Arc::clone(context.sub_recipes);
         let summon = Self::new(context.settings, context.working_dir, delegation, sub_recipes);
-        match may_delegate {
-            true => RegistryExtension::new(NAME, "Loads knowledge by name and gives tasks to other agents")
-                .with_tool(&summon, load())
-                .with_tool(
-                    &summon,
-                    Self::delegate_tool().map_tool(|tool| {
-                        // Turns and tokens of a delegate are limited instead.
-                        tool.with_action(ToolAction::Delegates).with_timeout(MAX_TIMEOUT)
-                    }),
-                ),
-            false => knowledge(&summon),
+        if !may_delegate {
+            return knowledge(&summon);
         }
+        // Turns and tokens of a delegate are limited instead of its time.
+        let delegate = Self::delegate_tool()
+            .map_tool(|tool| tool.with_action(ToolAction::Delegates).with_timeout(MAX_TIMEOUT));
+        RegistryExtension::new(NAME, "Loads knowledge by name and gives tasks to other agents")
+            .with_tool(&summon, load())
+            .with_tool(&summon, delegate)
     }
 
     /// Builds the extension without a session: only `load`.
@@ -145,50 +142,6 @@ impl Summon {
         #[arg(default)]
         cancel: bool,
     ) -> ToolResult<String> {
-        self.load_source(source, cancel).await
-    }
-
-    /// Give an independent or long part of the work to another agent; do small things yourself. Several calls in one
-    /// turn run side by side. Returns its answer. Fails if it cannot finish.
-    #[tool]
-    async fn delegate(
-        &self,
-        Arguments(arguments): Arguments<DelegateArguments>,
-        context: &CallContext,
-    ) -> ToolResult<String> {
-        let Some(delegation) = &self.delegation else {
-            return Err(ToolError::execution("There is no conversation here that could delegate a task."));
-        };
-        let is_async = arguments.is_async;
-        let is_sequential =
-            self.sub_recipe(arguments.source.as_deref()).is_some_and(|it| it.entry.sequential_when_repeated);
-        if is_async && is_sequential {
-            return Err(ToolError::execution("This recipe runs one at a time. Call it without `async`."));
-        }
-        let _turn = match is_sequential {
-            true => Some(self.one_at_a_time.lock().await),
-            false => None,
-        };
-        let mut task = self.task(&**delegation, arguments).await?;
-        let messages = context.exchange_view().processor.messages.snapshot();
-        task.prompt = task.prompt.with_session(&messages, None);
-        let about = about(&task);
-        let mut delegate = delegation.prepare(task, context.call_id().unwrap_or_default()).await?.start();
-        context.progress(0.0, None, format!("{about} (session {})\n", delegate.id));
-        if is_async {
-            let id = delegate.id.clone();
-            delegation.keep(delegate);
-            return Ok(format!(
-                "Task {id} works in the background. Go on; its result follows by itself, unless goose is ended before."
-            ));
-        }
-        let _cancel = delegate.cancel_on_drop();
-        delegate.result().await
-    }
-}
-
-impl Summon {
-    async fn load_source(&self, source: Option<String>, cancel: bool) -> ToolResult<String> {
         let source = source.map(|source| source.trim().to_owned()).filter(|source| !source.is_empty());
         let Some(source) = source else { return self.list().await };
         match self.delegation.as_ref().and_then(|delegation| AwaitedTask::new(delegation, &source)) {
@@ -212,6 +165,41 @@ impl Summon {
                 self.sources(move |sources| sources.load(&source, &trust, &working_dir)).await?
             }
         }
+    }
+
+    /// Give an independent or long part of the work to another agent; do small things yourself. Several calls in one
+    /// turn run side by side. Returns its answer. Fails if it cannot finish.
+    #[tool]
+    async fn delegate(
+        &self,
+        Arguments(arguments): Arguments<DelegateArguments>,
+        context: &CallContext,
+    ) -> ToolResult<String> {
+        let Some(delegation) = &self.delegation else {
+            return Err(ToolError::execution("There is no conversation here that could delegate a task."));
+        };
+        let is_async = arguments.is_async;
+        let is_sequential =
+            self.sub_recipe(arguments.source.as_deref()).is_some_and(|it| it.entry.sequential_when_repeated);
+        if is_async && is_sequential {
+            return Err(ToolError::execution("This recipe runs one at a time. Call it without `async`."));
+        }
+        let _turn = if is_sequential { Some(self.one_at_a_time.lock().await) } else { None };
+        let mut task = self.task(&**delegation, arguments).await?;
+        let messages = context.exchange_view().processor.messages.snapshot();
+        task.prompt = task.prompt.with_session(&messages, None);
+        let about = about(&task);
+        let mut delegate = delegation.prepare(task, context.call_id().unwrap_or_default()).await?.start();
+        context.progress(0.0, None, format!("{about} (session {})\n", delegate.id));
+        if is_async {
+            let id = delegate.id.clone();
+            delegation.keep(delegate);
+            return Ok(format!(
+                "Task {id} works in the background. Go on; its result follows by itself, unless goose is ended before."
+            ));
+        }
+        let _cancel = delegate.cancel_on_drop();
+        delegate.result().await
     }
 
     async fn list(&self) -> ToolResult<String> {

@@ -306,7 +306,7 @@ impl DelegatingSession {
         options.extensions.switched = Arc::new(shared.switched.inherited());
         options.extensions.frontend = shared.frontend.clone();
         options.extensions.only = task.only_extensions;
-        options.outlets.caller = self.caller.clone();
+        options.caller = self.caller.clone();
         options.place.backend = self.backend.clone();
         options.models = Some(models);
         let (payer, writer) = match task.graph {

@@ -244,7 +244,7 @@ impl AgentManager {
             permissions,
             binder: self.binder(&mut options, &dir),
             instructions: options.instructions,
-            notifier: options.outlets.notifier,
+            notifier: options.notifier,
             view: ExchangeView::default(),
             session: Session::unsaved(),
             model: Arc::new(NoModel),

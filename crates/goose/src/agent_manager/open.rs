@@ -33,7 +33,7 @@ use crate::{
     context::hints::{self, Hints, Places, ProjectHints},
     exchange::{
         ActiveModels, CallGuard, Delegates, EventHub, Exchange, FolderContext, History, Limits, LoopContext,
-        SessionNotifier, SessionTasks, TaskWriter,
+        Outlets, SessionNotifier, SessionTasks, TaskWriter,
     },
     hooks::{HookFile, HookFileState, HookPlace, Hooks, SessionSource, untrusted_hooks_notice},
     permission::{Mode, Permissions},
@@ -82,7 +82,7 @@ impl AgentManager {
             guard: CallGuard { permissions: guard.permissions, hooks, writer: runtime.writer },
             limits: limits(&options.profile, options.retry),
             final_output,
-            outlets: options.outlets.with_events(runtime.events),
+            outlets: Outlets { events: runtime.events, notifier: options.notifier, caller: options.caller },
             tasks: runtime.tasks,
             usage: runtime.history.usage(),
             conversation: runtime.history.into_conversation(&agent, notices),
@@ -141,7 +141,7 @@ impl AgentManager {
             return Ok(None);
         }
         let settings = RouteSettings::load(&self.settings)?;
-        Ok(Some(RouteSettings { split: options.first.split.unwrap_or(settings.split), ..settings }))
+        Ok(Some(RouteSettings { split: options.split.unwrap_or(settings.split), ..settings }))
     }
 
     /// Returns the binder of a session. Takes the extensions of the options.
@@ -321,7 +321,7 @@ impl FirstAgent {
     ) -> Self {
         let agent = options.agent.clone();
         let is_open = agent.chosen_by == ChosenBy::Default && chosen.is_new();
-        let request = options.first.text.take().filter(|_| is_open);
+        let request = options.first_request.take().filter(|_| is_open);
         let given = Self { agent, route: None };
         let Some((request, settings)) = request.zip(routing.filter(|settings| settings.is_on)) else {
             return given;
@@ -430,7 +430,7 @@ fn agent_maker(
     let delegates: Arc<dyn Delegates> = Arc::new(Delegation(Arc::new(DelegatingSession {
         binder: shared,
         permissions: Arc::clone(permissions),
-        caller: options.outlets.caller.clone(),
+        caller: options.caller.clone(),
         backend: options.place.backend.clone(),
         retry: options.retry.clone(),
         session: runtime.session.clone(),
@@ -441,7 +441,7 @@ fn agent_maker(
         origin: std::mem::take(&mut *runtime.origin.lock()),
         started: StartedDelegates::default(),
     })));
-    let notifier = SessionNotifier::new(&runtime.events, Arc::clone(&options.outlets.notifier));
+    let notifier = SessionNotifier::new(&runtime.events, Arc::clone(&options.notifier));
     let maker = AgentMaker {
         binder,
         instructions: options.instructions.clone(),

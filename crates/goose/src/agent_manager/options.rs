@@ -19,7 +19,7 @@ use crate::{
         orchestrator_agent::SplitSetting,
     },
     config::{ExtensionConfig, Profile},
-    exchange::{EventHub, FinalOutput, Outlets},
+    exchange::FinalOutput,
     permission::{Mode, Permissions},
     recipe::ResolvedSubRecipe,
     services::Frontend,
@@ -119,14 +119,18 @@ pub struct OpenOptions {
     /// Origin of this session, if it is a delegate.
     pub(super) origin: Option<DelegateOrigin>,
     pub(super) place: ToolPlace,
-    pub(super) outlets: UserOutlets,
+    pub(super) notifier: Arc<dyn Notifier>,
+    pub(super) caller: Option<Arc<dyn Caller>>,
     /// Working model and fast model, instead of the profile's.
     pub(super) models: Option<(Arc<dyn Provider>, Arc<dyn Provider>)>,
     pub(super) retry: RetryPolicy,
     pub(super) extensions: ExtensionOptions,
     pub(super) instructions: Vec<String>,
     pub(super) response_schema: Option<Value>,
-    pub(super) first: FirstRequest,
+    /// First request of the session, if it is known.
+    pub(super) first_request: Option<String>,
+    /// Splitting of lists into tasks, instead of the settings'.
+    pub(super) split: Option<SplitSetting>,
 }
 
 /// Agent of a conversation.
@@ -148,18 +152,6 @@ pub(super) struct ToolPlace {
     pub(super) keeps_checkpoints: bool,
 }
 
-/// Parts of a user interface that hear from tools.
-pub(super) struct UserOutlets {
-    pub(super) notifier: Arc<dyn Notifier>,
-    pub(super) caller: Option<Arc<dyn Caller>>,
-}
-
-impl UserOutlets {
-    pub(super) fn with_events(self, events: Arc<EventHub>) -> Outlets {
-        Outlets { events, notifier: self.notifier, caller: self.caller }
-    }
-}
-
 /// Extensions of a session, besides those of its profile.
 #[derive(Clone, Default)]
 pub(super) struct ExtensionOptions {
@@ -173,15 +165,6 @@ pub(super) struct ExtensionOptions {
     pub(super) sub_recipes: Arc<[ResolvedSubRecipe]>,
     /// If set, agents may have only these extensions.
     pub(super) only: Option<Vec<String>>,
-}
-
-/// First request of a session.
-#[derive(Default)]
-pub(super) struct FirstRequest {
-    /// Its text, if it is known.
-    pub(super) text: Option<String>,
-    /// Splitting of lists into tasks, instead of the settings'.
-    pub(super) split: Option<SplitSetting>,
 }
 
 impl OpenOptions {
@@ -201,13 +184,15 @@ impl OpenOptions {
             permissions: None,
             origin: None,
             place: ToolPlace::default(),
-            outlets: UserOutlets { notifier: Arc::new(SilentNotifier), caller: None },
+            notifier: Arc::new(SilentNotifier),
+            caller: None,
             models: None,
             retry: RetryPolicy::default(),
             extensions: ExtensionOptions::default(),
             instructions: Vec::new(),
             response_schema: None,
-            first: FirstRequest::default(),
+            first_request: None,
+            split: None,
         }
     }
 
@@ -249,13 +234,13 @@ impl OpenOptions {
 
     /// Sets the receiver of notifications from extensions.
     pub fn with_notifier(mut self, notifier: impl Notifier + 'static) -> Self {
-        self.outlets.notifier = Arc::new(notifier);
+        self.notifier = Arc::new(notifier);
         self
     }
 
     /// Sets the caller that answers questions of tools.
     pub fn with_caller(mut self, caller: Arc<dyn Caller>) -> Self {
-        self.outlets.caller = Some(caller);
+        self.caller = Some(caller);
         self
     }
 
@@ -335,14 +320,14 @@ impl OpenOptions {
 
     /// Sets whether lists of independent jobs are split into tasks, instead of the settings.
     pub fn with_split(mut self, split: SplitSetting) -> Self {
-        self.first.split = Some(split);
+        self.split = Some(split);
         self
     }
 
     /// Sets the first request, which must be the next message. Its agent is chosen before any service is
     /// bound.
     pub fn with_request(mut self, text: impl Into<String>) -> Self {
-        self.first.text = Some(text.into());
+        self.first_request = Some(text.into());
         self
     }
 

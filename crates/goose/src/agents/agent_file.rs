@@ -241,17 +241,10 @@ fn with_one_mode(path: &Path, written: SingleModeAgent) -> AgentManifest {
         false => written.when_to_use,
     };
     let description = written.description;
-    if written.connection.is_some() {
+    if let Some(connection) = written.connection {
         let dependencies = written.dependencies.unwrap_or_default();
-        let mode = connection::only_mode(description.clone(), when_to_use, written.tool_groups, dependencies);
-        let connection = written.connection;
-        return AgentManifest {
-            name,
-            description,
-            connection,
-            modes: vec![mode],
-            ..AgentManifest::default()
-        };
+        let mode = connection::only_mode(description, when_to_use, written.tool_groups, dependencies);
+        return AgentManifest { connection: Some(connection), ..AgentManifest::with_one_mode(name, mode) };
     }
     let listed = written.tools.as_ref().map(tool_names);
     let tool_groups = match (written.tool_groups, listed) {
@@ -262,7 +255,7 @@ fn with_one_mode(path: &Path, written: SingleModeAgent) -> AgentManifest {
     let model = written.model.filter(|model| model != "inherit");
     let mode = AgentMode {
         slug: ONLY_MODE.to_owned(),
-        description: description.clone(),
+        description,
         when_to_use,
         instructions: written.instructions,
         dependencies: written.dependencies.unwrap_or_else(|| dependencies(&tool_groups)),
@@ -272,24 +265,23 @@ fn with_one_mode(path: &Path, written: SingleModeAgent) -> AgentManifest {
         max_turns: written.max_turns,
         step: None,
     };
-    AgentManifest { name, description, modes: vec![mode], ..AgentManifest::default() }
+    AgentManifest::with_one_mode(name, mode)
 }
 
 fn from_roo(roo: RooMode) -> AgentManifest {
     let instructions = [roo.role_definition.as_str(), roo.custom_instructions.as_str()];
     let instructions: Vec<&str> =
         instructions.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
-    let description = if roo.description.is_empty() { roo.name } else { roo.description };
     let mode = AgentMode {
         slug: ONLY_MODE.to_owned(),
-        description: description.clone(),
+        description: if roo.description.is_empty() { roo.name } else { roo.description },
         when_to_use: roo.when_to_use,
         instructions: instructions.join("\n\n"),
         dependencies: dependencies(&roo.groups),
         tool_groups: roo.groups,
         ..AgentMode::default()
     };
-    AgentManifest { name: slug(&roo.slug), description, modes: vec![mode], ..AgentManifest::default() }
+    AgentManifest::with_one_mode(slug(&roo.slug), mode)
 }
 
 /// Returns the services that groups need if the file does not list dependencies.

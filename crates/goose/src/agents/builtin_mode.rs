@@ -78,11 +78,10 @@ impl BuiltinAgent {
             metadata: Metadata {
                 dependencies,
                 capabilities: self.capabilities.iter().map(|name| (*name).into()).collect(),
-                recommended_models: Vec::new(),
+                ..Metadata::default()
             },
-            instructions: String::new(),
-            connection: None,
             modes,
+            ..AgentManifest::default()
         }
     }
 }
@@ -111,6 +110,13 @@ impl Access {
             }
         }
     }
+
+    fn shown(self) -> String {
+        match self {
+            Self::All(group) => group.to_owned(),
+            Self::Markdown(group) => format!(r"{group} (`\.md$`)"),
+        }
+    }
 }
 
 /// Returns the manifests of the built-in agents.
@@ -133,13 +139,4 @@ pub fn mode_table() -> String {
         }
     }
     table
-}
-
-impl Access {
-    fn shown(self) -> String {
-        match self {
-            Self::All(group) => group.to_owned(),
-            Self::Markdown(group) => format!(r"{group} (`\.md$`)"),
-        }
-    }
 }

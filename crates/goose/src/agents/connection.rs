@@ -208,14 +208,8 @@ impl ConfiguredAgent {
     fn manifest(self, name: String) -> AgentManifest {
         let when_to_use =
             if self.when_to_use.is_empty() { self.description.clone() } else { self.when_to_use };
-        let mode = only_mode(self.description.clone(), when_to_use, self.tool_groups, self.dependencies);
-        AgentManifest {
-            name,
-            description: self.description,
-            connection: Some(self.connection),
-            modes: vec![mode],
-            ..AgentManifest::default()
-        }
+        let mode = only_mode(self.description, when_to_use, self.tool_groups, self.dependencies);
+        AgentManifest { connection: Some(self.connection), ..AgentManifest::with_one_mode(name, mode) }
     }
 }
 

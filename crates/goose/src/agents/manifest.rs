@@ -211,6 +211,11 @@ fn invalid<T>(reason: impl ToString) -> Result<T, InvalidManifest> {
 }
 
 impl AgentManifest {
+    /// Creates an agent with a single mode, whose description it has.
+    pub(super) fn with_one_mode(name: String, mode: AgentMode) -> Self {
+        Self { name, description: mode.description.clone(), modes: vec![mode], ..Self::default() }
+    }
+
     /// Checks names and limits.
     ///
     /// # Errors
@@ -220,13 +225,10 @@ impl AgentManifest {
         check_name(&self.name)?;
         check_instructions(&self.name, &self.instructions)?;
         if let Some(connection) = &self.connection {
-            let checked = connection.as_extension(&self.name);
-            checked.map_err(InvalidManifest::new)?;
+            connection.as_extension(&self.name)?;
         }
         match self.modes.len() {
-            0 => {
-                return invalid("the agent has no modes; give it at least one under 'modes:'");
-            }
+            0 => return invalid("the agent has no modes; give it at least one under 'modes:'"),
             1..=MAX_MODES => {}
             _ => return invalid(format!("the agent has more than {MAX_MODES} modes")),
         }

@@ -60,10 +60,15 @@ fn selected(mode: &AgentMode, tool: &Arc<ToolHandle>) -> Option<Arc<ToolHandle>>
     })
 }
 
+/// Returns true if the tool is in a group of the mode.
 fn is_in(group: &str, mode: &AgentMode, tool: &ToolHandle) -> bool {
     match group.parse() {
-        // A semantic group never matches an external extension of the same name.
-        Ok(semantic) => is_in_semantic(semantic, mode, tool) || (is_own(tool) && group == tool.extension),
+        // Only goose's own tools may declare their semantic groups, and such a group never matches an external
+        // extension of the same name.
+        Ok(semantic) => {
+            let is_declared = tool.tool.groups().contains(&semantic) && mode.depends_on(&tool.extension);
+            is_own(tool) && (is_declared || group == tool.extension)
+        }
         Err(_) => group == tool.extension || (group == ALL_SERVICES && is_service(tool)),
     }
 }
@@ -74,9 +79,4 @@ fn is_own(tool: &ToolHandle) -> bool {
 
 fn is_service(tool: &ToolHandle) -> bool {
     tool.class == ExtensionClass::Service || tool.action() == Some(&ToolAction::LoadsKnowledge)
-}
-
-/// Returns true if the tool is in a semantic group. Only goose's own tools may declare their groups.
-fn is_in_semantic(group: ToolGroup, mode: &AgentMode, tool: &ToolHandle) -> bool {
-    is_own(tool) && tool.tool.groups().contains(&group) && mode.depends_on(&tool.extension)
 }

@@ -200,22 +200,20 @@ impl ToolHandle {
 
 /// Error for a name that no tool has, or that is ambiguous. The text is for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct UnknownTool {
-    message: String,
-}
+#[error("{0}")]
+pub struct UnknownTool(String);
 
 impl UnknownTool {
     /// Creates the error for a name that no tool has, with a hint.
     pub(super) fn new(name: &str, hint: &str) -> Self {
         let name: String = name.chars().take(MAX_SHOWN_NAME).collect();
-        Self { message: format!("There is no tool `{name}`. {hint}") }
+        Self(format!("There is no tool `{name}`. {hint}"))
     }
 }
 
 impl From<UnknownTool> for ToolError {
     fn from(error: UnknownTool) -> Self {
-        Self::NotFound(error.message)
+        Self::NotFound(error.0)
     }
 }
 
@@ -264,10 +262,9 @@ impl ToolIndex {
             Some([index]) => Ok(&self.handles[*index]),
             Some(several) => {
                 let candidates = Self::listed(several.iter().map(|index| &self.handles[*index]));
-                let message = format!(
+                Err(UnknownTool(format!(
                     "Several extensions have a tool `{name}`. Use one of these full names: {candidates}."
-                );
-                Err(UnknownTool { message })
+                )))
             }
             None => Err(UnknownTool::new(name, &self.hint(name))),
         }

@@ -157,16 +157,14 @@ impl AgentMaker {
     async fn update_agent(&self, agent: &Agent) -> Result<(), OpenError> {
         self.remove_disabled(agent).await;
         let names = agent.extensions.names();
-        let is_new = |name: &str| {
-            self.binder.extensions.switched.is_enabled(name) && !names.iter().any(|it| it == name)
-        };
+        let is_missing = |name: &str| !names.iter().any(|it| it == name);
+        let is_new = |name: &str| self.binder.extensions.switched.is_enabled(name) && is_missing(name);
         let found = self.binder.bindings(&agent.mode)?;
         // An external agent gets its services when it connects.
         let services = found.services.iter().filter(|_| agent.external.is_none());
         for config in services.filter(|config| is_new(&config.key())) {
             agent.extensions.add(config)?;
         }
-        let is_missing = |name: &str| !names.iter().any(|it| it == name);
         self.add_platform(agent, found.platform.into_iter().filter(|builtin| is_missing(builtin.name)))?;
         Ok(())
     }
@@ -206,14 +204,8 @@ impl Binder {
         let host = self.extensions.host.iter().map(|extension| extension.name().to_owned());
         let platform = found.platform.iter().map(|builtin| builtin.name.to_owned());
         let agents = found.agents.iter().map(|agent| agent.name.clone());
-        Ok(found
-            .services
-            .iter()
-            .map(ExtensionConfig::key)
-            .chain(platform)
-            .chain(host)
-            .chain(agents)
-            .collect())
+        let services = found.services.iter().map(ExtensionConfig::key);
+        Ok(services.chain(platform).chain(host).chain(agents).collect())
     }
 
     fn bindings(&self, mode: &AgentMode) -> Result<ServiceBindings, OpenError> {

@@ -215,12 +215,11 @@ impl DelegatingSession {
                 budget.insert(Budget { ledger, most, used_up })
             }
         };
-        match budget.used_up.is_cancelled() {
-            true => {
-                Err(ToolError::Denied(format!("Not run: {} Do the task yourself.", used_up(budget.most))))
-            }
-            false => Ok(budget.clone()),
+        if budget.used_up.is_cancelled() {
+            let reason = used_up(budget.most);
+            return Err(ToolError::Denied(format!("Not run: {reason} Do the task yourself.")));
         }
+        Ok(budget.clone())
     }
 
     /// Starts a delegate.

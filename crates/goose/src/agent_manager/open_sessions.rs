@@ -123,10 +123,6 @@ impl Slot {
         users.changes += 1;
         (users.count, users.changes)
     }
-
-    fn changes(&self) -> u64 {
-        self.users.lock().changes
-    }
 }
 
 /// Removes a slot that is empty and has no users.
@@ -197,7 +193,7 @@ async fn close_when_idle(
     loop {
         tokio::time::sleep(idle_time).await;
         let mut exchange = slot.exchange.lock().await;
-        if slot.changes() != changes {
+        if slot.users.lock().changes != changes {
             return;
         }
         if exchange.as_ref().is_some_and(Exchange::is_busy) {

@@ -68,9 +68,7 @@ impl Agent {
     pub fn id(&self) -> String {
         format!("{}/{}", self.manifest.name, self.mode.slug)
     }
-}
 
-impl Agent {
     /// Creates an agent in a mode, under the given permissions.
     pub fn new(
         manifest: Arc<AgentManifest>,

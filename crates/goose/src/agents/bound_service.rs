@@ -16,7 +16,7 @@ pub(super) struct BoundService {
     /// Keeps the service alive. `None` after the service was released.
     binding: Mutex<Option<Binding>>,
     /// Configuration. `None` for an extension that the program itself registered.
-    config: Option<ExtensionConfig>,
+    pub(super) config: Option<ExtensionConfig>,
     /// Tools that may be used. `None` allows all of them.
     allowed: Option<BTreeSet<String>>,
 }
@@ -42,10 +42,6 @@ impl BoundService {
     /// Takes the binding, to release the service.
     pub(super) fn unbind(&self) -> Option<Binding> {
         self.binding.lock().take()
-    }
-
-    pub(super) fn config(&self) -> Option<&ExtensionConfig> {
-        self.config.as_ref()
     }
 
     /// Starts the service in the background if its tools are not known.

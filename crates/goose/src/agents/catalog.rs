@@ -238,7 +238,10 @@ impl AgentCatalog {
         };
         let by_name = self.agents.iter().find(|entry| entry.manifest.name == agent);
         match (by_name, mode) {
-            (Some(entry), None) => first_mode(&entry.manifest),
+            // A manifest without modes is invalid and never reaches the catalog.
+            (Some(CatalogEntry { manifest, .. }), None) => {
+                Ok((Arc::clone(manifest), manifest.modes.first().cloned().unwrap_or_default()))
+            }
             (Some(entry), Some(mode)) => mode_of(&entry.manifest, mode),
             (None, Some(_)) => Err(self.unknown(agent)),
             (None, None) => self.by_mode(name),
@@ -280,12 +283,6 @@ impl AgentCatalog {
         let known: Vec<&str> = self.agents.iter().map(|entry| entry.manifest.name.as_str()).collect();
         UnknownAgent::Agent { name: name.to_owned(), known: known.join(", ") }
     }
-}
-
-fn first_mode(manifest: &Arc<AgentManifest>) -> Result<(Arc<AgentManifest>, AgentMode), UnknownAgent> {
-    // A manifest without modes is invalid and never reaches the catalog.
-    let mode = manifest.modes.first().cloned().unwrap_or_default();
-    Ok((Arc::clone(manifest), mode))
 }
 
 fn mode_of(

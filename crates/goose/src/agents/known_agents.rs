@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    fs, io,
+    fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::Arc,
@@ -34,13 +34,12 @@ struct Stamp(Option<[i64; 6]>);
 
 impl Stamp {
     fn new(path: &Path) -> Self {
-        let stamp = |it: fs::Metadata| -> io::Result<_> {
-            // The change time of the inode also detects a replacement of the same size.
+        // The change time of the inode also detects a replacement of the same size.
+        Self(fs::metadata(path).ok().map(|it| {
             let (device, inode, size) =
                 (it.dev().cast_signed(), it.ino().cast_signed(), it.size().cast_signed());
-            Ok([device, inode, size, it.mtime_nsec(), it.ctime(), it.ctime_nsec()])
-        };
-        Self(fs::metadata(path).and_then(stamp).ok())
+            [device, inode, size, it.mtime_nsec(), it.ctime(), it.ctime_nsec()]
+        }))
     }
 }
 

@@ -44,10 +44,6 @@ impl Inner {
 }
 
 impl ManagedCaller {
-    fn caller_answers(&self, kind: QuestionKind) -> bool {
-        self.context.can_ask(kind)
-    }
-
     /// Asks the manager's model, if the user consents.
     async fn sample(&self, by: &SamplingModel, request: Sampling) -> ToolResult<Sampled> {
         if !by.consent.allow_sampling(&self.extension, &request).await {
@@ -65,7 +61,7 @@ impl Caller for NoCaller {}
 #[async_trait]
 impl Caller for ManagedCaller {
     async fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
-        if !self.caller_answers(question.kind()) {
+        if !self.context.can_ask(question.kind()) {
             match (&question, &self.options.sampling, self.context.own_working_dir()) {
                 (Question::Sample(request), Some(sampling), _) => {
                     let answer = self.sample(sampling, request.clone()).await?;
@@ -83,7 +79,7 @@ impl Caller for ManagedCaller {
     }
 
     fn can_answer(&self, kind: QuestionKind) -> bool {
-        self.caller_answers(kind)
+        self.context.can_ask(kind)
             || match kind {
                 QuestionKind::Sample => self.options.sampling.is_some(),
                 QuestionKind::Roots => self.context.own_working_dir().is_some(),

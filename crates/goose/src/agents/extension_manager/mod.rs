@@ -194,7 +194,8 @@ impl ExtensionManager {
     /// Fails if the extension does not exist.
     pub async fn restart(&self, name: &str) -> Result<(), ManagerError> {
         let bound = self.inner.find(name)?;
-        match bound.config().filter(|config| !Arc::ptr_eq(&self.inner.bind(config).service, &bound.service)) {
+        let config = bound.config.as_ref();
+        match config.filter(|config| !Arc::ptr_eq(&self.inner.bind(config).service, &bound.service)) {
             Some(config) => self.replace(config).await?,
             None => bound.service.stop().await,
         }
@@ -376,14 +377,12 @@ impl Inner {
         }
     }
 
-    fn take_services(&self) -> Arc<[Arc<BoundService>]> {
-        let mut services = self.services.write();
-        *self.index.write() = None;
-        std::mem::take(&mut *services)
-    }
-
     async fn close(&self) {
-        let services = self.take_services();
+        let services = {
+            let mut services = self.services.write();
+            *self.index.write() = None;
+            std::mem::take(&mut *services)
+        };
         join_all(services.iter().map(|bound| self.release(bound))).await;
     }
 }

@@ -117,6 +117,39 @@ impl RequestHandler<'_> {
         Ok(Some(route))
     }
 
+    /// Returns the agents that requests are routed to, or `None` if nothing is routed.
+    pub(super) fn known_agents(&self) -> Option<Arc<AgentCatalog>> {
+        if !self.orchestrator.is_routing() {
+            return None;
+        }
+        let catalog = self.work.context.agents.catalog();
+        if !self.orchestrator.has_told_replaced.swap(true, Ordering::Relaxed) {
+            for (name, path) in &catalog.replaced {
+                let path = path.display();
+                self.work.emit(Event::Notice(format!("{path} replaces the built-in agent `{name}`.")));
+            }
+        }
+        Some(catalog)
+    }
+
+    /// Returns the agent that a request names.
+    fn mentioned(&self, text: &str) -> StepResult<Option<AgentChoice>> {
+        // The agents are read only for such a message.
+        if !text.trim_start().starts_with('@') {
+            return Ok(None);
+        }
+        let catalog = self.work.context.agents.catalog();
+        let found = catalog.mentioned(text).map_err(no_agent)?;
+        let unknown = unknown_mention(text, &self.work.context.folder.working_dir);
+        if let Some(name) = unknown.filter(|_| found.is_none()) {
+            let guess =
+                catalog.similar(name).map(|name| format!(" Did you mean @{name}?")).unwrap_or_default();
+            let notice = format!("There is no agent `{name}`, so the message is sent as it is.{guess}");
+            self.work.emit(Event::Notice(visible_line(&notice).into_owned()));
+        }
+        Ok(found)
+    }
+
     /// Returns the route that the session was opened with, if it belongs to this request.
     fn first_route(&self, text: &str, present: &Agent) -> Option<Route> {
         let route = self.orchestrator.first_route.lock().take()?;
@@ -276,41 +309,6 @@ fn described(manifest: &AgentManifest, mode: &AgentMode) -> String {
 
 fn id(manifest: &AgentManifest, mode: &AgentMode) -> String {
     format!("{}/{}", manifest.name, mode.slug)
-}
-
-impl RequestHandler<'_> {
-    /// Returns the agents that requests are routed to, or `None` if nothing is routed.
-    pub(super) fn known_agents(&self) -> Option<Arc<AgentCatalog>> {
-        if !self.orchestrator.is_routing() {
-            return None;
-        }
-        let catalog = self.work.context.agents.catalog();
-        if !self.orchestrator.has_told_replaced.swap(true, Ordering::Relaxed) {
-            for (name, path) in &catalog.replaced {
-                let path = path.display();
-                self.work.emit(Event::Notice(format!("{path} replaces the built-in agent `{name}`.")));
-            }
-        }
-        Some(catalog)
-    }
-
-    /// Returns the agent that a request names.
-    fn mentioned(&self, text: &str) -> StepResult<Option<AgentChoice>> {
-        // The agents are read only for such a message.
-        if !text.trim_start().starts_with('@') {
-            return Ok(None);
-        }
-        let catalog = self.work.context.agents.catalog();
-        let found = catalog.mentioned(text).map_err(no_agent)?;
-        let unknown = unknown_mention(text, &self.work.context.folder.working_dir);
-        if let Some(name) = unknown.filter(|_| found.is_none()) {
-            let guess =
-                catalog.similar(name).map(|name| format!(" Did you mean @{name}?")).unwrap_or_default();
-            let notice = format!("There is no agent `{name}`, so the message is sent as it is.{guess}");
-            self.work.emit(Event::Notice(visible_line(&notice).into_owned()));
-        }
-        Ok(found)
-    }
 }
 
 /// Returns the agent that answers a request first. A plan is written after an exploration; the orchestrator

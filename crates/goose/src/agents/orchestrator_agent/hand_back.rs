@@ -91,7 +91,8 @@ impl RequestHandler<'_> {
         };
         let by = if chosen.is_some() { RoutedBy::Accelerator } else { RoutedBy::Local };
         let (manifest, mode) = chosen.unwrap_or_else(AgentCatalog::default_agent);
-        let route = Route::again(&text, &manifest, &mode, by);
+        let reason = "the request was handed back".to_owned();
+        let route = Route::new(&text, &manifest.name, &mode.slug, by, reason);
         self.follow_route(&route, &present, &catalog).await
     }
 }

@@ -251,7 +251,7 @@ fn about<'a>(manifest: &'a AgentManifest, mode: &'a AgentMode) -> Vec<(&'a str, 
 }
 
 impl Route {
-    fn new(text: &str, agent: &str, mode: &str, by: RoutedBy, reason: String) -> Self {
+    pub(super) fn new(text: &str, agent: &str, mode: &str, by: RoutedBy, reason: String) -> Self {
         let (agent, mode) = (agent.to_owned(), mode.to_owned());
         let task = RoutedTask {
             id: "1".to_owned(),
@@ -269,11 +269,6 @@ impl Route {
     /// Returns true if one agent of the session answers the request, and no model has to be asked.
     pub(crate) fn is_settled(&self) -> bool {
         self.is_clear && !self.is_once && self.tasks.len() == 1
-    }
-
-    /// Creates the route of a request that was handed back.
-    pub(crate) fn again(text: &str, manifest: &AgentManifest, mode: &AgentMode, by: RoutedBy) -> Self {
-        Self::new(text, &manifest.name, &mode.slug, by, "the request was handed back".to_owned())
     }
 
     /// Returns the route of the same request to another agent.

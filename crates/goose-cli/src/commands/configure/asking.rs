@@ -22,71 +22,61 @@ const BACKSPACES: [u8; 2] = [8, 127];
 /// Message if the user ends the dialogue.
 const CANCELLED: &str = "Cancelled. The answers so far are saved.";
 
-/// The user at this terminal.
-pub(super) struct Terminal;
-
-impl Terminal {
-    /// Shows a line.
-    pub(super) fn tell(&self, line: &str) {
-        stderr::line(line);
-    }
-
-    /// Asks for a line and trims it. Empty if the user only pressed Enter.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the user ends the dialogue.
-    pub(super) fn ask(&self, prompt: &str) -> anyhow::Result<String> {
-        stderr::prompt(prompt);
-        let mut line = String::new();
-        if io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut line)? == 0 {
-            stderr::line("");
-            bail!("Ended early. The answers so far are saved.");
-        }
-        Ok(line.trim().to_owned())
-    }
-
-    /// Asks for a choice, and shows it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the user ends the dialogue.
-    pub(super) fn choose(&self, prompt: &str, names: &[&str], menu: Menu) -> anyhow::Result<MenuChoice> {
-        let Some(choice) = menu.ask() else { bail!(CANCELLED) };
-        let shown = match &choice {
-            MenuChoice::Entry(entry) => names.get(*entry).copied().unwrap_or_default(),
-            MenuChoice::Typed(typed) => typed,
-        };
-        self.tell(&format!("{prompt}: {}", escape::line(shown)));
-        Ok(choice)
-    }
-
-    /// Asks for a line without echoing it.
-    pub(super) fn ask_hidden(&self, prompt: &str) -> anyhow::Result<Secret> {
-        stderr::prompt(prompt);
-        let typed = Hidden::begin().and_then(|_hidden| read_hidden(&mut io::stdin().lock()));
+/// Asks for a line and trims it. Empty if the user only pressed Enter.
+///
+/// # Errors
+///
+/// Fails if the user ends the dialogue.
+fn ask(prompt: &str) -> anyhow::Result<String> {
+    stderr::prompt(prompt);
+    let mut line = String::new();
+    if io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut line)? == 0 {
         stderr::line("");
-        match typed? {
-            Some(typed) => Ok(Secret::new(typed)),
-            None => bail!(CANCELLED),
-        }
+        bail!("Ended early. The answers so far are saved.");
     }
+    Ok(line.trim().to_owned())
+}
 
-    /// Asks for a line; Enter keeps the current value.
-    pub(super) fn ask_or(&self, prompt: &str, present: Option<&str>) -> anyhow::Result<String> {
-        let Some(present) = present else { return self.ask(&format!("{prompt}: ")) };
-        let answer = self.ask(&format!("{prompt} [{present}]: "))?;
-        Ok(if answer.is_empty() { present.to_owned() } else { answer })
+/// Asks for a choice, and shows it.
+///
+/// # Errors
+///
+/// Fails if the user ends the dialogue.
+pub(super) fn choose(prompt: &str, names: &[&str], menu: Menu) -> anyhow::Result<MenuChoice> {
+    let Some(choice) = menu.ask() else { bail!(CANCELLED) };
+    let shown = match &choice {
+        MenuChoice::Entry(entry) => names.get(*entry).copied().unwrap_or_default(),
+        MenuChoice::Typed(typed) => typed,
+    };
+    stderr::line(format_args!("{prompt}: {}", escape::line(shown)));
+    Ok(choice)
+}
+
+/// Asks for a line without echoing it.
+pub(super) fn ask_hidden(prompt: &str) -> anyhow::Result<Secret> {
+    stderr::prompt(prompt);
+    let typed = Hidden::begin().and_then(|_hidden| read_hidden(&mut io::stdin().lock()));
+    stderr::line("");
+    match typed? {
+        Some(typed) => Ok(Secret::new(typed)),
+        None => bail!(CANCELLED),
     }
+}
 
-    /// Asks for yes or no; Enter means no.
-    pub(super) fn agrees(&self, prompt: &str) -> anyhow::Result<bool> {
-        loop {
-            match self.ask(&format!("{prompt} (y/N): "))?.to_ascii_lowercase().as_str() {
-                "y" | "yes" => return Ok(true),
-                "" | "n" | "no" => return Ok(false),
-                _ => self.tell("  Type y or n."),
-            }
+/// Asks for a line; Enter keeps the current value.
+pub(super) fn ask_or(prompt: &str, present: Option<&str>) -> anyhow::Result<String> {
+    let Some(present) = present else { return ask(&format!("{prompt}: ")) };
+    let answer = ask(&format!("{prompt} [{present}]: "))?;
+    Ok(if answer.is_empty() { present.to_owned() } else { answer })
+}
+
+/// Asks for yes or no; Enter means no.
+pub(super) fn agrees(prompt: &str) -> anyhow::Result<bool> {
+    loop {
+        match ask(&format!("{prompt} (y/N): "))?.to_ascii_lowercase().as_str() {
+            "y" | "yes" => return Ok(true),
+            "" | "n" | "no" => return Ok(false),
+            _ => stderr::line("  Type y or n."),
         }
     }
 }

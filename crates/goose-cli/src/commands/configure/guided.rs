@@ -9,7 +9,7 @@ use serde_json::json;
 use url::Url;
 
 use super::{
-    asking::Terminal,
+    asking::{agrees, ask_hidden, ask_or, choose},
     choices::{MODES, find_mode},
     keys, login,
     toggles::extensions,
@@ -18,6 +18,7 @@ use super::{
 use crate::{
     escape, local,
     runtime::new_runtime,
+    stderr,
     terminal::menu::{Menu, MenuChoice, MenuEntry},
 };
 
@@ -29,48 +30,46 @@ const ADDRESS: &str = "_HOST";
 
 /// Asks all questions, in the order in which the answers are needed.
 pub(super) fn run(
-    with: &Terminal,
     editor: &ConfigEditor,
     settings: &Settings,
     registry: &Registry,
     choice: Option<&Choice>,
 ) -> anyhow::Result<()> {
-    with.tell(&format!(
+    stderr::line(format_args!(
         "Settings are written to {}. Enter keeps what is selected or in brackets; type to filter a list.",
         editor.path().display()
     ));
     if let Some(choice) = choice {
-        with.tell(&format!(
+        stderr::line(format_args!(
             "No model is configured yet; goose would use {}.",
             escape::line(&choice.to_string())
         ));
     }
-    let provider = choose_provider(with, settings, registry, choice)?;
+    let provider = choose_provider(settings, registry, choice)?;
     if provider.name == local::PROVIDER {
-        with.tell(&format!("  {}", local::GOOD_FOR));
+        stderr::line(format_args!("  {}", local::GOOD_FOR));
     }
-    requirements(with, editor, settings, provider)?;
-    let address = address(with, settings, provider)?;
-    let key = key(with, settings, provider, address.as_ref())?;
+    requirements(editor, settings, provider)?;
+    let address = address(settings, provider)?;
+    let key = key(settings, provider, address.as_ref())?;
     let typed = Typed { settings, address: address.as_ref(), key: key.as_ref() };
-    model(with, editor, &typed, provider, choice)?;
+    model(editor, &typed, provider, choice)?;
     if let Some((name, address)) = address {
         editor.set(name, &json!(address))?;
     }
     if let Some((name, key)) = key {
         let place = keys::store(settings, name, &key, None)?;
-        with.tell(&format!("  {name} is stored in {place}."));
+        stderr::line(format_args!("  {name} is stored in {place}."));
     }
-    if with.agrees("Send the model a test message?")? {
-        with.tell(&test_model(editor.path())?);
+    if agrees("Send the model a test message?")? {
+        stderr::line(test_model(editor.path())?);
     }
-    mode(with, editor, settings)?;
-    extensions(with, editor, settings)?;
+    mode(editor, settings)?;
+    extensions(editor, settings)?;
     Ok(())
 }
 
 fn choose_provider<'s>(
-    with: &Terminal,
     settings: &Settings,
     registry: &'s Registry,
     choice: Option<&Choice>,
@@ -83,9 +82,9 @@ fn choose_provider<'s>(
     let entry = |info: &ProviderInfo| MenuEntry::new(&format!("{:20} {}", info.name, info.display_name), "");
     let at = known.iter().position(|info| present.is_some_and(|present| present.name == info.name));
     let menu = Menu::new("Provider", known.iter().map(entry).collect()).at(at.unwrap_or(0));
-    with.tell("");
+    stderr::line("");
     loop {
-        if let MenuChoice::Entry(entry) = with.choose("Provider", &names, menu.clone())?
+        if let MenuChoice::Entry(entry) = choose("Provider", &names, menu.clone())?
             && let Some(info) = known.get(entry)
         {
             return Ok(info);
@@ -94,22 +93,17 @@ fn choose_provider<'s>(
 }
 
 /// Asks for the settings that the provider needs besides a key.
-fn requirements(
-    with: &Terminal,
-    editor: &ConfigEditor,
-    settings: &Settings,
-    provider: &ProviderInfo,
-) -> anyhow::Result<()> {
+fn requirements(editor: &ConfigEditor, settings: &Settings, provider: &ProviderInfo) -> anyhow::Result<()> {
     for setting in provider.settings.iter().filter(|setting| setting.default.is_none()) {
         let present: Option<String> = settings.get(&setting.name)?;
         let shown = present.map(|value| shown_value(&setting.name, &value));
         let example = setting.example.as_deref().map(|text| format!(" (such as {text})")).unwrap_or_default();
         let answer = loop {
-            let answer = with.ask_or(&format!("{}{example}", setting.name), shown.as_deref())?;
+            let answer = ask_or(&format!("{}{example}", setting.name), shown.as_deref())?;
             if !answer.is_empty() {
                 break answer;
             }
-            with.tell("  A value is required.");
+            stderr::line("  A value is required.");
         };
         if Some(&answer) == shown.as_ref() {
             continue;
@@ -125,11 +119,7 @@ fn requirements(
 
 /// Asks for the address of a service that may be elsewhere. Returns the setting and a new address, which is stored once
 /// the model is chosen. An address in the environment counts, so it is not asked for.
-fn address<'p>(
-    with: &Terminal,
-    settings: &Settings,
-    provider: &'p ProviderInfo,
-) -> anyhow::Result<Option<(&'p str, String)>> {
+fn address<'p>(settings: &Settings, provider: &'p ProviderInfo) -> anyhow::Result<Option<(&'p str, String)>> {
     let Some(setting) = provider.settings.iter().find(|setting| setting.name.ends_with(ADDRESS)) else {
         return Ok(None);
     };
@@ -140,7 +130,7 @@ fn address<'p>(
     let present: Option<String> = settings.get(&setting.name)?;
     let present = present.as_deref().unwrap_or(usual);
     loop {
-        let answer = with.ask_or(&setting.name, Some(present))?;
+        let answer = ask_or(&setting.name, Some(present))?;
         let is_address = Url::parse(&answer).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
         if answer == present {
             return Ok(None);
@@ -148,7 +138,7 @@ fn address<'p>(
         if is_address {
             return Ok(Some((setting.name.as_str(), answer)));
         }
-        with.tell(&format!("  Type an address such as {usual}."));
+        stderr::line(format_args!("  Type an address such as {usual}."));
     }
 }
 
@@ -176,10 +166,10 @@ impl Lookup for Typed<'_> {
 }
 
 /// Returns the models that the provider lists now, or those that are known.
-fn models(with: &Terminal, provider: &ProviderInfo, typed: &Typed<'_>) -> anyhow::Result<Vec<String>> {
+fn models(provider: &ProviderInfo, typed: &Typed<'_>) -> anyhow::Result<Vec<String>> {
     let registry = typed.settings.registry();
     let listed = new_runtime()?.block_on(registry.list_models(&provider.name, typed));
-    with.tell(&match &listed {
+    stderr::line(match &listed {
         Some(_) => format!("Choose one of the models that {} offers now.", provider.display_name),
         None => "Choose one of its models, or type the name of another one.".to_owned(),
     });
@@ -188,7 +178,6 @@ fn models(with: &Terminal, provider: &ProviderInfo, typed: &Typed<'_>) -> anyhow
 
 /// Asks for the key. It is stored once the model is chosen, so that leaving the dialogue before keeps nothing.
 fn key<'p>(
-    with: &Terminal,
     settings: &Settings,
     provider: &'p ProviderInfo,
     address: Option<&(&str, String)>,
@@ -201,32 +190,32 @@ fn key<'p>(
             Ok(found) => known = known.or(found.map(|_| name)),
             // A keyring that does not answer must not end the dialogue.
             Err(error @ ConfigError::Keyring(_)) => {
-                with.tell(&format!("  {}", escape::line(&error.to_string())))
+                stderr::line(format_args!("  {}", escape::line(&error.to_string())))
             }
             Err(error) => return Err(error.into()),
         }
     }
-    with.tell("");
+    stderr::line("");
     if let Some(method) = provider.login {
         let lookup = Typed { settings, address, key: None };
-        match login_or_key(with, provider, method, known, &lookup)? {
+        match login_or_key(provider, method, known, &lookup)? {
             KeySource::Login(key) => return Ok(Some((name, key))),
             KeySource::Known => return Ok(None),
             KeySource::Typed => {}
         }
     }
     if let Some(url) = &provider.docs_url {
-        with.tell(&format!("How to get a key for {}: {}", provider.display_name, escape::line(url)));
+        stderr::line(format_args!("How to get a key for {}: {}", provider.display_name, escape::line(url)));
     }
     let prompt = match (known, provider.needs_key) {
         (Some(known), _) => format!("{name} (hidden) [keep {known}]: "),
         (None, true) => format!("{name} (hidden): "),
         (None, false) => format!("{name} (hidden) [none]: "),
     };
-    let typed = with.ask_hidden(&prompt)?;
+    let typed = ask_hidden(&prompt)?;
     match typed.expose() {
         "" if known.is_none() && provider.needs_key => {
-            with.tell(&format!(
+            stderr::line(format_args!(
                 "  {} needs a key. Set {name} in the environment, or run this again.",
                 provider.display_name
             ));
@@ -247,7 +236,6 @@ enum KeySource {
 
 /// Asks for the source of the key of a provider with a login. A login that fails leads to the question for a key.
 fn login_or_key(
-    with: &Terminal,
     provider: &ProviderInfo,
     method: LoginMethod,
     known: Option<&String>,
@@ -260,7 +248,7 @@ fn login_or_key(
     };
     let names: Vec<&str> = keep.as_deref().into_iter().chain([log_in, "enter a key"]).collect();
     let menu = Menu::new("Key", names.iter().map(|name| MenuEntry::new(name, "")).collect());
-    let MenuChoice::Entry(entry) = with.choose("Key", &names, menu)? else { return Ok(KeySource::Typed) };
+    let MenuChoice::Entry(entry) = choose("Key", &names, menu)? else { return Ok(KeySource::Typed) };
     if keep.as_deref() == names.get(entry).copied() {
         return Ok(KeySource::Known);
     }
@@ -269,18 +257,17 @@ fn login_or_key(
     }
     match login::log_in(method, lookup, LOGIN_TIME) {
         Ok(key) => {
-            with.tell(&format!("  {} gave goose a key.", provider.display_name));
+            stderr::line(format_args!("  {} gave goose a key.", provider.display_name));
             Ok(KeySource::Login(key))
         }
         Err(error) => {
-            with.tell(&format!("  {error}"));
+            stderr::line(format_args!("  {error}"));
             Ok(KeySource::Typed)
         }
     }
 }
 
 fn model(
-    with: &Terminal,
     editor: &ConfigEditor,
     typed: &Typed<'_>,
     provider: &ProviderInfo,
@@ -291,8 +278,8 @@ fn model(
     let present = present
         .filter(|_| before.as_ref() == Some(&provider.name))
         .or_else(|| found.map(|it| it.model.model().to_owned()));
-    with.tell("");
-    let mut models = models(with, provider, typed)?;
+    stderr::line("");
+    let mut models = models(provider, typed)?;
     if let Some(present) = present.as_ref().filter(|present| !models.contains(present)) {
         models.insert(0, present.clone());
     }
@@ -301,7 +288,7 @@ fn model(
     let names: Vec<&str> = models.iter().map(String::as_str).collect();
     let entries = names.iter().map(|name| MenuEntry::new(name, "")).collect();
     let menu = Menu::new("Model", entries).at(at.unwrap_or(0)).or_typed();
-    let answer = match with.choose("Model", &names, menu)? {
+    let answer = match choose("Model", &names, menu)? {
         MenuChoice::Entry(entry) => models.get(entry).cloned().unwrap_or_default(),
         MenuChoice::Typed(typed) => typed,
     };
@@ -309,16 +296,16 @@ fn model(
     Ok(())
 }
 
-fn mode(with: &Terminal, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<()> {
+fn mode(editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<()> {
     let present: Option<String> = settings.get("GOOSE_MODE")?;
-    with.tell("");
-    with.tell("Choose what goose may do without asking.");
+    stderr::line("");
+    stderr::line("Choose what goose may do without asking.");
     let default = present.as_deref().unwrap_or("auto");
     let names = MODES.map(|(name, _)| name);
     let entries = MODES.map(|(name, meaning)| MenuEntry::new(&format!("{name:14} {meaning}"), ""));
     let at = find_mode(default).ok().and_then(|mode| names.iter().position(|name| *name == mode));
     let menu = Menu::new("Mode", entries.to_vec()).at(at.unwrap_or(0));
-    let MenuChoice::Entry(entry) = with.choose("Mode", &names, menu)? else { return Ok(()) };
+    let MenuChoice::Entry(entry) = choose("Mode", &names, menu)? else { return Ok(()) };
     let Some(chosen) = names.get(entry) else { return Ok(()) };
     if present.is_some() || *chosen != default {
         editor.set("GOOSE_MODE", &json!(chosen))?;

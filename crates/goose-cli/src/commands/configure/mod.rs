@@ -25,7 +25,6 @@ use goose::config::{ConfigEditor, Paths, Settings};
 pub(crate) use self::{args::ConfigureArgs, choices::MODES};
 use self::{
     args::{Changes, ConfigureCommand},
-    asking::Terminal,
     choices::load_providers,
 };
 use crate::{
@@ -80,7 +79,7 @@ fn by_steps(editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<ExitCo
     }
     let registry = load_providers(settings);
     let choice = new_runtime()?.block_on(choice::choose_if_unset(settings));
-    guided::run(&Terminal, editor, settings, registry, choice.as_ref())?;
+    guided::run(editor, settings, registry, choice.as_ref())?;
     stderr::line(format_args!("Done. The settings are in {}.", editor.path().display()));
     Ok(ExitCode::SUCCESS)
 }

@@ -2,9 +2,10 @@
 
 use goose::config::{ConfigEditor, ExtensionConfig, Settings, Switch};
 
-use super::asking::Terminal;
+use super::asking::choose;
 use crate::{
     builtins::{self, SERVICES},
+    stderr,
     terminal::menu::{Menu, MenuChoice, MenuEntry},
 };
 
@@ -19,17 +20,17 @@ struct Toggle {
 }
 
 /// Asks which extensions to switch, until the user continues.
-pub(super) fn extensions(with: &Terminal, editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<()> {
+pub(super) fn extensions(editor: &ConfigEditor, settings: &Settings) -> anyhow::Result<()> {
     let (mut toggles, mut at) = (toggles(settings), 0);
-    with.tell("");
-    with.tell("Choose extensions to switch on or off.");
+    stderr::line("");
+    stderr::line("Choose extensions to switch on or off.");
     loop {
         let entries = toggles.iter().map(Toggle::entry);
         let entries = std::iter::once(MenuEntry::new(CONTINUE, "")).chain(entries).collect();
         let names: Vec<String> =
             std::iter::once(CONTINUE.to_owned()).chain(toggles.iter().map(Toggle::switched)).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let chosen = with.choose("Extensions", &names, Menu::new("Extension", entries).at(at))?;
+        let chosen = choose("Extensions", &names, Menu::new("Extension", entries).at(at))?;
         let MenuChoice::Entry(entry) = chosen else { return Ok(()) };
         let Some(toggle) = entry.checked_sub(1).and_then(|entry| toggles.get_mut(entry)) else {
             return Ok(());

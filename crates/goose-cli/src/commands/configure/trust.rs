@@ -11,7 +11,7 @@ use goose::{
     project_files::{self, ProjectFileKind},
 };
 
-use super::asking::Terminal;
+use super::asking::agrees;
 use crate::{
     escape,
     output::{NAME, say},
@@ -40,7 +40,7 @@ pub(super) fn trust(paths: &Paths, yes: bool) -> anyhow::Result<ExitCode> {
     }
     for (_, file) in &pending {
         let path = file.path().display().to_string();
-        if !yes && !Terminal.agrees(&format!("Trust {} in its current form?", escape::line(&path)))? {
+        if !yes && !agrees(&format!("Trust {} in its current form?", escape::line(&path)))? {
             say(&format!("{path} was not trusted."))?;
             continue;
         }

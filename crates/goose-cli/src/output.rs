@@ -111,28 +111,31 @@ impl<T: Display> Display for Painted<T> {
     }
 }
 
+/// Prints what a function writes.
+pub(crate) fn write(lines: impl FnOnce(&mut Output) -> io::Result<()>) -> anyhow::Result<ExitCode> {
+    let mut out = Output::new();
+    lines(&mut out)?;
+    out.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Prints one JSON document if the flags ask for it, otherwise lines.
 pub(crate) fn print<T: Serialize>(
     form: &JsonArgs,
     document: impl FnOnce() -> T,
     lines: impl FnOnce(&mut Output) -> io::Result<()>,
 ) -> anyhow::Result<ExitCode> {
-    let mut out = Output::new();
-    match form.json {
-        true => out.json(&document())?,
-        false => lines(&mut out)?,
-    }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    write(|out| if form.json { out.json(&document()) } else { lines(out) })
+}
+
+/// Prints one JSON document.
+pub(crate) fn print_json(document: &impl Serialize) -> anyhow::Result<ExitCode> {
+    write(|out| out.json(document))
 }
 
 /// Prints a line, escaped on a terminal.
 pub(crate) fn say(line: &str) -> anyhow::Result<ExitCode> {
-    let mut out = Output::new();
-    let line = out.foreign(line);
-    out.line(line)?;
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    write(|out| out.line(out.foreign(line)))
 }
 
 /// Formats a number of bytes, such as `1.1 GB`.

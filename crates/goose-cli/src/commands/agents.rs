@@ -28,7 +28,7 @@ use super::{explained, route};
 use crate::{
     args::JsonArgs,
     builtins, escape,
-    output::{BAD, FAINT, GOOD, NAME, Output, WARNING, print, say},
+    output::{BAD, FAINT, GOOD, NAME, Output, WARNING, print, print_json, say},
     runtime::{agent_manager, run_to_end},
     settings::{self, ConfigArgs},
     stderr,
@@ -238,7 +238,7 @@ fn show(
     form: &JsonArgs,
 ) -> anyhow::Result<ExitCode> {
     if acp {
-        return print(&JsonArgs { json: true }, || manifest.to_acp(), |_| Ok(()));
+        return print_json(&manifest.to_acp());
     }
     print(
         form,

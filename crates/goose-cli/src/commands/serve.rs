@@ -18,7 +18,7 @@ use super::schedule::{beside_server, user_zone};
 use crate::{
     args::{JsonArgs, builtins},
     choice, escape,
-    output::{FAINT, NAME, Output, WARNING},
+    output::{FAINT, NAME, Output, WARNING, print, print_json, say},
     runtime,
     settings::{self, ConfigArgs},
     signals::Signals,
@@ -148,12 +148,7 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     match &args.command {
         Some(ServeCommand::Token(command)) => token(command, &paths),
-        Some(ServeCommand::Openapi) => {
-            let mut out = Output::new();
-            out.line(serde_json::to_string_pretty(&goose_server::openapi_document())?)?;
-            out.finish()?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Some(ServeCommand::Openapi) => print_json(&goose_server::openapi_document()),
         None => serve(args, &paths),
     }
 }
@@ -272,36 +267,29 @@ fn greet_user(server: &Server) {
 
 fn token(command: &TokenCommand, paths: &Paths) -> anyhow::Result<ExitCode> {
     let store = TokenStore::new(ServerOptions::token_file(paths));
-    let mut out = Output::new();
     match command {
         TokenCommand::New { name, scope, form } => {
             let new = store.create(name, (*scope).into())?;
             if form.json {
                 let mut document = serde_json::to_value(&new.info)?;
                 document["token"] = new.secret.into();
-                out.line(document)?;
-            } else {
-                stderr::line(format_args!("The token is not shown again."));
-                out.line(new.secret)?;
+                return say(&document.to_string());
             }
+            stderr::line("The token is not shown again.");
+            say(&new.secret)
         }
         TokenCommand::List(form) => {
             let tokens = store.list()?;
-            if form.json {
-                out.line(serde_json::to_string_pretty(&tokens)?)?;
-            } else {
-                list(&mut out, &tokens)?;
-            }
+            print(form, || &tokens, |out| list(out, &tokens))
         }
         TokenCommand::Revoke { token } => {
             if !store.revoke(token)? {
                 bail!("there is no token '{token}'; `goose serve token list` lists them");
             }
             stderr::line(format_args!("Revoked {}.", escape::line(token)));
+            Ok(ExitCode::SUCCESS)
         }
     }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
 }
 
 fn list(out: &mut Output, tokens: &[TokenInfo]) -> io::Result<()> {

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::{
     args::{JsonArgs, ListFormat},
-    output::{BAD, FAINT, NAME, Output, print, say},
+    output::{BAD, FAINT, NAME, Output, print, print_json, say},
     runtime::run_to_end,
     settings::{self, ConfigArgs},
     stderr,
@@ -134,11 +134,7 @@ fn validate(file: &RecipeFile, form: &JsonArgs) -> anyhow::Result<ExitCode> {
     let checked = file.validate();
     if form.json {
         let problem = checked.as_ref().err().map(ToString::to_string);
-        print(
-            form,
-            || json!({"file": file.place(), "valid": problem.is_none(), "problem": problem}),
-            |_| Ok(()),
-        )?;
+        print_json(&json!({"file": file.place(), "valid": problem.is_none(), "problem": problem}))?;
         return Ok(if checked.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     checked?;

@@ -19,7 +19,7 @@ use crate::{
     args::Consent,
     commands::{project, recipe},
     escape,
-    output::{FAINT, NAME, Output, WARNING, say},
+    output::{FAINT, NAME, WARNING, say, write},
     settings::{self, ConfigArgs},
     stderr,
     terminal::input::{Input, InputEvent},
@@ -51,18 +51,16 @@ pub(super) async fn prepare(name: &str, args: &RunArgs, input: &Arc<Input>) -> a
     let file = find(name, &RecipePlaces::new(&settings, &folder), &paths, &folder, args, input).await?;
     let mut values = recipe::values(&args.recipe.params)?;
     if args.recipe.explain {
-        let mut out = Output::new();
-        recipe::explain::show(&mut out, &file.definition()?, &file, &values)?;
-        out.finish()?;
-        return Ok(Prepared::Shown(ExitCode::SUCCESS));
+        let definition = file.definition()?;
+        let shown = write(|out| recipe::explain::show(out, &definition, &file, &values))?;
+        return Ok(Prepared::Shown(shown));
     }
     if stderr::can_ask() && !args.recipe.render_recipe {
         ask_for_values(&file, &mut values, input).await?;
     }
     let mut recipe = file.render(&values)?;
     if args.recipe.render_recipe {
-        say(recipe.written().to_yaml()?.trim_end())?;
-        return Ok(Prepared::Shown(ExitCode::SUCCESS));
+        return say(recipe.written().to_yaml()?.trim_end()).map(Prepared::Shown);
     }
     for path in &args.recipe.sub_recipe {
         recipe.sub_recipes.get_or_insert_default().push(extra(path, &folder)?);

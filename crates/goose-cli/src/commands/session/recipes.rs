@@ -29,7 +29,7 @@ use crate::{
         skills,
     },
     escape,
-    output::{Output, WARNING},
+    output::{self, WARNING},
     stderr,
 };
 
@@ -246,8 +246,6 @@ fn write(path: &Path, text: &str, recipe: &Recipe) -> anyhow::Result<After> {
 
 /// Lists the skills.
 pub(super) fn show_skills() -> anyhow::Result<()> {
-    let mut out = Output::new();
-    skills::list(&mut out, &skills::find()?)?;
-    out.finish()?;
-    Ok(())
+    let found = skills::find()?;
+    output::write(|out| skills::list(out, &found)).map(drop)
 }

@@ -46,7 +46,7 @@ impl Output {
 
     /// Applies a style, if the output has colours.
     pub(crate) fn paint<T: Display>(&self, style: Style, text: T) -> Painted<T> {
-        Painted { style: self.colours.then_some(style), text }
+        Painted { style: if self.colours { style } else { Style::new() }, text }
     }
 
     /// Escapes untrusted text on a terminal; elsewhere it is unchanged.
@@ -92,22 +92,17 @@ impl Output {
     }
 }
 
-/// A text with an optional style.
+/// A text with its style.
 pub(crate) struct Painted<T> {
-    style: Option<Style>,
+    style: Style,
     text: T,
 }
 
 impl<T: Display> Display for Painted<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.style {
-            Some(style) => {
-                write!(f, "{style}")?;
-                self.text.fmt(f)?;
-                write!(f, "{style:#}")
-            }
-            None => self.text.fmt(f),
-        }
+        write!(f, "{}", self.style)?;
+        self.text.fmt(f)?;
+        write!(f, "{:#}", self.style)
     }
 }
 

@@ -133,6 +133,11 @@ pub(crate) fn say(line: &str) -> anyhow::Result<ExitCode> {
     write(|out| out.line(out.foreign(line)))
 }
 
+/// Formats a number of things, such as `1 file` or `2 files`.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 /// Formats a number of bytes, such as `1.1 GB`.
 #[expect(clippy::cast_precision_loss, reason = "one digit behind the point is shown")]
 pub(crate) fn byte_size(bytes: u64) -> String {

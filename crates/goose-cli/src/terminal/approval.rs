@@ -210,10 +210,7 @@ fn head_and_tail(text: &str) -> Option<String> {
     let head = head_lines.min(text.floor_char_boundary(HEAD_BYTES));
     let tail = tail_lines.max(text.ceil_char_boundary(text.len().saturating_sub(TAIL_BYTES)));
     let between = text.get(head..tail).filter(|between| !between.is_empty())?;
-    let lines = match between.lines().count() {
-        1 => "1 line".to_owned(),
-        count => format!("{count} lines"),
-    };
+    let lines = output::counted(between.lines().count() as u64, "line");
     let size = output::byte_size(between.len() as u64);
     let break_before = if text[..head].ends_with('\n') { "" } else { "\n" };
     Some(format!(

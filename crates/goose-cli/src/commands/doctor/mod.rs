@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::{
     args::JsonArgs,
     escape,
-    output::{self, BAD, FAINT, GOOD, NAME, Output, WARNING},
+    output::{self, BAD, FAINT, GOOD, NAME, Output, WARNING, counted},
     runtime::new_runtime,
     settings::{self, ConfigArgs, Here},
 };
@@ -175,7 +175,6 @@ fn print(out: &mut Output, checks: &[Check]) -> io::Result<()> {
     out.line("")?;
     match broken {
         0 => out.line("No problems found."),
-        1 => out.line("1 problem found."),
-        more => out.line(format_args!("{more} problems found.")),
+        some => out.line(format_args!("{} found.", counted(some as u64, "problem"))),
     }
 }

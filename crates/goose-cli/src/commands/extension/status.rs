@@ -21,7 +21,7 @@ use tokio::{task::JoinSet, time::Instant};
 use crate::{
     args::JsonArgs,
     escape,
-    output::{BAD, FAINT, GOOD, NAME, Output, WARNING, print},
+    output::{BAD, FAINT, GOOD, NAME, Output, WARNING, counted, print},
     runtime::with_extensions,
     selection::Candidate,
     stderr,
@@ -178,7 +178,7 @@ impl Row {
             None => facts.push(self.state.to_owned()),
         }
         if self.is_ready() || (self.is_waiting() && self.tools > 0) {
-            facts.push(counted(self.tools, "tool"));
+            facts.push(counted(self.tools as u64, "tool"));
         }
         facts.extend(self.kind.map(str::to_owned));
         facts.extend(self.protocol.as_ref().map(|version| format!("MCP {}", escape::line(version))));
@@ -234,10 +234,6 @@ fn status_text(value: &Value) -> Option<String> {
         }
         other => Some(other.to_string()),
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn millis(duration: &Duration) -> u64 {

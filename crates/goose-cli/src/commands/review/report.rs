@@ -12,7 +12,7 @@ use super::change::{Change, LeftOut};
 use crate::{
     args::JsonArgs,
     escape,
-    output::{self, BAD, FAINT, GOOD, NAME, Output, WARNING},
+    output::{self, BAD, FAINT, GOOD, NAME, Output, WARNING, counted},
 };
 
 /// Maximum number of findings.
@@ -235,10 +235,7 @@ impl Report {
 
     /// Counts the findings by severity.
     fn verdict(&self) -> String {
-        let files = match self.change.files.len() {
-            1 => "1 file".to_owned(),
-            count => format!("{count} files"),
-        };
+        let files = counted(self.change.files.len() as u64, "file");
         let mut counts = BTreeMap::<Severity, usize>::new();
         for finding in &self.review.findings {
             *counts.entry(finding.severity).or_default() += 1;
@@ -247,8 +244,9 @@ impl Report {
             counts.iter().map(|(severity, count)| format!("{count} {}", severity.as_str())).collect();
         match self.review.findings.len() {
             0 => format!("No findings in {files}."),
-            1 => format!("1 finding in {files}: {}.", counts.join(", ")),
-            count => format!("{count} findings in {files}: {}.", counts.join(", ")),
+            count => {
+                format!("{} in {files}: {}.", counted(count as u64, "finding"), counts.join(", "))
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{args::ListArgs, explained, importable};
 use crate::{
     args::{JsonArgs, ListFormat},
     escape,
-    output::{self, FAINT, NAME, Output, WARNING},
+    output::{self, FAINT, NAME, Output, WARNING, counted},
     stderr,
     terminal::size::fitted,
 };
@@ -113,7 +113,7 @@ fn print(out: &mut Output, sessions: &[SessionSummary]) -> io::Result<()> {
     for session in sessions {
         let id = out.paint(NAME, format!("{:ids$}", session.id));
         let name = fitted(&escape::line(session.name()), NAME_WIDTH);
-        let count = message_count(session.messages);
+        let count = counted(session.messages, "message");
         let folder = escape::line(&session.working_dir.display().to_string()).into_owned();
         let when = local(session.updated_at);
         let agent =
@@ -129,14 +129,6 @@ fn print(out: &mut Output, sessions: &[SessionSummary]) -> io::Result<()> {
 pub(crate) fn session_rows(sessions: &[SessionSummary], form: &JsonArgs) -> anyhow::Result<ExitCode> {
     let document = || json!({ "sessions": sessions.iter().map(Row::new).collect::<Vec<_>>() });
     output::print(form, document, |out| print(out, sessions))
-}
-
-/// Returns the number of messages in words.
-pub(super) fn message_count(count: u64) -> String {
-    match count {
-        1 => "1 message".to_owned(),
-        count => format!("{count} messages"),
-    }
 }
 
 /// Formats a moment in the local time zone.

@@ -5,13 +5,10 @@ use std::{env, path::Path, sync::Arc};
 use anyhow::anyhow;
 use goose::session::{ListOptions, SessionId, SessionStore, SessionSummary};
 
-use super::{
-    explained, importable,
-    list::{local, message_count},
-    none_yet,
-};
+use super::{explained, importable, list::local, none_yet};
 use crate::{
     args::ConversationArgs,
+    output::counted,
     stderr,
     terminal::{
         input::Input,
@@ -62,7 +59,7 @@ pub(super) async fn pick(
 }
 
 fn entry(session: &SessionSummary) -> MenuEntry {
-    let (when, count) = (local(session.updated_at), message_count(session.messages));
+    let (when, count) = (local(session.updated_at), counted(session.messages, "message"));
     MenuEntry::new(session.name(), &format!("{when} · {count} · {}", short_path(&session.working_dir)))
 }
 

@@ -5,11 +5,11 @@ use std::io;
 use goose::exchange::Event;
 use goose_extension::{JsonObject, RichRenderable};
 
-use super::list::{local, message_count};
+use super::list::local;
 use crate::{
     commands::conversation_setup::EarlierSession,
     escape,
-    output::{FAINT, NAME},
+    output::{FAINT, NAME, counted},
     stderr,
     terminal::{
         answer::Answer,
@@ -41,7 +41,7 @@ pub(crate) fn show(before: &EarlierSession, extent: Extent) -> io::Result<()> {
         "{FAINT}Resuming {} ({}), {}, last used {}.{FAINT:#}",
         summary.id,
         escape::line(summary.name()),
-        message_count(summary.messages),
+        counted(summary.messages, "message"),
         local(summary.updated_at)
     ));
     if before.unfinished {

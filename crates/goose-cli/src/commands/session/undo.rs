@@ -22,7 +22,7 @@ use super::{
 use crate::{
     commands::explained,
     escape,
-    output::{FAINT, GOOD, NAME, WARNING},
+    output::{FAINT, GOOD, NAME, WARNING, counted},
     stderr,
     terminal::{
         diff,
@@ -117,8 +117,7 @@ impl Chat {
         for (index, prompt) in prompts.iter().enumerate() {
             let files = match self.changes_after(prompt, prompts.get(index + 1)).await? {
                 0 => String::new(),
-                1 => " · 1 file".to_owned(),
-                count => format!(" · {count} files"),
+                count => format!(" · {}", counted(count as u64, "file")),
             };
             entries.push(MenuEntry::new(&prompt.text, &format!("message {}{files}", index + 1)));
         }

@@ -23,7 +23,8 @@ const MAX_TITLE: usize = 200;
 const MAX_TEXT: usize = 4_000;
 
 /// Subject of a review.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "scope", content = "range")]
 pub(super) enum Scope {
     /// Everything that is not committed.
     WorkingTree,
@@ -49,21 +50,6 @@ impl Scope {
             Self::WorkingTree => "Nothing to review: there are no uncommitted changes.".to_owned(),
             Self::Staged => "Nothing to review: nothing is staged.".to_owned(),
             Self::Range(range) => format!("Nothing to review: {} has no changes.", escape::line(range)),
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::WorkingTree => "working_tree",
-            Self::Staged => "staged",
-            Self::Range(_) => "range",
-        }
-    }
-
-    fn range(&self) -> Option<&str> {
-        match self {
-            Self::Range(range) => Some(range),
-            Self::WorkingTree | Self::Staged => None,
         }
     }
 }
@@ -133,15 +119,14 @@ pub(super) struct Report {
 /// The document of `--json`.
 #[derive(Serialize)]
 struct Document<'a> {
-    scope: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    range: Option<&'a str>,
+    #[serde(flatten)]
+    scope: &'a Scope,
     files: Vec<&'a str>,
     findings: &'a [Finding],
     summary: &'a str,
     left_out: &'a [LeftOut],
     #[serde(skip_serializing_if = "Option::is_none")]
-    session_id: Option<String>,
+    session_id: Option<&'a SessionId>,
 }
 
 /// Returns the schema of the answer. A finding about a file that is not in the change does not fit it, so the model has
@@ -207,13 +192,12 @@ impl Report {
 
     fn document(&self) -> Document<'_> {
         Document {
-            scope: self.scope.name(),
-            range: self.scope.range(),
+            scope: &self.scope,
             files: self.change.files.iter().map(|file| file.path.as_str()).collect(),
             findings: &self.review.findings,
             summary: &self.review.summary,
             left_out: &self.change.left_out,
-            session_id: self.session.as_ref().map(ToString::to_string),
+            session_id: self.session.as_ref(),
         }
     }
 

@@ -75,7 +75,11 @@ pub(crate) fn folder(paths: &Paths) -> PathBuf {
 
 /// Returns the log files, newest first.
 pub(crate) fn files(paths: &Paths) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder(paths)).into_iter().flatten().flatten();
+    files_in(&folder(paths))
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_log(path)).collect();
     files.sort_unstable_by(|one, other| other.cmp(one));
     files
@@ -209,10 +213,7 @@ impl LogWriter {
     }
 
     fn remove_old(&self) {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_log(path)).collect();
-        files.sort_unstable();
-        for old in files.iter().rev().skip(MAX_FILES) {
+        for old in files_in(&self.folder).iter().skip(MAX_FILES) {
             let _ = fs::remove_file(old);
         }
     }

@@ -62,14 +62,7 @@ impl Candidate {
 
     fn flag(config: ExtensionConfig) -> anyhow::Result<Self> {
         config.check()?;
-        Ok(Self {
-            key: config.key(),
-            source: Source::Flag,
-            enabled: true,
-            config: Some(config),
-            error: None,
-            place: None,
-        })
+        Ok(Self { source: Source::Flag, ..Self::unconfigured(config, true) })
     }
 
     /// Creates an entry for a built-in service that is not configured. Default ones are enabled.

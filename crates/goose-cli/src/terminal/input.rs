@@ -87,7 +87,7 @@ impl From<String> for TypedMessage {
 }
 
 /// The user's keyboard.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Input {
     history: Option<PathBuf>,
     requests: OnceLock<SyncSender<Request>>,
@@ -104,15 +104,7 @@ pub(crate) struct Input {
 impl Input {
     /// Creates a keyboard. Nothing is read and no thread is started before the first question.
     pub(crate) fn new(history: Option<PathBuf>) -> Self {
-        Self {
-            history,
-            requests: OnceLock::new(),
-            terminal: OnceLock::new(),
-            is_held: AtomicBool::new(false),
-            turns: Arc::default(),
-            ahead: Arc::default(),
-            values: SessionValues::default(),
-        }
+        Self { history, ..Self::default() }
     }
 
     /// Returns the source of the values that are completed.

@@ -21,16 +21,17 @@ use super::{outcome::problem, screen::View};
 use crate::{escape, stderr};
 
 /// The output format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Form {
     /// One document at the end.
+    #[default]
     Document,
     /// A line for each event.
     Lines,
 }
 
 /// Writes events as JSON to standard output.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct JsonView {
     form: Form,
     /// The session; `None` if it is not stored.
@@ -48,17 +49,7 @@ pub(crate) struct JsonView {
 impl JsonView {
     /// Creates a view that has written nothing yet.
     pub(crate) fn new(form: Form, session: Option<String>) -> Self {
-        Self {
-            form,
-            session,
-            count: 0,
-            messages: Vec::new(),
-            cost: Cost::default(),
-            facts: Facts::default(),
-            status: "completed",
-            structured: None,
-            error: None,
-        }
+        Self { form, session, status: "completed", ..Self::default() }
     }
 
     /// Adds the user's own message. A reader of lines has sent it and knows it.

@@ -99,6 +99,7 @@ impl Asker<'_> {
 }
 
 /// State of the reader thread.
+#[derive(Default)]
 pub(super) struct Reader {
     /// Line editor for messages, with their history.
     editor: Option<LineEditor>,
@@ -122,15 +123,7 @@ impl Reader {
     ) -> Self {
         // A pipe in its place would be waited for.
         let history = history.filter(|path| path.metadata().map_or(true, |found| found.is_file()));
-        Self {
-            editor: None,
-            dropped: Arc::default(),
-            pastes: Arc::default(),
-            ahead,
-            history,
-            terminal,
-            values,
-        }
+        Self { ahead, history, terminal, values, ..Self::default() }
     }
 
     /// Handles requests until all senders are dropped. Skips cancelled ones.

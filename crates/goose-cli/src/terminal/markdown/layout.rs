@@ -9,7 +9,7 @@ use super::spans::Span;
 use crate::escape;
 
 /// Lines in the making. `out` has only finished text.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Layout {
     pub(super) out: String,
     width: usize,
@@ -45,15 +45,7 @@ impl Margin {
 
 impl Layout {
     pub(super) fn new(width: usize) -> Self {
-        Self {
-            out: String::new(),
-            width,
-            column: 0,
-            hanging: Margin::default(),
-            has_word: false,
-            spaces: 0,
-            style: Style::new(),
-        }
+        Self { width, ..Self::default() }
     }
 
     /// Starts a line; `hanging` is the margin of its continuation lines.

@@ -248,9 +248,9 @@ async fn agent(
         Err(error) => error,
     };
     let consent = Consent::new(setup.model.trust_project, project::TRUST_PROJECT);
-    let (store, asked) = (TrustStore::new(paths), stderr::can_ask().then_some(input));
+    let store = TrustStore::new(paths);
     for file in &catalog.untrusted {
-        if !project::agreed(&store, file, consent, asked).await? {
+        if !project::agreed(&store, file, consent, input).await? {
             bail!("{error}. {} is not trusted; trust it with --trust-project.", file.path().display());
         }
     }
@@ -331,9 +331,9 @@ async fn settings(
     setup: &SetupOptions<'_>,
     input: &Arc<Input>,
 ) -> anyhow::Result<Settings> {
-    let (args, asked) = (setup.model, stderr::can_ask().then_some(input));
+    let args = setup.model;
     let consent = Consent::new(args.trust_project, project::TRUST_PROJECT);
-    let project = project::trusted(paths, folder, consent, asked).await?;
+    let project = project::trusted(paths, folder, consent, input).await?;
     let consent = Consent::new(args.yes, local::YES);
     let fetching = Fetching { consent, verbosity: setup.verbosity, input: Arc::clone(input) };
     let source = SettingsSource::of_this_process(paths.clone())

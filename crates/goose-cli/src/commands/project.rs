@@ -23,7 +23,7 @@ pub(crate) async fn trusted(
     paths: &Paths,
     folder: &Path,
     consent: Consent,
-    input: Option<&Arc<Input>>,
+    input: &Arc<Input>,
 ) -> anyhow::Result<Option<ProjectFile>> {
     if consent == Consent::Given {
         trust_all(paths, folder)?;
@@ -64,17 +64,13 @@ pub(crate) async fn agreed(
     store: &TrustStore,
     file: &ProjectFile,
     consent: Consent,
-    input: Option<&Arc<Input>>,
+    input: &Arc<Input>,
 ) -> anyhow::Result<bool> {
     let trust = store.check(file)?;
     if trust == Trust::Trusted {
         return Ok(true);
     }
-    let agreed = match (consent, input) {
-        (Consent::Given, _) => true,
-        (Consent::Ask, Some(input)) => asked(file, trust, input).await,
-        (Consent::Ask, None) => false,
-    };
+    let agreed = consent == Consent::Given || stderr::can_ask() && asked(file, trust, input).await;
     if agreed {
         store.trust(file)?;
     }

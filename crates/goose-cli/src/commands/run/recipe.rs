@@ -83,12 +83,12 @@ async fn find(
         found => return Ok(found?),
     };
     let consent = Consent::new(args.model.trust_project, project::TRUST_PROJECT);
-    let (store, asked) = (TrustStore::new(paths), stderr::can_ask().then_some(input));
+    let store = TrustStore::new(paths);
     let files = project_files::find(folder)?.into_iter();
     for (_, file) in files.filter(|(kind, _)| *kind == ProjectFileKind::Recipe) {
         // Others may be the files that this one includes.
         if file.path() == path || consent == Consent::Given {
-            project::agreed(&store, &file, consent, asked).await?;
+            project::agreed(&store, &file, consent, input).await?;
         }
     }
     Ok(places.find(name)?)

@@ -167,7 +167,7 @@ pub(crate) async fn assemble(
         None => with_new_services(folder, setup, paths, input).await?,
     };
     let last = match &session {
-        Kept::Resumed(resumed) => resumed.1.summary.agent.clone(),
+        Kept::Resumed(session) => session.summary.agent.clone(),
         _ => None,
     };
     let agent = agent(setup, last.as_deref(), paths, folder, input).await?;
@@ -181,9 +181,9 @@ pub(crate) async fn assemble(
     }
     let (mut options, before) = match session {
         Kept::New(session) => (options.with_pending_session(session), None),
-        Kept::Resumed(resumed) => {
-            let (session, before) = *resumed;
-            (options.with_session(session), Some(before))
+        Kept::Resumed(session) => {
+            let before = EarlierSession::of(&session);
+            (options.with_session(*session), Some(before))
         }
         Kept::Not => (options.with_session(Session::unsaved()), None),
     };
@@ -351,7 +351,7 @@ async fn settings(
 /// The session that the conversation is kept in.
 enum Kept {
     New(PendingSession),
-    Resumed(Box<(LoadedSession, EarlierSession)>),
+    Resumed(Box<LoadedSession>),
     Not,
 }
 
@@ -361,9 +361,7 @@ async fn session(store: &SessionStore, folder: &Path, setup: &SetupOptions<'_>) 
     }
     let args = setup.conversation;
     if resumes(args) {
-        let opened = resume(store, folder, args).await?;
-        let before = EarlierSession::of(&opened);
-        return Ok(Kept::Resumed(Box::new((opened, before))));
+        return Ok(Kept::Resumed(Box::new(resume(store, folder, args).await?)));
     }
     let mut new = NewSession::in_folder(folder);
     if let Some(name) = &args.name {

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::Context as _;
 use clap::Args;
 use goose::config::{ConfigError, Paths, ProjectFile, Settings, SettingsSource, Trust, TrustStore};
 
@@ -23,6 +24,15 @@ impl ConfigArgs {
     pub(crate) fn file(&self, paths: &Paths) -> PathBuf {
         self.config.clone().unwrap_or_else(|| paths.config_file())
     }
+}
+
+/// Returns the working folder of the process.
+///
+/// # Errors
+///
+/// Fails if it is gone.
+pub(crate) fn working_folder() -> anyhow::Result<PathBuf> {
+    env::current_dir().context("the working folder cannot be found; change to one that exists")
 }
 
 /// A project's file and its trust.

@@ -1,7 +1,7 @@
 //! `goose agents`: the agents that can be chosen, their modes and tools; and new ones.
 
 use std::{
-    env, fs, io,
+    fs, io,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -120,8 +120,7 @@ pub(crate) enum AgentsCommand {
 /// Runs a subcommand.
 pub(crate) fn run(command: AgentsCommand, config: &ConfigArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
-    let folder =
-        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    let folder = settings::working_folder()?;
     match command {
         AgentsCommand::List(form) => list(&AgentCatalog::load(&paths, &folder), &form),
         AgentsCommand::Show { agent, acp, form } => {

@@ -3,7 +3,7 @@
 //! Everything here happens before the model is asked for the first time, so nothing is done that the first request does
 //! not need: no history, no list of sessions, no grammar. A new session is created on threads of its own meanwhile.
 
-use std::{env, fs, io::Read as _, path::Path, path::PathBuf, sync::Arc, time::Duration};
+use std::{fs, io::Read as _, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use goose::{
@@ -136,15 +136,6 @@ impl Assembled {
         // What has not ended by then is ended with the process.
         let _ = tokio::time::timeout(within, all).await;
     }
-}
-
-/// Returns the working folder of the process.
-///
-/// # Errors
-///
-/// Fails if it is gone.
-pub(crate) fn working_folder() -> anyhow::Result<PathBuf> {
-    env::current_dir().context("the working folder cannot be found; change to one that exists")
 }
 
 /// Puts a conversation in a folder together, with new services or those of another session of the process.

@@ -1,6 +1,6 @@
 //! `goose hooks`: the hooks of a folder, and what they do with a sample event.
 
-use std::{env, io, process::ExitCode, sync::Arc};
+use std::{io, process::ExitCode, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
@@ -70,8 +70,7 @@ pub(crate) enum HooksCommand {
 
 /// Runs a subcommand.
 pub(crate) fn run(command: HooksCommand, config: &ConfigArgs) -> anyhow::Result<ExitCode> {
-    let folder =
-        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    let folder = settings::working_folder()?;
     let settings = settings::look_in(&Paths::from_env()?, config, Some(&folder)).settings?;
     let files = HookFile::find_all(&settings, &folder);
     let HooksCommand::Test { event, tool, input, prompt, form } = command else {

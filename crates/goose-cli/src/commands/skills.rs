@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::Subcommand;
 use goose::{
     config::Paths,
@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::{
     args::JsonArgs,
     output::{BAD, FAINT, NAME, Output, WARNING, print},
-    settings::ConfigArgs,
+    settings::{ConfigArgs, working_folder},
 };
 
 pub(crate) const EXAMPLES: &str = "\
@@ -76,8 +76,7 @@ pub(crate) fn run(command: SkillsCommand, _: &ConfigArgs) -> anyhow::Result<Exit
 
 /// Returns the skills of the working folder, trusted or not.
 pub(crate) fn find() -> anyhow::Result<Vec<Skill>> {
-    let folder =
-        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    let folder = working_folder()?;
     let home = env::var_os("HOME");
     Ok(SkillPlaces::new(&Paths::from_env()?, &folder, home.as_deref().map(Path::new)).find())
 }

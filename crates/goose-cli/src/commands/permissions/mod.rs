@@ -7,7 +7,6 @@ mod explain;
 mod list;
 
 use std::{
-    env,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -90,7 +89,7 @@ impl Place {
 fn folder(dir: Option<&Path>) -> anyhow::Result<PathBuf> {
     match dir {
         Some(dir) => dir.canonicalize().with_context(|| format!("{} cannot be used (--dir)", dir.display())),
-        None => env::current_dir().context("the working folder cannot be found; change to one that exists"),
+        None => settings::working_folder(),
     }
 }
 

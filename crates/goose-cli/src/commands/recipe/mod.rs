@@ -4,7 +4,6 @@ pub(crate) mod explain;
 
 use std::{env, path::Path, process::ExitCode, time::Duration};
 
-use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use goose::{
     config::Paths,
@@ -111,8 +110,7 @@ pub(crate) fn run(command: RecipeCommand, config: &ConfigArgs) -> anyhow::Result
 /// Returns the places of recipes for the working folder.
 pub(crate) fn places(config: &ConfigArgs) -> anyhow::Result<RecipePlaces> {
     let paths = Paths::from_env()?;
-    let folder =
-        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    let folder = settings::working_folder()?;
     let settings = settings::look_in(&paths, config, Some(&folder)).settings?;
     Ok(RecipePlaces::new(&settings, &folder))
 }

@@ -28,16 +28,14 @@ use self::{
     report::{Report, Scope, schema},
 };
 use super::{
-    conversation_setup::{
-        Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble, working_folder,
-    },
+    conversation_setup::{Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
     explained, run,
 };
 use crate::{
     args::{ConversationArgs, ExtensionArgs},
     choice::Verbosity,
     runtime::run_to_end,
-    settings::{self, ConfigArgs},
+    settings::{self, ConfigArgs, working_folder},
     signals::Signals,
     stderr,
     terminal::{

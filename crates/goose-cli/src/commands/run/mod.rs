@@ -21,14 +21,13 @@ use self::{
 };
 use super::{
     attachments::attached,
-    conversation_setup::{
-        self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble, working_folder,
-    },
+    conversation_setup::{self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble},
     session::{Chat, ChatSetup},
 };
 use crate::{
     choice::Verbosity,
     runtime::run_to_end,
+    settings::working_folder,
     signals::{ExitSignal, Signals},
     stderr,
     terminal::{

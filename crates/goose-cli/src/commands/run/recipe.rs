@@ -1,8 +1,8 @@
 //! `goose run --recipe`: finds the recipe, asks for its parameters, shows its commands, and checks its result.
 
-use std::{env, path::Path, process::ExitCode, sync::Arc};
+use std::{path::Path, process::ExitCode, sync::Arc};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{anyhow, bail};
 use goose::{
     agent_manager::CommandApproval,
     config::{Paths, TrustStore},
@@ -44,8 +44,7 @@ pub(super) enum Prepared {
 /// Prepares the recipe that the command line names.
 pub(super) async fn prepare(name: &str, args: &RunArgs, input: &Arc<Input>) -> anyhow::Result<Prepared> {
     let paths = Paths::from_env()?;
-    let folder =
-        env::current_dir().context("the working folder cannot be found; change to one that exists")?;
+    let folder = settings::working_folder()?;
     let config = ConfigArgs { config: args.model.config.clone() };
     let settings = settings::look_in(&paths, &config, Some(&folder)).settings?;
     let file = find(name, &RecipePlaces::new(&settings, &folder), &paths, &folder, args, input).await?;

@@ -30,11 +30,12 @@ use crate::{
     choice::Verbosity,
     commands::attachments::attached,
     commands::conversation_setup::{
-        self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble, working_folder,
+        self, Assembled, Checkpoints, END_TIME, Keep, LEAVE_TIME, SetupOptions, assemble,
     },
     escape,
     output::{FAINT, NAME, WARNING},
     runtime::run_to_end,
+    settings::working_folder,
     signals::{ExitSignal, Signals},
     stderr,
     terminal::{

@@ -61,13 +61,10 @@ impl Painter {
         if line.len() > MAX_COLOURED_LINE {
             return vec![Span::new(Style::new(), line)];
         }
-        match self.coloured(line) {
-            Some(spans) => spans,
-            None => {
-                self.grammar = None;
-                vec![Span::new(Style::new(), line)]
-            }
-        }
+        self.coloured(line).unwrap_or_else(|| {
+            self.grammar = None;
+            vec![Span::new(Style::new(), line)]
+        })
     }
 
     fn coloured(&mut self, line: &str) -> Option<Vec<Span>> {

@@ -66,11 +66,6 @@ impl Inline {
         held
     }
 
-    /// Resets the state.
-    pub(super) fn reset(&mut self) {
-        *self = Self::new();
-    }
-
     /// Returns true if a mark is open that the next line may close.
     pub(super) fn is_open_at_line_end(&mut self) -> bool {
         self.end_run('\n');

@@ -227,7 +227,7 @@ impl Markdown {
     }
 
     fn begin_text(&mut self, first: &Margin, hanging: Margin, style: Style) {
-        self.inline.reset();
+        self.inline = Inline::new();
         self.style = style;
         self.out.begin(first, hanging);
         self.at = At::Text;

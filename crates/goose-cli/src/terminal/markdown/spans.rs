@@ -71,10 +71,7 @@ impl Reader {
     }
 
     fn text(&mut self, text: &str) {
-        let text = match text.strip_prefix(self.lead) {
-            Some(rest) => rest,
-            None => text,
-        };
+        let text = text.strip_prefix(self.lead).unwrap_or(text);
         self.lead = "";
         if !text.is_empty() {
             self.put(self.style(), text);

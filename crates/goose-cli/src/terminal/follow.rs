@@ -106,7 +106,8 @@ impl Follower<'_> {
         let mut stopping = Stopping { reply, deadline: None, leave: None };
         let mut escape = Box::pin(escape(self.input));
         loop {
-            let until = stopping.deadline.unwrap_or_else(far_away);
+            // Without a deadline, its branch is disabled.
+            let until = stopping.deadline.unwrap_or_else(tokio::time::Instant::now);
             let next = tokio::select! {
                 biased;
                 asked = self.signals.next() => Next::Signal(asked?),
@@ -115,45 +116,41 @@ impl Follower<'_> {
                 () = &mut escape => Next::Escape,
                 _ = ticks.tick(), if self.view.is_moving() || self.input.is_some() => Next::Tick,
             };
-            let next = match next {
-                Next::Escape => {
-                    escape = Box::pin(self::escape(self.input));
-                    if stopping.deadline.is_some() {
-                        continue;
-                    }
-                    Next::Signal(ExitSignal::Interrupt)
-                }
-                next => next,
-            };
-            match next {
+            let asked = match next {
                 Next::Event(None) => return Ok(stopping.ending(Outcome::Cancelled)),
                 Next::Event(Some(record)) => match self.event(&record, &mut stopping).await {
-                    Ok(None) => {}
+                    Ok(None) => continue,
                     Ok(Some(ending)) => return Ok(ending),
                     Err(error) => {
                         stopping.drain().await;
                         return Err(error);
                     }
                 },
-                Next::Signal(asked) if stopping.deadline.is_none() => {
-                    if asked == ExitSignal::Interrupt && self.cancels_less().await? {
-                        continue;
-                    }
-                    stopping.begin(asked);
-                    if asked == ExitSignal::Interrupt && self.input.is_some() {
-                        self.view.before_question(None)?;
-                        stderr::line("Cancelling. Press Ctrl-C again to exit.");
-                    }
-                }
+                Next::Signal(asked) if stopping.deadline.is_none() => asked,
                 Next::Signal(asked) => return Ok(Ending::Leave(asked.code())),
                 Next::TooLate => {
                     return Ok(Ending::Leave(stopping.leave.unwrap_or(ExitSignal::Interrupt.code())));
                 }
-                Next::Escape => {}
+                Next::Escape => {
+                    escape = Box::pin(self::escape(self.input));
+                    if stopping.deadline.is_some() {
+                        continue;
+                    }
+                    ExitSignal::Interrupt
+                }
                 Next::Tick => {
                     self.view.set_typed(self.input.map(|input| input.typed_ahead()).unwrap_or_default());
                     self.view.tick(Instant::now());
+                    continue;
                 }
+            };
+            if asked == ExitSignal::Interrupt && self.cancels_less().await? {
+                continue;
+            }
+            stopping.begin(asked);
+            if asked == ExitSignal::Interrupt && self.input.is_some() {
+                self.view.before_question(None)?;
+                stderr::line("Cancelling. Press Ctrl-C again to exit.");
             }
         }
     }
@@ -276,8 +273,4 @@ pub(crate) fn unattended(question: &Event) -> Answer {
         Event::TaskPlan(_) => PlanDecision::AsOne.into(),
         _ => Answer::Consent(false),
     }
-}
-
-fn far_away() -> tokio::time::Instant {
-    tokio::time::Instant::now() + Duration::from_secs(3_600)
 }

@@ -281,7 +281,14 @@ impl Screen {
         if let Some(problem) = problem(outcome) {
             stderr::error(&problem);
         }
-        self.tell_facts(outcome)
+        self.tell_facts(outcome)?;
+        if let Outcome::Done { structured: Some(value) } = outcome
+            && self.answer_kind == AnswerKind::Structured
+        {
+            let json = serde_json::to_string_pretty(value)?;
+            self.answer.write_plainly(&escape::json(&json))?;
+        }
+        Ok(())
     }
 
     /// Says what goose knows, after what the model says. Where details are shown, changes and refused calls were seen
@@ -301,9 +308,7 @@ impl Screen {
             None => Ok(()),
         }
     }
-}
 
-impl Screen {
     /// Shows a decision of the orchestrator before the model is asked.
     fn orchestrated(&mut self, event: &Event) -> io::Result<()> {
         let line = match event {
@@ -323,17 +328,6 @@ impl Screen {
             _ => return Ok(()),
         };
         if self.explains { self.say(&line) } else { self.line(&line) }
-    }
-
-    fn ended(&mut self, outcome: &Outcome) -> io::Result<()> {
-        self.finished(outcome)?;
-        if let Outcome::Done { structured: Some(value) } = outcome
-            && self.answer_kind == AnswerKind::Structured
-        {
-            let json = serde_json::to_string_pretty(value)?;
-            self.answer.write_plainly(&escape::json(&json))?;
-        }
-        Ok(())
     }
 }
 
@@ -386,7 +380,7 @@ impl View for Screen {
             | Event::TaskFinished(_)
             | Event::TasksFinished { .. } => self.task(event)?,
             Event::Checked(judgement) => self.checked(judgement)?,
-            Event::Finished(outcome) => self.ended(outcome)?,
+            Event::Finished(outcome) => self.finished(outcome)?,
             _ => {}
         }
         Ok(())

@@ -8,7 +8,7 @@ use rustix::termios::{InputModes, LocalModes, Termios, tcgetattr};
 
 use super::{
     input::set,
-    reader::{Asker, is_typed},
+    reader::is_typed,
     size::{self, fitted},
 };
 use crate::{
@@ -126,18 +126,14 @@ impl Menu {
         Self { takes_typed: true, ..self }
     }
 
-    /// Lets the user choose; `None` if the user or the asker cancelled.
-    pub(super) fn choose(self, asker: &Asker<'_>) -> Option<MenuChoice> {
-        self.ask_while(|| !asker.is_gone())
-    }
-
     /// Lets the user choose, on this thread; `None` if the user cancelled. Nothing else may read the keyboard
     /// meanwhile.
     pub(crate) fn ask(self) -> Option<MenuChoice> {
         self.ask_while(|| true)
     }
 
-    fn ask_while(mut self, is_wanted: impl Fn() -> bool) -> Option<MenuChoice> {
+    /// Lets the user choose while the choice is wanted; `None` if the user cancelled, or it is not wanted any more.
+    pub(super) fn ask_while(mut self, is_wanted: impl Fn() -> bool) -> Option<MenuChoice> {
         let before = tcgetattr(io::stdin()).ok()?;
         set(&raw(&before));
         let chosen = self.follow_keys(is_wanted);

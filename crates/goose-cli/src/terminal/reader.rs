@@ -65,7 +65,7 @@ type LineEditor = Editor<Assistant, DefaultHistory>;
 /// A request to the reader thread.
 pub(super) struct Request {
     pub(super) what: InputKind,
-    pub(super) answer: oneshot::Sender<InputEvent<TypedMessage>>,
+    pub(super) answer: Asker,
 }
 
 /// Kind of input.
@@ -89,14 +89,8 @@ impl InputKind {
     }
 }
 
-/// The caller that waits for an answer.
-pub(super) struct Asker<'a>(&'a oneshot::Sender<InputEvent<TypedMessage>>);
-
-impl Asker<'_> {
-    pub(super) fn is_gone(&self) -> bool {
-        self.0.is_closed()
-    }
-}
+/// The caller that waits for an answer; closed if it is gone.
+pub(super) type Asker = oneshot::Sender<InputEvent<TypedMessage>>;
 
 /// State of the reader thread.
 #[derive(Default)]
@@ -129,9 +123,8 @@ impl Reader {
     /// Handles requests until all senders are dropped. Skips cancelled ones.
     pub(super) fn answer_all(mut self, requests: &Receiver<Request>) {
         let mut next = None;
-        while let Some(Request { what, answer }) = next.take().or_else(|| requests.recv().ok()) {
-            let asker = Asker(&answer);
-            if asker.is_gone() {
+        while let Some(Request { what, answer: asker }) = next.take().or_else(|| requests.recv().ok()) {
+            if asker.is_closed() {
                 continue;
             }
             let typed = match what {
@@ -142,7 +135,7 @@ impl Reader {
                     .map_or(InputEvent::Ended, |text| InputEvent::Text(TypedMessage::from(text))),
                 InputKind::Choose { menu, chosen } => {
                     // The caller may be gone.
-                    let _ = menu.choose(&asker).map(|choice| chosen.send(choice));
+                    let _ = menu.ask_while(|| !asker.is_closed()).map(|choice| chosen.send(choice));
                     InputEvent::Ended
                 }
                 InputKind::Escape => self.escape(&asker, || {
@@ -151,7 +144,7 @@ impl Reader {
                 }),
             };
             // The caller may be gone.
-            let _ = answer.send(typed);
+            let _ = asker.send(typed);
         }
     }
 
@@ -220,7 +213,7 @@ impl Reader {
     /// Waits for Esc until the asker is gone or something else is requested.
     fn escape(
         &self,
-        asker: &Asker<'_>,
+        asker: &Asker,
         mut is_wanted_elsewhere: impl FnMut() -> bool,
     ) -> InputEvent<TypedMessage> {
         let (stdin, mut last) = (io::stdin(), Instant::now());
@@ -231,7 +224,7 @@ impl Reader {
             if ahead.is_within_key() && last.elapsed() > ESCAPE_TIME && ahead.end_key() {
                 break InputEvent::Interrupted;
             }
-            if asker.is_gone() || is_wanted_elsewhere() {
+            if asker.is_closed() || is_wanted_elsewhere() {
                 break InputEvent::Dropped;
             }
             if !matches!(is_there, Ok(true)) {
@@ -269,7 +262,7 @@ impl Reader {
     }
 
     /// The text as the person's editor gives it back; the editor has the terminal as it was.
-    fn edited(&self, text: &str, ending: &str, asker: &Asker<'_>) -> Option<String> {
+    fn edited(&self, text: &str, ending: &str, asker: &Asker) -> Option<String> {
         let now = tcgetattr(io::stdin()).ok();
         self.terminal.iter().for_each(set);
         let edited = edited(text, ending, asker);
@@ -300,11 +293,11 @@ fn read(editor: &mut LineEditor, prompt: &str, initial: &str, dropped: &AtomicBo
 }
 
 /// Reads a plain line of the terminal, unless the caller goes away first.
-fn answered(asker: &Asker<'_>) -> InputEvent {
+fn answered(asker: &Asker) -> InputEvent {
     let (stdin, mut line) = (io::stdin(), Vec::new());
     while line.len() < MAX_ANSWER_BYTES {
         let is_there = is_typed(&stdin);
-        if asker.is_gone() {
+        if asker.is_closed() {
             return InputEvent::Ended;
         }
         match is_there {
@@ -354,7 +347,7 @@ fn editor(assistant: Assistant, keys: Keys) -> rustyline::Result<LineEditor> {
 }
 
 /// The text as the person's editor gives it back.
-fn edited(text: &str, ending: &str, asker: &Asker<'_>) -> Option<String> {
+fn edited(text: &str, ending: &str, asker: &Asker) -> Option<String> {
     let command =
         ["VISUAL", "EDITOR"].into_iter().find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()))?;
     let mut words = command.split_whitespace();
@@ -363,7 +356,7 @@ fn edited(text: &str, ending: &str, asker: &Asker<'_>) -> Option<String> {
     let mut spec = ProcessSpec::new(words.next()?);
     spec.args(words).arg(file.path());
     // It is ended where the answer is not wanted any more.
-    let status = goose_process::run_in_foreground(&spec, || !asker.is_gone()).ok()?;
+    let status = goose_process::run_in_foreground(&spec, || !asker.is_closed()).ok()?;
     let is_done = status.is_some_and(|status| status.success());
     let is_small = file.path().metadata().ok()?.len() <= MAX_EDITED_BYTES;
     if is_done && is_small { fs::read_to_string(file.path()).ok() } else { None }

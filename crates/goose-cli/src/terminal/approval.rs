@@ -63,9 +63,7 @@ enum Answer {
 
 /// Asks the user, who has the keyboard for as long.
 pub(crate) async fn ask(turn: &Turn, approval: &Approval) -> Said {
-    for line in question(approval) {
-        stderr::line(line);
-    }
+    question(approval).into_iter().for_each(stderr::line);
     loop {
         let answer = match turn.answer(PROMPT).await {
             InputEvent::Text(text) => answer(&text),
@@ -83,9 +81,7 @@ pub(crate) async fn ask(turn: &Turn, approval: &Approval) -> Said {
                 continue;
             }
             Answer::Change => {
-                for line in change(approval, usize::MAX) {
-                    stderr::line(line);
-                }
+                change(approval, usize::MAX).into_iter().for_each(stderr::line);
                 continue;
             }
             Answer::No(instead) => Decision::Deny { instead },
@@ -95,9 +91,7 @@ pub(crate) async fn ask(turn: &Turn, approval: &Approval) -> Said {
                 Edited::Interrupted => return Said::Cancel,
             },
             Answer::Unclear => {
-                for line in choices(approval) {
-                    stderr::line(line);
-                }
+                choices(approval).into_iter().for_each(stderr::line);
                 continue;
             }
         };

@@ -129,9 +129,8 @@ fn whole(event: &Event, events: &[Event]) -> io::Result<()> {
             stderr::line(tool_call::title(name, arguments, size::columns()));
         }
         Event::ToolFinished { output, end, .. } => {
-            for line in tool_call::result(output, *end, Fold::Folded, size::columns()) {
-                stderr::line(line);
-            }
+            let lines = tool_call::result(output, *end, Fold::Folded, size::columns());
+            lines.into_iter().for_each(stderr::line);
         }
         event => shown(event, events).into_iter().for_each(stderr::line),
     }

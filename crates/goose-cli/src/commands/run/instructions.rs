@@ -7,6 +7,10 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{FileType, fstat},
+};
 
 use super::args::RunArgs;
 use crate::stderr;
@@ -87,12 +91,7 @@ pub(super) fn piped(wait: Wait) -> anyhow::Result<Option<String>> {
 }
 
 /// Returns true for a file, and for a pipe that something comes from.
-#[cfg(unix)]
 fn may_have_text(input: &io::Stdin, wait: Wait) -> bool {
-    use rustix::{
-        event::{PollFd, PollFlags, Timespec, poll},
-        fs::{FileType, fstat},
-    };
     let Ok(status) = fstat(input) else { return false };
     match FileType::from_raw_mode(status.st_mode) {
         FileType::RegularFile => true,
@@ -104,11 +103,6 @@ fn may_have_text(input: &io::Stdin, wait: Wait) -> bool {
         FileType::Fifo | FileType::Socket => true,
         _ => false,
     }
-}
-
-#[cfg(not(unix))]
-fn may_have_text(_: &io::Stdin, _: Wait) -> bool {
-    true
 }
 
 /// Returns the text of these bytes, with a notice if some of them are no text.

@@ -23,7 +23,7 @@ pub(super) enum Flow {
 }
 
 /// The held text, and the marks that are open in it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Inline {
     held: String,
     /// Open emphasis: the mark, and its count.
@@ -33,7 +33,8 @@ pub(super) struct Inline {
     brackets: usize,
     in_target: bool,
     run: Option<Run>,
-    previous: char,
+    /// The character before; none at the beginning and after a space between words.
+    previous: Option<char>,
     is_escaped: bool,
 }
 
@@ -46,23 +47,10 @@ struct Run {
 }
 
 impl Inline {
-    pub(super) fn new() -> Self {
-        Self {
-            held: String::new(),
-            emphasis: Vec::new(),
-            code: None,
-            brackets: 0,
-            in_target: false,
-            run: None,
-            previous: ' ',
-            is_escaped: false,
-        }
-    }
-
     /// Returns the held text and resets the marks.
     pub(super) fn take(&mut self) -> String {
         let held = std::mem::take(&mut self.held);
-        *self = Self { previous: self.previous, ..Self::new() };
+        *self = Self { previous: self.previous, ..Self::default() };
         held
     }
 
@@ -75,7 +63,7 @@ impl Inline {
     /// Adds a line break within an open mark.
     pub(super) fn push_line_break(&mut self) {
         self.held.push('\n');
-        (self.previous, self.is_escaped) = (' ', false);
+        (self.previous, self.is_escaped) = (None, false);
     }
 
     /// Adds a character of the line.
@@ -89,7 +77,7 @@ impl Inline {
         }
         let is_space = matches!(c, ' ' | '\t');
         if is_space && self.is_settled() {
-            (self.previous, self.is_escaped) = (' ', false);
+            (self.previous, self.is_escaped) = (None, false);
             return Flow::CutBeforeSpace;
         }
         self.look_at(c);
@@ -98,7 +86,7 @@ impl Inline {
 
     fn keep(&mut self, c: char) -> Flow {
         self.held.push(c);
-        self.previous = c;
+        self.previous = Some(c);
         let is_too_much = self.held.len() > MAX_HELD;
         // Writing without spaces can be cut after each of its characters.
         let is_wide = c.width() == Some(2) && self.run.is_none() && self.is_settled();
@@ -115,7 +103,7 @@ impl Inline {
         }
         let begins_run = c == '`' || self.code.is_none() && matches!(c, '*' | '_' | '~');
         if begins_run {
-            self.run = Some(Run { mark: c, length: 1, before: self.previous });
+            self.run = Some(Run { mark: c, length: 1, before: self.previous.unwrap_or(' ') });
         } else if self.code.is_none() {
             self.look_at_link(c);
         }
@@ -124,7 +112,7 @@ impl Inline {
     fn look_at_link(&mut self, c: char) {
         match c {
             '\\' => self.is_escaped = true,
-            '(' if self.previous == ']' && self.brackets == 0 => self.in_target = true,
+            '(' if self.previous == Some(']') && self.brackets == 0 => self.in_target = true,
             ')' => self.in_target = false,
             '[' if !self.in_target => self.brackets = (self.brackets + 1).min(MAX_OPEN),
             ']' => self.brackets = self.brackets.saturating_sub(1),
@@ -186,7 +174,7 @@ mod tests {
 
     /// Returns the pieces into which a line is cut.
     fn cuts(line: &str) -> Vec<String> {
-        let (mut inline, mut cuts) = (Inline::new(), Vec::new());
+        let (mut inline, mut cuts) = (Inline::default(), Vec::new());
         for c in line.chars() {
             if inline.push(c) != Flow::Held {
                 cuts.push(inline.take());

@@ -45,7 +45,7 @@ const BAR: &str = "│ ";
 const BULLET: &str = "• ";
 
 /// A Markdown text that is being shown.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Markdown {
     out: Layout,
     width: usize,
@@ -67,9 +67,10 @@ pub(crate) struct Markdown {
 }
 
 /// Position of the next character in a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum At {
     /// The kind of the line is undecided.
+    #[default]
     Start,
     /// In text that can be streamed.
     Text,
@@ -78,8 +79,9 @@ enum At {
 }
 
 /// A block of several lines.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum Block {
+    #[default]
     None,
     /// Text with an open mark that the next line may close.
     OpenText,
@@ -105,20 +107,7 @@ struct Code {
 impl Markdown {
     /// Creates a renderer for lines of a width.
     pub(crate) fn new(width: usize) -> Self {
-        Self {
-            out: Layout::new(width),
-            width,
-            at: At::Start,
-            line: String::new(),
-            inline: Inline::new(),
-            style: Style::new(),
-            quotes: 0,
-            block: Block::None,
-            blank: None,
-            has_written: false,
-            #[cfg(test)]
-            work: 0,
-        }
+        Self { out: Layout::new(width), width, ..Self::default() }
     }
 
     /// Adds text and returns the output that is ready.
@@ -227,7 +216,7 @@ impl Markdown {
     }
 
     fn begin_text(&mut self, first: &Margin, hanging: Margin, style: Style) {
-        self.inline = Inline::new();
+        self.inline = Inline::default();
         self.style = style;
         self.out.begin(first, hanging);
         self.at = At::Text;
@@ -290,7 +279,7 @@ impl Markdown {
         self.at = At::Start;
         let line = std::mem::take(&mut self.line);
         self.worked(line.len());
-        match std::mem::replace(&mut self.block, Block::None) {
+        match std::mem::take(&mut self.block) {
             Block::Code(code) => self.code_line(code, &line),
             Block::Table { mut table, margin } => {
                 if table.push(&line) {
@@ -339,7 +328,7 @@ impl Markdown {
     fn part_of_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         self.worked(line.len());
-        match std::mem::replace(&mut self.block, Block::None) {
+        match std::mem::take(&mut self.block) {
             Block::Code(mut code) => {
                 self.write_code(&mut code, &line);
                 code.is_within_line = true;
@@ -356,7 +345,7 @@ impl Markdown {
 
     /// Writes held text and ends the block.
     fn close_block(&mut self) {
-        match std::mem::replace(&mut self.block, Block::None) {
+        match std::mem::take(&mut self.block) {
             Block::None | Block::Code(_) => {}
             Block::OpenText => {
                 let held = self.inline.take();

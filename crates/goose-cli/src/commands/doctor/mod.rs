@@ -17,6 +17,7 @@ use goose::config::Paths;
 use serde::Serialize;
 use serde_json::json;
 
+use self::model::Reach;
 use crate::{
     args::JsonArgs,
     escape,
@@ -110,41 +111,38 @@ impl Report {
 /// Runs the checks that contact and start nothing.
 pub(crate) fn check(config: &ConfigArgs) -> anyhow::Result<Report> {
     let paths = Paths::from_env()?;
-    let args = DoctorArgs {
-        online: false,
-        start: false,
-        config: ConfigArgs { config: config.config.clone() },
-        form: JsonArgs { json: false },
-    };
-    let here = settings::look(&paths, &args.config);
-    Ok(Report(all(&paths, &here, &args)?))
+    let here = settings::look(&paths, config);
+    Ok(Report(all(&paths, &here, Reach::ThisMachine)?))
 }
 
-/// Runs all checks.
+/// Runs the checks that the flags ask for.
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let paths = Paths::from_env()?;
     let here = settings::look(&paths, &args.config);
-    let checks = all(&paths, &here, args)?;
+    let reach = if args.online { Reach::Everywhere } else { Reach::ThisMachine };
+    let mut checks = all(&paths, &here, reach)?;
+    if args.start
+        && let Ok(settings) = &here.settings
+    {
+        checks.extend(extensions::start(settings)?);
+    }
     let healthy = checks.iter().all(|check| check.state != State::Bad);
     output::print(&args.form, || json!({ "healthy": healthy, "checks": checks }), |out| print(out, &checks))?;
     Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn all(paths: &Paths, here: &Here, args: &DoctorArgs) -> anyhow::Result<Vec<Check>> {
+/// Runs all checks that start no extension.
+fn all(paths: &Paths, here: &Here, reach: Reach) -> anyhow::Result<Vec<Check>> {
     let mut checks = files::check(paths, here);
     let settings = here.settings.as_ref().ok();
     new_runtime()?.block_on(async {
         if let Some(settings) = settings {
-            let reach = if args.online { model::Reach::Everywhere } else { model::Reach::ThisMachine };
             checks.extend(model::check(settings, reach).await);
         }
         checks.extend(machine::check(paths, settings).await);
     });
     if let Some(settings) = settings {
         checks.extend(extensions::check(settings));
-        if args.start {
-            checks.extend(extensions::start(settings)?);
-        }
     }
     Ok(checks)
 }

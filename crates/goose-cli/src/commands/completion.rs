@@ -52,19 +52,13 @@ pub(crate) fn run(args: &CompletionArgs, command: Command) -> anyhow::Result<Exi
     let mut script = Vec::new();
     let mut command = with_agents(command, &catalog);
     let name = args.bin_name.as_str();
-    let shell = match args.shell {
-        CompletionShell::Nu => {
-            generate(Nushell, &mut command, name, &mut script);
-            None
-        }
-        CompletionShell::Bash => Some(Shell::Bash),
-        CompletionShell::Elvish => Some(Shell::Elvish),
-        CompletionShell::Fish => Some(Shell::Fish),
-        CompletionShell::PowerShell => Some(Shell::PowerShell),
-        CompletionShell::Zsh => Some(Shell::Zsh),
-    };
-    if let Some(shell) = shell {
-        generate(shell, &mut command, name, &mut script);
+    match args.shell {
+        CompletionShell::Bash => generate(Shell::Bash, &mut command, name, &mut script),
+        CompletionShell::Elvish => generate(Shell::Elvish, &mut command, name, &mut script),
+        CompletionShell::Fish => generate(Shell::Fish, &mut command, name, &mut script),
+        CompletionShell::Nu => generate(Nushell, &mut command, name, &mut script),
+        CompletionShell::PowerShell => generate(Shell::PowerShell, &mut command, name, &mut script),
+        CompletionShell::Zsh => generate(Shell::Zsh, &mut command, name, &mut script),
     }
     std::io::stdout().lock().write_all(&script)?;
     Ok(ExitCode::SUCCESS)

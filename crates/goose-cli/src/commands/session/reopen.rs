@@ -25,17 +25,8 @@ impl Chat {
         let mode = self.assembled.permissions.mode();
         let earlier = self.assembled.exchange.session_id().clone();
         let is_begun = !self.assembled.exchange.messages().is_empty();
-        let setup = ChatSetup {
-            conversation: ConversationArgs {
-                name,
-                session_id: None,
-                path: None,
-                resume: false,
-                fork: false,
-                ..self.setup.conversation.clone()
-            },
-            ..self.setup.clone()
-        };
+        let conversation = ConversationArgs { name, ..self.without_session() };
+        let setup = ChatSetup { conversation, ..self.setup.clone() };
         if let Err(after) = self.open_another(setup).await? {
             return Ok(after);
         }
@@ -81,14 +72,10 @@ impl Chat {
         }
         let setup = ChatSetup {
             conversation: ConversationArgs {
-                name: None,
                 session_id: Some(session.to_string()),
-                path: None,
-                resume: false,
-                fork: false,
                 // The session goes on with its own agent.
                 agent: None,
-                ..self.setup.conversation.clone()
+                ..self.without_session()
             },
             keep: Keep::Saved,
             ..self.setup.clone()
@@ -96,6 +83,19 @@ impl Chat {
         match self.open_another(setup).await? {
             Ok(()) => self.greet(Extent::Short).map(|()| After::Line),
             Err(after) => Ok(after),
+        }
+    }
+
+    /// Returns the arguments of this session, without those that name one.
+    fn without_session(&self) -> ConversationArgs {
+        let conversation = self.setup.conversation.clone();
+        ConversationArgs {
+            name: None,
+            session_id: None,
+            path: None,
+            resume: false,
+            fork: false,
+            ..conversation
         }
     }
 

@@ -55,7 +55,7 @@ pub(super) async fn list(store: &SessionStore, args: ListArgs) -> anyhow::Result
     };
     let has_more = sessions.len() > args.limit as usize;
     sessions.truncate(args.limit as usize);
-    let document = || json!({ "sessions": sessions.iter().map(Row::new).collect::<Vec<_>>() });
+    let document = || sessions_json(&sessions);
     output::print(&form, document, |out| {
         if sessions.is_empty() {
             importable(store).into_iter().try_for_each(|line| out.line(line))?;
@@ -78,10 +78,10 @@ struct Row<'a> {
     session: &'a SessionSummary,
 }
 
-impl<'a> Row<'a> {
-    fn new(session: &'a SessionSummary) -> Self {
-        Self { name: session.name(), session }
-    }
+/// Returns the document of `--json`.
+fn sessions_json(sessions: &[SessionSummary]) -> serde_json::Value {
+    let row = |session| Row { name: SessionSummary::name(session), session };
+    json!({ "sessions": sessions.iter().map(row).collect::<Vec<_>>() })
 }
 
 /// Returns the sessions that contain the text, the best match first.
@@ -127,8 +127,7 @@ fn print(out: &mut Output, sessions: &[SessionSummary]) -> io::Result<()> {
 
 /// Prints sessions as the list does.
 pub(crate) fn session_rows(sessions: &[SessionSummary], form: &JsonArgs) -> anyhow::Result<ExitCode> {
-    let document = || json!({ "sessions": sessions.iter().map(Row::new).collect::<Vec<_>>() });
-    output::print(form, document, |out| print(out, sessions))
+    output::print(form, || sessions_json(sessions), |out| print(out, sessions))
 }
 
 /// Formats a moment in the local time zone.

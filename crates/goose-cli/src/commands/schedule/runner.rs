@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use goose::session::{
     ClaimedRun, JOB_LEASE, NotClaimed, SessionId, SessionStore, clock,
     schedule::{Job, JobId, JobOutcome, JobRun},
@@ -117,14 +117,8 @@ pub(super) async fn run_now(
     let claimed = store.claim_job(id, &owner(), clock::now()).await.map_err(explained)?;
     let claimed = match claimed {
         Ok(claimed) => claimed,
-        Err(NotClaimed::Running) => {
-            stderr::error(&format!("The job {id} is running already."));
-            return Ok(ExitCode::FAILURE);
-        }
-        Err(NotClaimed::Missing) => {
-            stderr::error(&format!("There is no job '{id}'."));
-            return Ok(ExitCode::FAILURE);
-        }
+        Err(NotClaimed::Running) => bail!("The job {id} is running already."),
+        Err(NotClaimed::Missing) => bail!("There is no job '{id}'."),
     };
     let mut signals = Signals::listen()?;
     let stop = CancellationToken::new();

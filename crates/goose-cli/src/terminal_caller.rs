@@ -3,16 +3,13 @@
 
 use std::sync::Arc;
 
-use anstyle::Style;
 use goose_extension::{
     Answer, Caller, CallerId, LogEntry, LogLevel, Notifier, Progress, Question, QuestionKind, RichRenderable,
     ToolError, ToolResult, prelude::async_trait,
 };
 use serde_json::Value;
 
-use crate::{escape, prompts, stderr, terminal::input::Input};
-
-const FAINT: Style = Style::new().dimmed();
+use crate::{escape, output::FAINT, prompts, stderr, terminal::input::Input};
 
 /// The way in which progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use goose_local::{
     DownloadProgress, Downloads,
     model_store::{CatalogueEntry, Event, ModelStore, PulledModel, State},
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::{Fetching, GOOD_FOR};
 use crate::{
@@ -117,10 +117,6 @@ impl Progress {
         Self { view, state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, ProgressState> {
-        self.state.lock()
-    }
-
     fn line(&self, text: &str) {
         if self.view != View::Nothing {
             stderr::line(format_args!("{FAINT}{}{FAINT:#}", escape::line(text)));
@@ -128,7 +124,7 @@ impl Progress {
     }
 
     fn show(&self, bytes: u64, total: u64) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let spent = state.since.elapsed();
         let came = bytes.saturating_sub(state.from);
         let shown = || shown(bytes, total, speed(came, spent));
@@ -140,7 +136,7 @@ impl Progress {
     }
 
     fn checked(&self, bytes: u64, total: u64) {
-        if self.view == View::Bar && self.state().is_due() {
+        if self.view == View::Bar && self.state.lock().is_due() {
             stderr::status(&format!("Verifying the checksum: {} %", percent(bytes, total)));
         }
     }
@@ -151,7 +147,7 @@ impl DownloadProgress for Progress {
         match event {
             Event::Waiting => self.line("Another goose process is downloading it; waiting."),
             Event::Asking { source, from } => {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 (state.since, state.from, state.bytes) = (Instant::now(), *from, *from);
                 state.step = None;
                 drop(state);
@@ -161,7 +157,7 @@ impl DownloadProgress for Progress {
                 }
             }
             Event::Bytes { bytes, total } => {
-                self.state().bytes = *bytes;
+                self.state.lock().bytes = *bytes;
                 self.show(*bytes, *total);
             }
             Event::Coming { bytes, total } => self.show(*bytes, *total),
@@ -172,7 +168,7 @@ impl DownloadProgress for Progress {
     }
 
     fn end(self: Box<Self>, pulled: Option<&PulledModel>) {
-        self.state().is_over = true;
+        self.state.lock().is_over = true;
         let is_shown = self.view != View::Nothing;
         drop(self);
         if let Some(pulled) = pulled.filter(|pulled| is_shown && !pulled.was_here) {
@@ -206,7 +202,7 @@ impl Drop for Progress {
         if self.view == View::Bar {
             stderr::end_status();
         }
-        let state = self.state();
+        let state = self.state.lock();
         let (is_over, bytes) = (state.is_over, state.bytes);
         drop(state);
         if !is_over && bytes > 0 {
@@ -272,7 +268,7 @@ mod tests {
         let progress = Progress::new(Verbosity::Quiet);
         progress.event(&Event::Bytes { bytes: 10, total: 100 });
         progress.event(&Event::Coming { bytes: 60, total: 100 });
-        assert_eq!(progress.state().bytes, 10);
+        assert_eq!(progress.state.lock().bytes, 10);
     }
 
     #[test]

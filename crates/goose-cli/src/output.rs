@@ -24,6 +24,9 @@ pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 /// Secondary text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
+/// Indentation of details below a line.
+pub(crate) const INDENT: usize = 4;
+
 /// Standard output, locked and buffered.
 pub(crate) struct Output {
     out: BufWriter<StdoutLock<'static>>,

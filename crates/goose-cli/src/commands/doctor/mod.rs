@@ -21,7 +21,7 @@ use self::model::Reach;
 use crate::{
     args::JsonArgs,
     escape,
-    output::{self, BAD, FAINT, GOOD, NAME, Output, WARNING, counted},
+    output::{self, BAD, FAINT, GOOD, INDENT, NAME, Output, WARNING, counted},
     runtime::new_runtime,
     settings::{self, ConfigArgs, Here},
 };
@@ -35,9 +35,6 @@ Examples:
 With --json: {\"healthy\": BOOL, \"checks\": [{name, state, says, fix}]}; 'state'
 is 'good', 'warning', 'bad' or 'skipped'.
 Exit code 1: at least one check is bad.";
-
-/// Indentation of details.
-const INDENT: usize = 4;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

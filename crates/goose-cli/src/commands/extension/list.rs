@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::{
     args::JsonArgs,
     escape,
-    output::{BAD, FAINT, GOOD, NAME, Output, print},
+    output::{BAD, FAINT, GOOD, INDENT, NAME, Output, print},
     selection::{Candidate, Selection, Source},
 };
 
@@ -24,9 +24,6 @@ const GAPS: usize = 9;
 
 /// The type of extensions that come with agents.
 const PLATFORM: &str = "platform";
-
-/// Indentation of details.
-const INDENT: usize = 4;
 
 /// The document of `--json`.
 #[derive(Serialize)]

@@ -14,14 +14,11 @@ use super::tools::{Problem, usable};
 use crate::{
     args::JsonArgs,
     escape,
-    output::{self, FAINT, NAME, Output},
+    output::{self, FAINT, INDENT, NAME, Output},
     runtime::with_extensions,
     selection::Candidate,
     stderr,
 };
-
-/// Indentation of descriptions.
-const INDENT: usize = 4;
 
 /// Maximum number of bytes of contents that are printed.
 const MAX_BYTES: usize = 16 * 1024 * 1024;

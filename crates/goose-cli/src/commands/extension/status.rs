@@ -21,7 +21,7 @@ use tokio::{task::JoinSet, time::Instant};
 use crate::{
     args::JsonArgs,
     escape,
-    output::{BAD, FAINT, GOOD, NAME, Output, WARNING, counted, print},
+    output::{BAD, FAINT, GOOD, INDENT, NAME, Output, WARNING, counted, print},
     runtime::with_extensions,
     selection::Candidate,
     stderr,
@@ -29,9 +29,6 @@ use crate::{
 
 /// State of an extension with an invalid configuration.
 const BROKEN: &str = "broken";
-
-/// Indentation of details.
-const INDENT: usize = 4;
 
 #[derive(Default, Serialize)]
 struct Row {

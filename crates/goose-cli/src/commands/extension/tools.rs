@@ -15,14 +15,11 @@ use tokio::task::JoinSet;
 use crate::{
     args::JsonArgs,
     escape,
-    output::{self, FAINT, NAME, Output},
+    output::{self, FAINT, INDENT, NAME, Output},
     runtime::with_extensions,
     selection::Candidate,
     stderr,
 };
-
-/// Indentation of descriptions.
-const INDENT: usize = 4;
 
 /// The reason why the tools of an extension are missing.
 #[derive(Serialize)]

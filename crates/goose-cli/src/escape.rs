@@ -1,6 +1,6 @@
 //! Escaping of untrusted text: characters that move the cursor, hide or reorder text are shown as escapes.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path};
 
 use goose_extension::is_misleading;
 /// Escapes prose, in which joiners are legitimate: between letters of Persian or Hindi, or parts of an emoji. Must not
@@ -10,6 +10,11 @@ pub(crate) use goose_extension::visible as prose;
 pub(crate) use goose_extension::visible_exactly as text;
 /// Escapes text for a single line, including line breaks and tabs.
 pub(crate) use goose_extension::visible_line as line;
+
+/// Escapes a path for a single line.
+pub(crate) fn path(path: &Path) -> String {
+    line(&path.display().to_string()).into_owned()
+}
 
 /// Escapes JSON text with JSON escapes, so that its value is unchanged.
 pub(crate) fn json(json: &str) -> String {

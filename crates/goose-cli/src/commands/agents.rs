@@ -208,13 +208,11 @@ fn print_catalog(out: &mut Output, catalog: &AgentCatalog) -> io::Result<()> {
         out.line(line)?;
     }
     for (file, reason) in &catalog.problems {
-        let path = file.display().to_string();
-        let (path, reason) = (out.paint(BAD, escape::line(&path)), escape::text(reason));
+        let (path, reason) = (out.paint(BAD, escape::path(file)), escape::text(reason));
         out.line(format_args!("{path}: {reason}"))?;
     }
     for file in &catalog.untrusted {
-        let path = file.path().display().to_string();
-        let path = out.paint(WARNING, escape::line(&path));
+        let path = out.paint(WARNING, escape::path(file.path()));
         out.line(format_args!(
             "{path} is not used because it is not trusted. Trust it with `goose configure trust`."
         ))?;
@@ -336,7 +334,7 @@ fn validate(files: &[PathBuf], is_known: &dyn Fn(&str) -> bool) -> anyhow::Resul
     let mut out = Output::new();
     let mut are_valid = true;
     for file in files {
-        let path = file.display().to_string();
+        let path = escape::path(file);
         match read_agents(file) {
             Ok(agents) => {
                 let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
@@ -345,7 +343,7 @@ fn validate(files: &[PathBuf], is_known: &dyn Fn(&str) -> bool) -> anyhow::Resul
                 let warnings: Vec<String> = unknown_keys.chain(unknown).collect();
                 let (style, state) = if warnings.is_empty() { (GOOD, "ok ") } else { (WARNING, "warning") };
                 let state = out.paint(style, state);
-                out.line(format_args!("{state} {}: {}", escape::line(&path), names.join(", ")))?;
+                out.line(format_args!("{state} {path}: {}", names.join(", ")))?;
                 for warning in warnings {
                     let warning = out.paint(WARNING, escape::line(&warning).into_owned());
                     out.line(format_args!("    {warning}"))?;
@@ -354,11 +352,7 @@ fn validate(files: &[PathBuf], is_known: &dyn Fn(&str) -> bool) -> anyhow::Resul
             Err(error) => {
                 are_valid = false;
                 let bad = out.paint(BAD, "bad");
-                out.line(format_args!(
-                    "{bad} {}: {}",
-                    escape::line(&path),
-                    escape::text(&error.to_string())
-                ))?;
+                out.line(format_args!("{bad} {path}: {}", escape::text(&error.to_string())))?;
             }
         }
     }

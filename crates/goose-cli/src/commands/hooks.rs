@@ -113,7 +113,7 @@ fn list(out: &mut Output, files: &[HookFile]) -> io::Result<()> {
         return out.line("There are no hooks here. `goose hooks --help` shows how to write one.");
     }
     for file in files {
-        let path = out.paint(NAME, escape::line(&file.path.display().to_string()).into_owned());
+        let path = out.paint(NAME, escape::path(&file.path));
         let state = match file.state {
             HookFileState::Used => "",
             HookFileState::NotTrusted => "  not used: not trusted. Trust it with `goose configure trust`.",

@@ -43,7 +43,7 @@ pub(crate) async fn trusted(
     }
     stderr::line(format_args!(
         "{WARNING}{} is not used because it is not trusted. Trust it with --trust-project.{WARNING:#}",
-        escape::line(&file.path().display().to_string())
+        escape::path(file.path())
     ));
     Ok(None)
 }
@@ -80,10 +80,9 @@ pub(crate) async fn agreed(
 /// Shows the whole file and asks. Its extensions are repeated below, since a long file scrolls off the screen.
 async fn asked(file: &ProjectFile, trust: Trust, input: &Arc<Input>) -> bool {
     let turn = input.turn().await;
-    let path = file.path().display().to_string();
     let what =
         if trust == Trust::Changed { "has changed since you trusted it" } else { "comes with this project" };
-    stderr::line(format_args!("{NAME}{}{NAME:#} {what}. It contains:", escape::line(&path)));
+    stderr::line(format_args!("{NAME}{}{NAME:#} {what}. It contains:", escape::path(file.path())));
     for line in file.text().lines() {
         stderr::line(format_args!("    {FAINT}{}{FAINT:#}", escape::text(line)));
     }

@@ -246,13 +246,10 @@ fn start_logging() {
 fn greet_user(server: &Server) {
     stderr::line(format_args!("{NAME}goose{NAME:#} serves at {}", server.url()));
     if let Some(socket) = server.socket() {
-        stderr::line(format_args!(
-            "{FAINT}  socket  {}{FAINT:#}",
-            escape::line(&socket.display().to_string())
-        ));
+        stderr::line(format_args!("{FAINT}  socket  {}{FAINT:#}", escape::path(socket)));
     }
     for root in server.roots() {
-        stderr::line(format_args!("{FAINT}  root    {}{FAINT:#}", escape::line(&root.display().to_string())));
+        stderr::line(format_args!("{FAINT}  root    {}{FAINT:#}", escape::path(root)));
     }
     for warning in server.warnings() {
         stderr::line(format_args!("{WARNING}{}{WARNING:#}", escape::text(warning)));

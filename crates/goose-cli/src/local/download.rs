@@ -53,7 +53,7 @@ impl Downloads for Fetching {
         stderr::line(format_args!("  licence  {}", escape::line(licence)));
         let sources: Vec<String> = entry.sources.iter().map(ToString::to_string).collect();
         stderr::line(format_args!("  from     {}", escape::line(&sources.join(", else "))));
-        stderr::line(format_args!("  to       {}", escape::line(&store.folder().display().to_string())));
+        stderr::line(format_args!("  to       {}", escape::path(store.folder())));
         match turn.is_agreed("Download it now? (y/n) ").await {
             true => Ok(()),
             false => Err("Nothing was downloaded.".to_owned()),
@@ -172,8 +172,8 @@ impl DownloadProgress for Progress {
         let is_shown = self.view != View::Nothing;
         drop(self);
         if let Some(pulled) = pulled.filter(|pulled| is_shown && !pulled.was_here) {
-            let path = pulled.path.display().to_string();
-            stderr::line(format_args!("{FAINT}Downloaded and verified: {}{FAINT:#}", escape::line(&path)));
+            let path = escape::path(&pulled.path);
+            stderr::line(format_args!("{FAINT}Downloaded and verified: {path}{FAINT:#}"));
         }
     }
 }

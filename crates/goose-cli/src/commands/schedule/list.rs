@@ -62,8 +62,8 @@ fn show(out: &mut Output, job: &Job, zone: &TimeZone) -> io::Result<()> {
         (_, _, None) => out.paint(WARNING, "never".to_owned()),
     };
     out.line(format_args!("{name}  {}  {state}", escape::line(job.cron.as_str())))?;
-    let recipe = escape::line(&job.recipe.display().to_string()).into_owned();
-    let folder = escape::line(&job.working_dir.display().to_string()).into_owned();
+    let recipe = escape::path(&job.recipe);
+    let folder = escape::path(&job.working_dir);
     let recipe = out.paint(FAINT, format!("{recipe} in {folder}"));
     out.line(format_args!("  {recipe}"))?;
     let Some(last) = &job.last else { return Ok(()) };

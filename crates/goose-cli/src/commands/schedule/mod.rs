@@ -191,7 +191,7 @@ async fn import_old(store: &SessionStore, paths: &Paths, zone: &TimeZone) -> any
     if !added.is_empty() {
         stderr::line(format_args!(
             "Added jobs from {}: {}. `goose schedule remove` removes those that another program runs.",
-            escape::line(&file.display().to_string()),
+            escape::path(&file),
             added.join(", ")
         ));
         for problem in &old.problems {

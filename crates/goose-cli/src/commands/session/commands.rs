@@ -188,11 +188,7 @@ impl Chat {
             }
         }
         for (path, reason) in &agents.problems {
-            stderr::line(format_args!(
-                "{}: {}",
-                escape::line(&path.display().to_string()),
-                escape::text(reason)
-            ));
+            stderr::line(format_args!("{}: {}", escape::path(path), escape::text(reason)));
         }
         let pinned = match exchange.agent().chosen_by {
             ChosenBy::User => format!("{now} is pinned. To let goose choose again: /agent auto. "),

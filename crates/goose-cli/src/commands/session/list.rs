@@ -114,7 +114,7 @@ fn print(out: &mut Output, sessions: &[SessionSummary]) -> io::Result<()> {
         let id = out.paint(NAME, format!("{:ids$}", session.id));
         let name = fitted(&escape::line(session.name()), NAME_WIDTH);
         let count = counted(session.messages, "message");
-        let folder = escape::line(&session.working_dir.display().to_string()).into_owned();
+        let folder = escape::path(&session.working_dir);
         let when = local(session.updated_at);
         let agent =
             session.agent.as_deref().map(|agent| format!("  {}", escape::line(agent))).unwrap_or_default();

@@ -120,7 +120,7 @@ pub(super) async fn import(store: &SessionStore, path: &Path) -> anyhow::Result<
 pub(crate) fn importable(store: &SessionStore) -> Option<String> {
     let database = store.path().with_file_name(import::DATABASE);
     (!store.path().exists() && database.is_file()).then(|| {
-        let database = escape::line(&database.display().to_string()).into_owned();
+        let database = escape::path(&database);
         format!(
             "There are sessions of an earlier version of goose. To import them: `goose session import {database}`"
         )

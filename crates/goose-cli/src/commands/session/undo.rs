@@ -257,7 +257,7 @@ fn not_changed() -> After {
 /// A path as the user would write it.
 fn shown(path: &Path, folder: &Path) -> String {
     let path = path.strip_prefix(folder).unwrap_or(path);
-    escape::line(&path.display().to_string()).into_owned()
+    escape::path(path)
 }
 
 fn one_line(text: &str, width: usize) -> String {

@@ -19,7 +19,7 @@ use tokio::time::interval;
 use super::attach;
 use super::{
     args::ChatArgs,
-    commands::{cancelled, failed},
+    commands::{cancelled, told},
     edit::edit_messages,
     picker,
     recap::{self, Extent},
@@ -106,6 +106,29 @@ pub(super) enum After {
     Reply(goose_extension::Message),
     /// The end.
     Leave(ExitCode),
+}
+
+/// The step after a command.
+pub(super) type Next = Result<After, Stop>;
+
+/// Early end of a command.
+pub(super) enum Stop {
+    /// The user knows the reason.
+    Told(After),
+    /// goose ends with this error.
+    Failed(anyhow::Error),
+}
+
+impl From<ExitSignal> for Stop {
+    fn from(asked: ExitSignal) -> Self {
+        Self::Told(cancelled(asked))
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
 }
 
 /// Begins or resumes a conversation.
@@ -248,7 +271,10 @@ impl Chat {
             let after = match typed {
                 InputEvent::Text(message) => {
                     was_interrupted = false;
-                    self.line(&message).await?
+                    match self.line(&message).await {
+                        Ok(after) | Err(Stop::Told(after)) => after,
+                        Err(Stop::Failed(error)) => return Err(error),
+                    }
                 }
                 InputEvent::Dropped => {
                     was_interrupted = false;
@@ -327,7 +353,7 @@ impl Chat {
         Ok(done)
     }
 
-    async fn line(&mut self, message: &TypedMessage) -> anyhow::Result<After> {
+    async fn line(&mut self, message: &TypedMessage) -> Next {
         let line = message.text.as_str();
         if line.trim().is_empty() {
             return Ok(After::Line);
@@ -345,18 +371,15 @@ impl Chat {
     }
 
     /// Reads what a message attaches. If that fails, nothing is sent.
-    pub(super) async fn message(&mut self, text: &str, typed: &str) -> anyhow::Result<After> {
+    pub(super) async fn message(&mut self, text: &str, typed: &str) -> Next {
         let request = AttachmentRequest { text, typed, images: &[] };
         if !request.may_attach() {
             return Ok(After::Reply(text.into()));
         }
         let (exchange, input) = (self.assembled.exchange.clone(), Arc::clone(&self.input));
         let attached = attached(&exchange, request, &input, Verbosity::Normal);
-        Ok(match self.working("reading the attachments", attached).await? {
-            Ok(Ok(message)) => After::Reply(message),
-            Ok(Err(error)) => failed(&error.to_string()),
-            Err(asked) => cancelled(asked),
-        })
+        let attached = self.working("reading the attachments", attached).await??;
+        Ok(After::Reply(attached.map_err(told)?))
     }
 
     /// One reply. `Some` where goose is to end.

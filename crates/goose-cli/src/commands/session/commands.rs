@@ -1,6 +1,6 @@
 //! Implementation of the slash commands.
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{fmt::Display, process::ExitCode, sync::Arc, time::Duration};
 
 use goose::{
     agents::extension_manager::ManagerError,
@@ -14,7 +14,7 @@ use goose_extension::{CallContext, JsonObject, Message, MessageContent, PromptAr
 use serde_json::Value;
 
 use super::{
-    chat::{After, Chat},
+    chat::{After, Chat, Next, Stop},
     edit::init,
     recipes::show_skills,
     slash::{self, Slash},
@@ -45,7 +45,7 @@ const AUTO: &str = "auto";
 
 impl Chat {
     /// Runs a command.
-    pub(super) async fn command(&mut self, command: Slash, typed: &str) -> anyhow::Result<After> {
+    pub(super) async fn command(&mut self, command: Slash, typed: &str) -> Next {
         match command {
             Slash::Exit => return Ok(After::Leave(ExitCode::SUCCESS)),
             Slash::Help => stderr::line(slash::help(size::columns())),
@@ -102,7 +102,7 @@ impl Chat {
         }
     }
 
-    async fn compact(&mut self) -> anyhow::Result<After> {
+    async fn compact(&mut self) -> Next {
         let exchange = self.assembled.exchange.clone();
         // A task of its own, so that it ends cleanly when cancelled. The next reply waits for it.
         let compacting = tokio::spawn({
@@ -132,14 +132,11 @@ impl Chat {
     }
 
     /// Shows the model, and at a terminal the models that its service lists now, to choose another one.
-    async fn choose_model(&mut self) -> anyhow::Result<After> {
+    async fn choose_model(&mut self) -> Next {
         stderr::line(escape::line(&self.standing()));
         let exchange = self.assembled.exchange.clone();
         let settings = self.assembled.manager().settings().clone();
-        let models = match self.working("listing the models", live_models(&exchange, &settings)).await? {
-            Ok(models) => models,
-            Err(asked) => return Ok(cancelled(asked)),
-        };
+        let models = self.working("listing the models", live_models(&exchange, &settings)).await??;
         if models.is_empty() || !stderr::can_ask() {
             stderr::line(format_args!("{FAINT}To switch: /model NAME, or /model PROVIDER:NAME{FAINT:#}"));
             return Ok(After::Line);
@@ -160,17 +157,13 @@ impl Chat {
     }
 
     /// Switches to another model.
-    async fn set_model(&mut self, name: &str) -> anyhow::Result<After> {
+    async fn set_model(&mut self, name: &str) -> Next {
         let exchange = self.assembled.exchange.clone();
-        Ok(match self.working("reading the model's key", exchange.set_model(name)).await? {
-            Ok(Ok(model)) => {
-                stderr::line(format_args!("Switched to {}.", escape::line(&model.to_string())));
-                self.show_standing();
-                After::Line
-            }
-            Ok(Err(error)) => failed(&format!("{:#}", explained(error))),
-            Err(asked) => cancelled(asked),
-        })
+        let set = self.working("reading the model's key", exchange.set_model(name)).await??;
+        let model = set.map_err(|error| told(explained(error)))?;
+        stderr::line(format_args!("Switched to {}.", escape::line(&model.to_string())));
+        self.show_standing();
+        Ok(After::Line)
     }
 
     fn show_agents(&self) {
@@ -199,7 +192,7 @@ impl Chat {
     }
 
     /// Goes on with another agent, or lets goose choose again.
-    async fn set_agent(&mut self, name: &str) -> anyhow::Result<After> {
+    async fn set_agent(&mut self, name: &str) -> Next {
         if name == AUTO {
             self.assembled.exchange.choose_agent_automatically();
             stderr::line("goose chooses the agent again.");
@@ -207,15 +200,11 @@ impl Chat {
             return Ok(After::Line);
         }
         let exchange = self.assembled.exchange.clone();
-        Ok(match self.working("binding services", exchange.switch_agent(name)).await? {
-            Ok(Ok(agent)) => {
-                stderr::line(format_args!("Switched to {}.", escape::line(&agent)));
-                self.show_standing();
-                After::Line
-            }
-            Ok(Err(reason)) => failed(&reason.to_string()),
-            Err(asked) => cancelled(asked),
-        })
+        let switched = self.working("binding services", exchange.switch_agent(name)).await??;
+        let agent = switched.map_err(told)?;
+        stderr::line(format_args!("Switched to {}.", escape::line(&agent)));
+        self.show_standing();
+        Ok(After::Line)
     }
 
     fn show_cost(&self) {
@@ -251,21 +240,18 @@ impl Chat {
     }
 
     /// Shows what a task did: its session, as an export has it.
-    async fn show_task(&mut self, id: &str) -> anyhow::Result<After> {
+    async fn show_task(&mut self, id: &str) -> Next {
         let tasks = self.assembled.exchange.tasks();
         let session = tasks.into_iter().find(|status| status.task.id == id).and_then(|status| status.session);
         let Some(session) = session else {
             return Ok(failed(&format!("There is no task {id} that has begun. /tasks lists them.")));
         };
-        match export::markdown(self.assembled.store(), &session).await {
-            Ok(text) => {
-                let mut answer = Answer::new();
-                answer.push(&text)?;
-                answer.end()?;
-                Ok(After::Line)
-            }
-            Err(error) => Ok(failed(&format!("{:#}", explained(error)))),
-        }
+        let text = export::markdown(self.assembled.store(), &session).await;
+        let text = text.map_err(|error| told(explained(error)))?;
+        let mut answer = Answer::new();
+        answer.push(&text)?;
+        answer.end()?;
+        Ok(After::Line)
     }
 
     fn mode(&mut self, mode: Option<&str>) {
@@ -313,12 +299,9 @@ impl Chat {
     }
 
     /// Adds a program. It is removed again if it does not start.
-    async fn add_program(&mut self, line: &str) -> anyhow::Result<After> {
+    async fn add_program(&mut self, line: &str) -> Next {
         let exchange = self.assembled.exchange.clone();
-        let (name, users) = match enable_program(&exchange, line) {
-            Ok(added) => added,
-            Err(error) => return Ok(failed(&format!("{error:#}"))),
-        };
+        let (name, users) = enable_program(&exchange, line).map_err(told)?;
         if let Some(users) = users {
             self.say_unused(&name, &users);
             return Ok(After::Line);
@@ -358,15 +341,11 @@ impl Chat {
         }
     }
 
-    async fn prompts(&mut self, extension: Option<&str>) -> anyhow::Result<After> {
+    async fn prompts(&mut self, extension: Option<&str>) -> Next {
         let exchange = self.assembled.exchange.clone();
         let extensions = exchange.extensions();
         let listed = extensions.list_prompts(extension);
-        let listed = match self.working("listing prompts", listed).await? {
-            Ok(Ok(listed)) => listed,
-            Ok(Err(error)) => return Ok(failed(&error.to_string())),
-            Err(asked) => return Ok(cancelled(asked)),
-        };
+        let listed = self.working("listing prompts", listed).await??.map_err(told)?;
         if listed.items.is_empty() {
             stderr::line("No extension has prompts.");
         }
@@ -385,7 +364,7 @@ impl Chat {
     }
 
     /// Sends a prompt of an extension as the next message.
-    async fn prompt(&mut self, name: &str, arguments: Vec<(String, String)>) -> anyhow::Result<After> {
+    async fn prompt(&mut self, name: &str, arguments: Vec<(String, String)>) -> Next {
         let exchange = self.assembled.exchange.clone();
         let arguments: JsonObject =
             arguments.into_iter().map(|(key, value)| (key, Value::String(value))).collect();
@@ -395,17 +374,12 @@ impl Chat {
         }
         let extensions = exchange.extensions();
         let prompt = extensions.get_prompt(name, arguments, &context);
-        Ok(match self.working("getting the prompt", prompt).await? {
-            Ok(Ok(prompt)) => {
-                let parts = prompt.messages.into_iter().map(|message| MessageContent::Block(message.content));
-                After::Reply(Message::new(Role::User, parts))
-            }
-            Ok(Err(error)) => failed(&error.to_string()),
-            Err(asked) => cancelled(asked),
-        })
+        let prompt = self.working("getting the prompt", prompt).await??.map_err(told)?;
+        let parts = prompt.messages.into_iter().map(|message| MessageContent::Block(message.content));
+        Ok(After::Reply(Message::new(Role::User, parts)))
     }
 
-    async fn plan(&mut self, text: Option<String>, typed: &str) -> anyhow::Result<After> {
+    async fn plan(&mut self, text: Option<String>, typed: &str) -> Next {
         if !self.is_planning {
             self.is_planning = true;
             stderr::line(
@@ -473,4 +447,9 @@ pub(super) fn cancelled(asked: ExitSignal) -> After {
 pub(super) fn failed(why: &str) -> After {
     stderr::error(why);
     After::Line
+}
+
+/// Tells the user why a command ends.
+pub(super) fn told(error: impl Display) -> Stop {
+    Stop::Told(failed(&format!("{error:#}")))
 }

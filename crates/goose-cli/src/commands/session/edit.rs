@@ -8,7 +8,7 @@ use goose_extension::Message;
 use goose_process::ProcessSpec;
 
 use super::{
-    chat::{After, Chat},
+    chat::{After, Chat, Next},
     commands::failed,
 };
 use crate::{escape, output::FAINT, stderr, terminal::input::InputEvent};
@@ -39,7 +39,7 @@ pub(super) fn init(wish: Option<&str>) -> After {
 
 impl Chat {
     /// Lets the user write a message in the editor, and sends it.
-    pub(super) async fn edit(&self, text: &str) -> anyhow::Result<After> {
+    pub(super) async fn edit(&self, text: &str) -> Next {
         if !stderr::can_ask() {
             return Ok(failed("A message cannot be edited without a terminal."));
         }

@@ -16,8 +16,8 @@ use goose_fs::AtomicFile;
 use serde::Deserialize;
 
 use super::{
-    chat::{After, Chat},
-    commands::failed,
+    chat::{After, Chat, Next, Stop},
+    commands::{failed, told},
 };
 use crate::{
     commands::{
@@ -51,7 +51,7 @@ struct UserCommand {
 
 impl Chat {
     /// Writes a recipe of the conversation. The model corrects it until it is valid.
-    pub(super) async fn make_recipe(&mut self, file: Option<&str>) -> anyhow::Result<After> {
+    pub(super) async fn make_recipe(&mut self, file: Option<&str>) -> Next {
         let path = Path::new(file.unwrap_or(DEFAULT_FILE));
         if path.exists() {
             return Ok(failed(&format!("{} exists. Name another file: /recipe FILE", path.display())));
@@ -86,7 +86,7 @@ impl Chat {
     }
 
     /// Runs a command that the configuration defines; `None` if it defines none of the name.
-    pub(super) async fn user_command(&mut self, line: &str) -> anyhow::Result<Option<After>> {
+    pub(super) async fn user_command(&mut self, line: &str) -> Result<Option<After>, Stop> {
         let Some(line) = line.trim().strip_prefix('/') else { return Ok(None) };
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let settings = self.assembled.manager().settings();
@@ -94,10 +94,8 @@ impl Chat {
         let is_named = |it: &&UserCommand| it.command.trim_start_matches('/').eq_ignore_ascii_case(name);
         let Some(command) = commands.iter().find(is_named) else { return Ok(None) };
         let path = command.recipe_path.to_string_lossy();
-        Ok(Some(match self.prepared(&path, rest.trim()).await {
-            Ok(recipe) => self.run_recipe(recipe).await?,
-            Err(error) => failed(&format!("{error:#}")),
-        }))
+        let recipe = self.prepared(&path, rest.trim()).await.map_err(told)?;
+        self.run_recipe(recipe).await.map(Some)
     }
 
     /// Returns a recipe with its values, after its commands were shown.
@@ -114,7 +112,7 @@ impl Chat {
     }
 
     /// Runs a recipe in this session: with its extensions, which stay, and its model, which does not.
-    async fn run_recipe(&mut self, recipe: Recipe) -> anyhow::Result<After> {
+    async fn run_recipe(&mut self, recipe: Recipe) -> Next {
         let ignored = ignored(&recipe);
         if !ignored.is_empty() {
             stderr::line(format_args!(
@@ -127,18 +125,14 @@ impl Chat {
         if self.is_planning {
             return Ok(After::Reply(message.as_str().into()));
         }
-        if let Err(error) = self.add_extensions(&recipe) {
-            return Ok(failed(&format!("{error:#}")));
-        }
+        self.add_extensions(&recipe).map_err(told)?;
         let exchange = self.assembled.exchange.clone();
         let before = exchange.model().to_string();
         let other = model(&recipe).filter(|model| *model != before);
         if let Some(model) = &other {
-            match self.working("reading the model's key", exchange.set_model(model)).await? {
-                Ok(Ok(model)) => stderr::line(format_args!("Using {}.", escape::line(&model.to_string()))),
-                Ok(Err(error)) => return Ok(failed(&format!("{:#}", explained(error)))),
-                Err(asked) => return Ok(asked.leaves().map_or(After::Line, After::Leave)),
-            }
+            let set = self.working("reading the model's key", exchange.set_model(model)).await??;
+            let model = set.map_err(|error| told(explained(error)))?;
+            stderr::line(format_args!("Using {}.", escape::line(&model.to_string())));
         }
         let ended =
             self.reply_to_task(Task { message: message.as_str().into(), retry: recipe.retry }).await?;
@@ -233,7 +227,7 @@ fn document(answer: &str) -> String {
     format!("{}\n", fenced.unwrap_or(answer).trim())
 }
 
-fn write(path: &Path, text: &str, recipe: &Recipe) -> anyhow::Result<After> {
+fn write(path: &Path, text: &str, recipe: &Recipe) -> Next {
     AtomicFile::new(path).shared().write(text.as_bytes())?;
     stderr::line(format_args!(
         "Wrote '{}' to {}. Run it with: goose run --recipe {}",

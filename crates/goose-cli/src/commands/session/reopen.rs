@@ -6,8 +6,8 @@ use goose::{config::Paths, session::SessionId};
 use tokio::time::timeout;
 
 use super::{
-    chat::{After, Chat, ChatSetup},
-    commands::{cancelled, failed},
+    chat::{After, Chat, ChatSetup, Next, Stop},
+    commands::{failed, told},
     explained, picker,
     recap::Extent,
 };
@@ -21,15 +21,13 @@ use crate::{
 
 impl Chat {
     /// Starts a new session in the permission mode of this one.
-    pub(super) async fn start_new(&mut self, name: Option<String>) -> anyhow::Result<After> {
+    pub(super) async fn start_new(&mut self, name: Option<String>) -> Next {
         let mode = self.assembled.permissions.mode();
         let earlier = self.assembled.exchange.session_id().clone();
         let is_begun = !self.assembled.exchange.messages().is_empty();
         let conversation = ConversationArgs { name, ..self.without_session() };
         let setup = ChatSetup { conversation, ..self.setup.clone() };
-        if let Err(after) = self.open_another(setup).await? {
-            return Ok(after);
-        }
+        self.open_another(setup).await?;
         self.assembled.exchange.set_mode(mode);
         self.greet(Extent::Short)?;
         if is_begun && self.setup.keep == Keep::Saved {
@@ -39,24 +37,19 @@ impl Chat {
     }
 
     /// Resumes another session: the named one, or one that the user chooses.
-    pub(super) async fn resume(&mut self, name: Option<&str>) -> anyhow::Result<After> {
+    pub(super) async fn resume(&mut self, name: Option<&str>) -> Next {
         let current = self.assembled.exchange.session_id().clone();
         let store = self.assembled.store().clone();
         let session: SessionId = match name {
-            Some(name) => match store.find(name).await {
-                Ok(found) => found.id,
-                Err(error) => return Ok(failed(&format!("{:#}", explained(error)))),
-            },
+            Some(name) => store.find(name).await.map_err(|error| told(explained(error)))?.id,
             None if !stderr::can_ask() => return Ok(failed("Usage: /resume ID, without a terminal.")),
             None => {
                 let (input, folder) =
                     (Arc::clone(&self.input), self.assembled.exchange.working_dir().to_owned());
                 let picked = picker::pick(&store, &folder, &input, Some(&current));
-                match self.working("choosing a session", picked).await? {
-                    Ok(Ok(Some(session))) => session,
-                    Ok(Ok(None)) => return Ok(After::Line),
-                    Ok(Err(error)) => return Ok(failed(&format!("{error:#}"))),
-                    Err(asked) => return Ok(cancelled(asked)),
+                match self.working("choosing a session", picked).await??.map_err(told)? {
+                    Some(session) => session,
+                    None => return Ok(After::Line),
                 }
             }
         };
@@ -80,10 +73,9 @@ impl Chat {
             keep: Keep::Saved,
             ..self.setup.clone()
         };
-        match self.open_another(setup).await? {
-            Ok(()) => self.greet(Extent::Short).map(|()| After::Line),
-            Err(after) => Ok(after),
-        }
+        self.open_another(setup).await?;
+        self.greet(Extent::Short)?;
+        Ok(After::Line)
     }
 
     /// Returns the arguments of this session, without those that name one.
@@ -101,7 +93,7 @@ impl Chat {
 
     /// Opens another session with the model of this one, and closes this one. If that fails, this one goes on, and the
     /// error is the next step.
-    async fn open_another(&mut self, setup: ChatSetup) -> anyhow::Result<Result<(), After>> {
+    async fn open_another(&mut self, setup: ChatSetup) -> Result<(), Stop> {
         let (paths, input) = (Paths::from_env()?, Arc::clone(&self.input));
         let agents = self.assembled.manager().clone();
         let folder = self.assembled.exchange.working_dir().to_owned();
@@ -113,18 +105,14 @@ impl Chat {
             }
             anyhow::Ok(opened)
         };
-        let opened = match self.working("opening the session", opened).await? {
-            Ok(Ok(opened)) => opened,
-            Ok(Err(error)) => return Ok(Err(failed(&format!("{error:#}")))),
-            Err(asked) => return Ok(Err(cancelled(asked))),
-        };
+        let opened = self.working("opening the session", opened).await??.map_err(told)?;
         let earlier = std::mem::replace(&mut self.assembled, opened);
         // After the next one was opened, so that services that both use keep running.
         let closed = timeout(END_TIME, async move { earlier.exchange.close().await });
         if let Err(asked) = self.working("closing the session", closed).await?
             && let Some(code) = asked.leaves()
         {
-            return Ok(Err(After::Leave(code)));
+            return Err(Stop::Told(After::Leave(code)));
         }
         self.screen = Screen::new(self.screen.detail()).explaining(setup.conversation.verbose);
         self.is_planning = false;
@@ -132,6 +120,6 @@ impl Chat {
         self.note = None;
         self.setup = setup;
         self.offer_values();
-        Ok(Ok(()))
+        Ok(())
     }
 }

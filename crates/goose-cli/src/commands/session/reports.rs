@@ -3,8 +3,8 @@
 use goose::{exchange::ContextReport, services::Phase};
 
 use super::{
-    chat::{After, Chat},
-    commands::{cancelled, failed},
+    chat::{After, Chat, Next},
+    commands::told,
     picker::short_path,
 };
 use crate::{
@@ -48,13 +48,11 @@ impl Chat {
     }
 
     /// Shows what fills the model's context.
-    pub(super) async fn show_context(&mut self) -> anyhow::Result<After> {
+    pub(super) async fn show_context(&mut self) -> Next {
         let exchange = self.assembled.exchange.clone();
-        match self.working("counting", exchange.context_report()).await? {
-            Ok(Ok(report)) => context_lines(&report).iter().for_each(stderr::line),
-            Ok(Err(failure)) => return Ok(failed(&failure.message)),
-            Err(asked) => return Ok(cancelled(asked)),
-        }
+        let report = self.working("counting", exchange.context_report()).await??;
+        let report = report.map_err(|failure| told(failure.message))?;
+        context_lines(&report).iter().for_each(stderr::line);
         Ok(After::Line)
     }
 
@@ -75,16 +73,13 @@ impl Chat {
     }
 
     /// Checks the installation as `goose doctor` does.
-    pub(super) async fn check_installation(&mut self) -> anyhow::Result<After> {
+    pub(super) async fn check_installation(&mut self) -> Next {
         let config = ConfigArgs { config: self.setup.model.config.clone() };
         // Some checks run their own runtime.
         let checks = tokio::task::spawn_blocking(move || doctor::check(&config));
-        match self.working("checking", checks).await? {
-            Ok(Ok(Ok(report))) => report.print()?,
-            Ok(Ok(Err(error))) => return Ok(failed(&format!("{error:#}"))),
-            Ok(Err(error)) => return Ok(failed(&format!("The checks failed: {error}"))),
-            Err(asked) => return Ok(cancelled(asked)),
-        }
+        let checked = self.working("checking", checks).await??;
+        let checked = checked.map_err(|error| told(format_args!("The checks failed: {error}")))?;
+        checked.map_err(told)?.print()?;
         Ok(After::Line)
     }
 }

@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::{
     args::ExportFormat,
-    chat::{After, Chat},
+    chat::{After, Chat, Next},
     commands::failed,
     explained, manage,
 };
@@ -18,7 +18,7 @@ const MAX_COPIED_BYTES: usize = 74_000;
 
 impl Chat {
     /// Renames the session, to a name that is asked for if none is given.
-    pub(super) async fn rename(&mut self, name: Option<String>) -> anyhow::Result<After> {
+    pub(super) async fn rename(&mut self, name: Option<String>) -> Next {
         let name = match name {
             Some(name) => name,
             None if !stderr::can_ask() => return Ok(failed("Usage: /rename TITLE")),
@@ -47,7 +47,7 @@ impl Chat {
     }
 
     /// Writes the session to a file that does not exist yet, or to the file named after the session.
-    pub(super) async fn export(&self, file: Option<&str>) -> anyhow::Result<After> {
+    pub(super) async fn export(&self, file: Option<&str>) -> Next {
         let exchange = &self.assembled.exchange;
         if exchange.messages().is_empty() && self.title().await.is_none() {
             return Ok(failed("There is nothing to export yet."));

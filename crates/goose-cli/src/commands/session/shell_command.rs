@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    chat::{After, Chat},
+    chat::{After, Chat, Next},
     commands::{cancelled, failed},
 };
 use crate::{escape, output::FAINT, stderr};
@@ -59,7 +59,7 @@ impl Caller for ShownOutput {
 
 impl Chat {
     /// Runs a command of the user.
-    pub(super) async fn run_command(&mut self, command: &str) -> anyhow::Result<After> {
+    pub(super) async fn run_command(&mut self, command: &str) -> Next {
         if command.is_empty() {
             return Ok(failed("Type a command after the '!', such as !git status."));
         }

@@ -16,7 +16,7 @@ use goose_extension::Message;
 use similar::{Algorithm, TextDiff};
 
 use super::{
-    chat::{After, Chat},
+    chat::{After, Chat, Next},
     commands::failed,
 };
 use crate::{
@@ -54,7 +54,7 @@ enum Extent {
 
 impl Chat {
     /// Takes back what goose changed in files for the last message that changed some.
-    pub(super) async fn undo(&mut self) -> anyhow::Result<After> {
+    pub(super) async fn undo(&mut self) -> Next {
         let Some(checkpoints) = self.checkpoints() else { return Ok(failed(NOT_KEPT)) };
         let last = blocking(&checkpoints, Checkpoints::last_change).await??;
         let Some(last) = last else {
@@ -72,7 +72,7 @@ impl Chat {
     }
 
     /// Goes back to before a message that the user picks.
-    pub(super) async fn rewind(&mut self, number: Option<&str>) -> anyhow::Result<After> {
+    pub(super) async fn rewind(&mut self, number: Option<&str>) -> Next {
         let prompts = self.assembled.exchange.prompts().await.map_err(explained)?;
         let prompts: Vec<Prompt> = prompts.into_iter().filter(|prompt| prompt.is_current).collect();
         if prompts.is_empty() {
@@ -190,7 +190,7 @@ impl Chat {
     }
 
     /// Shows what goose changed since the session began.
-    pub(super) async fn diff(&mut self, only: Option<&str>) -> anyhow::Result<After> {
+    pub(super) async fn diff(&mut self, only: Option<&str>) -> Next {
         let Some(checkpoints) = self.checkpoints() else { return Ok(failed(NOT_KEPT)) };
         let folder = self.assembled.exchange.working_dir().to_owned();
         let (mut files, elsewhere) = blocking(&checkpoints, {

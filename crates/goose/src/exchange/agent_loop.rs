@@ -12,7 +12,10 @@
 //!
 //! The loop does not choose the agent or add the user's message: a [`Responder`] does both and runs the loop.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    ops::ControlFlow::{self, Break, Continue},
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use goose_extension::{JsonObject, Message, MessageContent, Role, Tool, ToolOutput};
 use goose_providers::{ProviderError, StopReason};
@@ -72,6 +75,7 @@ pub(crate) struct AgentLoop {
     has_begun: bool,
     /// Set once a call has changed a file.
     pub(crate) has_written: Arc<AtomicBool>,
+    pub(super) repetition: Repetition,
     pub(super) progress: LoopProgress,
 }
 
@@ -84,8 +88,8 @@ pub(super) struct Unanswered {
 }
 
 /// Progress of a loop.
+#[derive(Default)]
 pub(super) struct LoopProgress {
-    pub(super) repetition: Repetition,
     /// Number of requests to the model.
     pub(super) turn: u32,
     /// Number of reminders since the last tool call.
@@ -131,12 +135,6 @@ pub(crate) enum Abort {
 /// Result of a step.
 pub(crate) type StepResult<T> = Result<T, Abort>;
 
-/// Step after an answer and its tools.
-enum Next {
-    Ask,
-    End(Outcome),
-}
-
 impl Abort {
     pub(crate) fn failed(message: impl Into<String>, hint: impl Into<Option<String>>) -> Self {
         Self::Failed(Failure { message: message.into(), hint: hint.into() })
@@ -164,16 +162,6 @@ impl AgentLoop {
     ) -> Self {
         let repetition = Repetition::new(context.limits.repetitions);
         let outbox = Outbox::new(Arc::clone(&context.outlets.events), events.clone());
-        let progress = LoopProgress {
-            repetition,
-            turn: 0,
-            reminders: 0,
-            overflows: 0,
-            unanswered: None,
-            structured: None,
-            called: None,
-            stuck: None,
-        };
         Self {
             context,
             state,
@@ -185,7 +173,8 @@ impl AgentLoop {
             has_tools: true,
             has_begun: false,
             has_written: Arc::default(),
-            progress,
+            repetition,
+            progress: LoopProgress::default(),
         }
     }
 
@@ -213,9 +202,9 @@ impl AgentLoop {
             let checked = self.check(&answer, calls).await?;
             self.run_tools(checked).await?;
             match (self.decide(&answer).await?, self.progress.called.take()) {
-                (Next::End(outcome), _) => return Ok(LoopEnd::Over(outcome)),
-                (Next::Ask, Some(arguments)) => return Ok(LoopEnd::Called(arguments)),
-                (Next::Ask, None) => {}
+                (Break(outcome), _) => return Ok(LoopEnd::Over(outcome)),
+                (Continue(()), Some(arguments)) => return Ok(LoopEnd::Called(arguments)),
+                (Continue(()), None) => {}
             }
         }
     }
@@ -260,59 +249,56 @@ impl AgentLoop {
         }
     }
 
-    /// Decides if the model is asked again.
-    async fn decide(&mut self, answer: &ModelAnswer) -> StepResult<Next> {
+    /// Decides if the model is asked again, or what the outcome is.
+    async fn decide(&mut self, answer: &ModelAnswer) -> StepResult<ControlFlow<Outcome>> {
         let is_end = answer.calls.is_empty() || self.progress.structured.is_some();
         if is_end && answer.stop != StopReason::Refused && self.wait_for_background().await? {
             self.progress.structured = None;
-            return Ok(self.within_turns(Next::Ask));
+            return Ok(self.within_turns());
         }
         if let Some(structured) = self.progress.structured.take() {
-            return Ok(Next::End(Outcome::Done { structured: Some(structured) }));
+            return Ok(Break(Outcome::Done { structured: Some(structured) }));
         }
         if let Some(failure) = self.progress.stuck.take() {
             return Err(Abort::Failed(failure));
         }
         match &answer.stop {
-            StopReason::Refused => return Ok(Next::End(Outcome::Refused)),
-            StopReason::MaxTokens if answer.calls.is_empty() => return Ok(Next::End(Outcome::MaxTokens)),
+            StopReason::Refused => return Ok(Break(Outcome::Refused)),
+            StopReason::MaxTokens if answer.calls.is_empty() => return Ok(Break(Outcome::MaxTokens)),
             _ => {}
         }
-        let next = match (answer.calls.is_empty(), answer.has_text(), &self.context.final_output) {
+        match (answer.calls.is_empty(), answer.has_text(), &self.context.final_output) {
             (false, ..) => {
                 self.progress.reminders = 0;
-                Next::Ask
+                Ok(self.within_turns())
             }
-            (true, true, None) => Next::End(Outcome::Done { structured: None }),
-            (true, false, None) => self.remind(SAY_SOMETHING).await?,
-            (true, _, Some(_)) => self.remind(final_output::NUDGE).await?,
-        };
-        Ok(self.within_turns(next))
+            (true, true, None) => Ok(Break(Outcome::Done { structured: None })),
+            (true, false, None) => self.remind(SAY_SOMETHING).await,
+            (true, _, Some(_)) => self.remind(final_output::NUDGE).await,
+        }
     }
 
-    fn within_turns(&self, next: Next) -> Next {
-        match next {
-            Next::Ask if self.progress.turn >= self.context.max_turns() => {
-                Next::End(Outcome::MaxTurns(self.progress.turn))
-            }
-            next => next,
+    fn within_turns(&self) -> ControlFlow<Outcome> {
+        match self.progress.turn {
+            turn if turn >= self.context.max_turns() => Break(Outcome::MaxTurns(turn)),
+            _ => Continue(()),
         }
     }
 
     /// Reminds the model of what is missing, at most [`MAX_REMINDERS`] times in a row.
-    async fn remind(&mut self, words: &str) -> StepResult<Next> {
+    async fn remind(&mut self, words: &str) -> StepResult<ControlFlow<Outcome>> {
         if self.progress.reminders >= MAX_REMINDERS {
             return match self.context.final_output {
                 Some(_) => Err(Abort::failed(
                     "The model did not give its answer in the form that was asked for.",
                     "Ask again, or use another model or a simpler response schema.".to_owned(),
                 )),
-                None => Ok(Next::End(Outcome::Empty)),
+                None => Ok(Break(Outcome::Empty)),
             };
         }
         self.progress.reminders += 1;
         self.record(Step::Message { message: synthetic_message(words) }).await?;
-        Ok(Next::Ask)
+        Ok(self.within_turns())
     }
 
     /// Closes a reply that was interrupted because goose was ended.

@@ -84,7 +84,7 @@ impl AgentLoop {
         answer: &ModelAnswer,
         calls: Vec<ToolCall>,
     ) -> StepResult<CheckedCalls> {
-        self.progress.repetition.next_turn();
+        self.repetition.next_turn();
         let running = self.running_calls();
         let mut checked = Vec::with_capacity(calls.len());
         for call in calls {
@@ -195,7 +195,7 @@ impl AgentLoop {
     }
 
     fn check_repetition(&mut self, name: &str, arguments: &Arguments) -> Result<(), String> {
-        let times = match self.progress.repetition.count(name, &as_value(arguments)) {
+        let times = match self.repetition.count(name, &as_value(arguments)) {
             RepetitionVerdict::Fine => return Ok(()),
             RepetitionVerdict::TooOften(times) => times,
             RepetitionVerdict::Hopeless(times) => {

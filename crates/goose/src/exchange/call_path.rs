@@ -387,7 +387,7 @@ impl CallPath {
             if !Arc::ptr_eq(&call.toolset, &self.agent.get().toolset) {
                 call = self.check_again(call).await?;
             }
-            let claim = self.claim(&call)?;
+            let claim = self.claim(&call.writes)?;
             let running = Arc::new(RunningCall::new(self, &call, cancellation.clone()));
             let context = running.context();
             let writes = CommandWrites::before(&call);

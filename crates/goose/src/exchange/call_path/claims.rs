@@ -7,10 +7,10 @@ use crate::exchange::task_writes::WriteClaim;
 
 impl CallPath {
     /// Claims the files that a call writes for its task.
-    pub(super) fn claim(&self, call: &Call) -> Result<WriteClaim, Refusal> {
+    pub(super) fn claim(&self, writes: &[PathBuf]) -> Result<WriteClaim, Refusal> {
         match &self.guard.writer {
-            Some(writer) if !call.writes.is_empty() => writer.claim(&call.writes).map_err(Refusal::denied),
-            _ => Ok(WriteClaim::default()),
+            Some(writer) => writer.claim(writes).map_err(Refusal::denied),
+            None => Ok(WriteClaim::default()),
         }
     }
 
@@ -18,30 +18,20 @@ impl CallPath {
     /// claims stay, because goose does not see if the agent writes.
     pub(in crate::exchange) fn claim_permitted(&self, calls: &[Call]) -> Result<(), Refusal> {
         let writes: Vec<PathBuf> = calls.iter().flat_map(|call| call.writes.iter().cloned()).collect();
-        if writes.is_empty() {
-            return Ok(());
-        }
-        if let Some(writer) = &self.guard.writer {
-            writer.claim(&writes).map_err(Refusal::denied)?;
-        }
-        self.has_written.store(true, Ordering::Relaxed);
+        self.claim(&writes)?;
+        self.has_written.fetch_or(!writes.is_empty(), Ordering::Relaxed);
         Ok(())
     }
 
     /// Records if a call has changed files, and withdraws its claim if it has not.
     pub(super) fn note_writes(&self, call: &Call, claim: WriteClaim, has_succeeded: bool) {
-        if call.writes.is_empty() {
+        if has_succeeded {
             // The work of a delegate is checked like the agent's own.
-            if has_succeeded && call.handle.delegates() {
-                self.has_written.store(true, Ordering::Relaxed);
-            }
-            return;
-        }
-        match (&self.guard.writer, has_succeeded) {
-            (_, true) => self.has_written.store(true, Ordering::Relaxed),
+            let writes = call.handle.delegates() || !call.writes.is_empty();
+            self.has_written.fetch_or(writes, Ordering::Relaxed);
+        } else if let Some(writer) = self.guard.writer.as_ref().filter(|_| !call.files.is_empty()) {
             // Only a call with known files: a command may have written before it failed.
-            (Some(writer), false) if !call.files.is_empty() => writer.withdraw(claim),
-            _ => {}
+            writer.withdraw(claim);
         }
     }
 }

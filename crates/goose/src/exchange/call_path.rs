@@ -146,11 +146,11 @@ impl Refusal {
     }
 }
 
-/// Decision of the permissions about a call that is not refused.
-pub(super) enum PermissionDecision {
-    Allowed(Call),
-    /// The user must be asked first.
-    Ask(Call, ApprovalQuestion),
+/// Call that the permissions do not deny.
+pub(super) struct JudgedCall {
+    pub(super) call: Call,
+    /// Set if the user must be asked first.
+    pub(super) question: Option<ApprovalQuestion>,
 }
 
 /// Question to the user if a call may run.
@@ -162,6 +162,32 @@ pub(super) struct ApprovalQuestion {
     pub(super) session: Vec<Rule>,
     /// Exact subject of the question, to detect a change before the call runs.
     pub(super) shown: ApprovalSnapshot,
+}
+
+impl ApprovalQuestion {
+    /// Returns the question of a verdict; none if the call is allowed.
+    pub(super) fn of(verdict: Verdict) -> Result<Option<Self>, Refusal> {
+        match verdict {
+            Verdict::Allow => Ok(None),
+            Verdict::Ask { reasons, always, session, shown } => {
+                Ok(Some(Self { reasons, always, session, shown }))
+            }
+            Verdict::Deny { reason } => Err(Refusal::denied(reason)),
+        }
+    }
+
+    /// Adds the reason of a hook, which turns an allowed call into a question about `shown`.
+    pub(super) fn with_reason(
+        question: Option<Self>,
+        reason: Option<String>,
+        shown: impl FnOnce() -> ApprovalSnapshot,
+    ) -> Option<Self> {
+        let Some(reason) = reason else { return question };
+        let new = || Self { reasons: Vec::new(), always: Vec::new(), session: Vec::new(), shown: shown() };
+        let mut question = question.unwrap_or_else(new);
+        question.reasons.push(reason);
+        Some(question)
+    }
 }
 
 /// Consent of the user to a call.
@@ -207,7 +233,7 @@ impl CallPath {
     }
 
     /// Asks the permissions if a call may run.
-    pub(super) async fn judge(&self, mut call: Call) -> Result<PermissionDecision, Refusal> {
+    pub(super) async fn judge(&self, mut call: Call) -> Result<JudgedCall, Refusal> {
         if call.handle.delegates() {
             call.concern = delegates::concern(call.arguments.as_object(), || self.agents.catalog());
         }
@@ -219,19 +245,13 @@ impl CallPath {
         call.handle
             .check_files(call.arguments.as_object(), files, &self.working_dir)
             .map_err(Refusal::denied)?;
-        match judgement.verdict {
-            Verdict::Allow => Ok(PermissionDecision::Allowed(call)),
-            Verdict::Ask { reasons, always, session, shown } => {
-                Ok(PermissionDecision::Ask(call, ApprovalQuestion { reasons, always, session, shown }))
-            }
-            Verdict::Deny { reason } => Err(Refusal::denied(reason)),
-        }
+        Ok(JudgedCall { call, question: ApprovalQuestion::of(judgement.verdict)? })
     }
 
     /// Asks the permissions and then the hooks if a call may run.
-    pub(super) async fn decide(&self, call: Call) -> Result<PermissionDecision, Refusal> {
-        let decision = self.judge(call).await?;
-        self.with_hooks_before(decision).await
+    pub(super) async fn decide(&self, call: Call) -> Result<JudgedCall, Refusal> {
+        let judged = self.judge(call).await?;
+        self.with_hooks_before(judged).await
     }
 
     /// Asks the permissions about a call, on a blocking thread if that takes long.
@@ -368,9 +388,7 @@ impl CallPath {
         })?;
         let changed = Value::Object(arguments.as_object().clone());
         let note = format!("(The user changed the arguments of this call to {}.)", brief(&changed));
-        match self.decide(Call { arguments, note: Some(note), ..call }).await? {
-            PermissionDecision::Allowed(call) | PermissionDecision::Ask(call, _) => Ok(call),
-        }
+        Ok(self.decide(Call { arguments, note: Some(note), ..call }).await?.call)
     }
 
     /// Runs a call that was allowed. If the agent was replaced or the tool's definition changed since, the
@@ -409,8 +427,7 @@ impl CallPath {
                         output.content.extend(note);
                         output
                     });
-                    let (id, arguments) = (&call.id, call.arguments.as_object());
-                    return Ok(self.with_hooks_after(id, call.handle.tool.name(), arguments, result).await);
+                    return Ok(self.with_hooks_after(&call, result).await);
                 }
                 Ok(Err(changed)) => {
                     tracing::debug!(%changed, "a call is checked again");
@@ -432,10 +449,7 @@ impl CallPath {
     async fn check_again(self: &Arc<Self>, call: Call) -> Result<Call, Refusal> {
         let Call { id, handle, arguments, note, .. } = call;
         let checked = self.check(id, handle.tool.name(), arguments.into_object())?;
-        match self.decide(Call { note, ..checked }).await? {
-            PermissionDecision::Allowed(call) => Ok(call),
-            PermissionDecision::Ask(call, asked) => self.approve(call, asked).boxed().await,
-        }
+        self.permit(Call { note, ..checked }).await
     }
 
     /// Checks, approves and runs a nested call. The hub stores its start and its end.
@@ -448,7 +462,7 @@ impl CallPath {
     ) -> ToolResult<ToolOutput> {
         let events = self.events_of(&id);
         let call = async {
-            let call = self.permit(id.clone(), name, arguments).await?;
+            let call = self.permit(self.check(id.clone(), name, arguments)?).await?;
             let (name, arguments) = (call.name().to_owned(), call.arguments.as_object().clone());
             events.emit(Event::ToolStarted { id: id.id.clone(), name, arguments });
             self.run(call, cancellation.clone()).await
@@ -468,16 +482,11 @@ impl CallPath {
         }
     }
 
-    /// Checks and approves a call, without running it.
-    pub(super) async fn permit(
-        self: &Arc<Self>,
-        id: CallId,
-        name: &str,
-        arguments: JsonObject,
-    ) -> Result<Call, Refusal> {
-        match self.decide(self.check(id, name, arguments)?).await? {
-            PermissionDecision::Allowed(call) => Ok(call),
-            PermissionDecision::Ask(call, asked) => self.approve(call, asked).boxed().await,
+    /// Asks the permissions, the hooks and, if they want it, the user if a call may run.
+    pub(super) async fn permit(self: &Arc<Self>, call: Call) -> Result<Call, Refusal> {
+        match self.decide(call).await? {
+            JudgedCall { call, question: None } => Ok(call),
+            JudgedCall { call, question: Some(asked) } => self.approve(call, asked).boxed().await,
         }
     }
 

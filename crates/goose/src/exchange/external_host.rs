@@ -31,7 +31,7 @@ use crate::{
         ActionEffect, AgentAction, AgentEnd, AgentError, AgentHost, ExternalAgent, MAX_ACTION_FILES,
         MAX_ANSWER_BYTES, MAX_FILE_BYTES, Mentions,
     },
-    permission::{CallToJudge, Origin, Verdict},
+    permission::{CallToJudge, Origin},
     session::Step,
 };
 
@@ -164,7 +164,8 @@ impl ExternalHost {
     /// Decides about an action of the agent that is equivalent to a call of one of goose's tools.
     async fn permit_call(&self, tool: &str, arguments: Value) -> Result<Call, Refusal> {
         let Value::Object(arguments) = arguments else { return Err(Refusal::rejected("no arguments")) };
-        self.call.path.permit(self.call.next_id(), tool, arguments).await
+        let path = &self.call.path;
+        path.permit(path.check(self.call.next_id(), tool, arguments)?).await
     }
 
     /// Decides about several such actions, all or none.
@@ -267,22 +268,10 @@ impl ExternalHost {
     /// Decides about an action by the arguments that the user is shown.
     async fn permit_shown(&self, call: &CallToJudge<'_>) -> Result<(), Refusal> {
         let (path, id) = (&self.call.path, self.call.next_id());
-        let verdict = match path.guard.permissions.judge(call) {
-            Verdict::Deny { reason } => return Err(Refusal::denied(reason)),
-            verdict => verdict,
-        };
+        let question = ApprovalQuestion::of(path.guard.permissions.judge(call))?;
         let hooked = path.hooks_before(&id, call.name(), call.arguments).await?;
-        let mut asked = match (verdict, &hooked.ask) {
-            (Verdict::Ask { reasons, always, session, shown }, _) => {
-                ApprovalQuestion { reasons, always, session, shown }
-            }
-            (_, None) => return Ok(()),
-            (_, Some(_)) => {
-                let (reasons, shown) = (Vec::new(), path.guard.permissions.shown(call));
-                ApprovalQuestion { reasons, always: Vec::new(), session: Vec::new(), shown }
-            }
-        };
-        asked.reasons.extend(hooked.ask);
+        let shown = || path.guard.permissions.shown(call);
+        let Some(asked) = ApprovalQuestion::with_reason(question, hooked.ask, shown) else { return Ok(()) };
         match path.ask(&id, call.name(), call.arguments, None, &asked).await? {
             Approved::Once | Approved::Repeatedly => {
                 path.guard.permissions.still_holds(&asked.shown, call).map_err(Refusal::denied)

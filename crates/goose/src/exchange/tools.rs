@@ -1,9 +1,9 @@
 //! Tool calls of one answer. They are checked one by one, then run in parallel. The user is asked about one
 //! call at a time, while others already run. Every call gets a result.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::{FutureExt as _, StreamExt as _, stream};
 use goose_extension::{CallContext, JsonObject, Model, Tool, ToolError, ToolOutput, ToolResult};
 use goose_providers::{Arguments, StopReason, ToolCall};
 use tokio::task::JoinSet;
@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::{
     agent_loop::{Abort, AgentLoop, LoopFunction, StepResult},
     ask_model::{ModelAnswer, as_value},
-    call_path::{ApprovalQuestion, Call, CallId, CallPath, PermissionDecision, Refusal, as_output},
+    call_path::{ApprovalQuestion, Call, CallId, CallPath, JudgedCall, Refusal, as_output},
     event::{Event, Failure, ToolEnd},
     final_output::{ACCEPTED, FINAL_OUTPUT},
     loop_context::LoopContext,
@@ -35,8 +35,7 @@ pub(super) struct CheckedCalls {
 
 /// Next step for a call.
 enum CheckedCall {
-    Run(Call),
-    Ask(Call, ApprovalQuestion),
+    Judged(JudgedCall),
     /// The call already has a result.
     Finished {
         id: String,
@@ -73,9 +72,6 @@ impl Drop for RunningCalls {
     }
 }
 
-/// Pending question to the user: id and tool of the call, and the decision.
-type PendingApproval = BoxFuture<'static, (String, String, Result<Call, Refusal>)>;
-
 impl AgentLoop {
     /// Checks the calls of an answer. The order of the checks is fixed: repetition, toolset, arguments,
     /// permissions, hooks.
@@ -85,17 +81,12 @@ impl AgentLoop {
         calls: Vec<ToolCall>,
     ) -> StepResult<CheckedCalls> {
         self.repetition.next_turn();
-        let running = self.running_calls();
+        let running = RunningCalls { path: Arc::new(self.call_path()), calls: JoinSet::new() };
         let mut checked = Vec::with_capacity(calls.len());
         for call in calls {
             checked.push(self.check_call(answer, call, &running.path).await?);
         }
         Ok(CheckedCalls { running, calls: checked })
-    }
-
-    /// Returns an empty set of running calls, with the path for them.
-    fn running_calls(&self) -> RunningCalls {
-        RunningCalls { path: Arc::new(self.call_path()), calls: JoinSet::new() }
     }
 
     /// Returns the path of this reply to the agent's tools.
@@ -148,8 +139,7 @@ impl AgentLoop {
             Err(refused) => Err(refused),
         };
         Ok(match judged {
-            Ok(PermissionDecision::Allowed(call)) => CheckedCall::Run(call),
-            Ok(PermissionDecision::Ask(call, asked)) => CheckedCall::Ask(call, asked),
+            Ok(judged) => CheckedCall::Judged(judged),
             Err(refused) if refused.end == ToolEnd::Cancelled => return Err(Abort::Cancelled),
             Err(refused) => CheckedCall::Finished { id, name, output: refused.output(), end: refused.end },
         })
@@ -220,11 +210,13 @@ impl AgentLoop {
         if calls.is_empty() {
             return Ok(());
         }
-        let mut to_ask = VecDeque::new();
+        let mut to_ask = Vec::new();
         for checked in calls {
             match checked {
-                CheckedCall::Ask(call, asked) => to_ask.push_back((call, asked)),
-                CheckedCall::Run(call) => self.begin_call(call, &mut running).await?,
+                CheckedCall::Judged(JudgedCall { call, question: Some(asked) }) => to_ask.push((call, asked)),
+                CheckedCall::Judged(JudgedCall { call, question: None }) => {
+                    self.begin_call(call, &mut running).await?;
+                }
                 CheckedCall::Finished { id, name, output, end } => {
                     self.finish_call(id, name, output, end).await?;
                 }
@@ -241,50 +233,37 @@ impl AgentLoop {
     async fn until_all_ended(
         &mut self,
         running: &mut RunningCalls,
-        mut to_ask: VecDeque<(Call, ApprovalQuestion)>,
+        to_ask: Vec<(Call, ApprovalQuestion)>,
     ) -> StepResult<()> {
-        let mut approving: Option<PendingApproval> = None;
-        let mut asking: Option<(String, String)> = None;
+        let mut unanswered: VecDeque<(String, String)> =
+            to_ask.iter().map(|(call, _)| (call.id.id.clone(), call.name().to_owned())).collect();
+        let path = Arc::clone(&running.path);
+        let answers = stream::iter(to_ask).then(|(call, asked)| path.approve(call, asked).boxed());
+        let mut answers = pin!(answers);
         let cancellation = self.cancellation.clone();
-        loop {
-            if approving.is_none()
-                && let Some((call, asked)) = to_ask.pop_front()
-            {
-                asking = Some((call.id.id.clone(), call.name().to_owned()));
-                approving = Some(approve(Arc::clone(&running.path), call, asked));
-            }
-            if approving.is_none() && running.calls.is_empty() {
-                return Ok(());
-            }
+        while !unanswered.is_empty() || !running.calls.is_empty() {
             self.settle().await?;
             tokio::select! {
                 biased;
                 () = cancellation.cancelled() => {
-                    let unasked = to_ask.into_iter().map(|(call, _)| (call.id.id.clone(), call.name().to_owned()));
-                    return self.end_unapproved(asking.into_iter().chain(unasked)).await;
+                    for (id, name) in unanswered {
+                        self.finish_call(id, name, ToolOutput::error(NOT_RUN), ToolEnd::Cancelled).await?;
+                    }
+                    return Err(Abort::Cancelled);
                 }
                 Some(ended) = running.calls.join_next(), if !running.calls.is_empty() => {
                     self.take_ended(ended).await?;
                 }
-                (id, name, approved) = pending_or_never(&mut approving) => {
-                    (approving, asking) = (None, None);
-                    match approved {
+                Some(answer) = answers.next() => {
+                    let Some((id, name)) = unanswered.pop_front() else { continue };
+                    match answer {
                         Ok(call) => self.begin_call(call, running).await?,
-                        Err(refused) => {
-                            self.finish_call(id, name, refused.output(), refused.end).await?;
-                        }
+                        Err(refused) => self.finish_call(id, name, refused.output(), refused.end).await?,
                     }
                 }
             }
         }
-    }
-
-    /// Ends calls that the user was not asked about, or did not answer, because the reply was cancelled.
-    async fn end_unapproved(&mut self, calls: impl Iterator<Item = (String, String)>) -> StepResult<()> {
-        for (id, name) in calls {
-            self.finish_call(id, name, ToolOutput::error(NOT_RUN), ToolEnd::Cancelled).await?;
-        }
-        Err(Abort::Cancelled)
+        Ok(())
     }
 
     /// Starts a call, once the answer that contains it is stored.
@@ -324,21 +303,6 @@ impl AgentLoop {
         }
         running.calls.abort_all();
         Ok(())
-    }
-}
-
-fn approve(path: Arc<CallPath>, call: Call, asked: ApprovalQuestion) -> PendingApproval {
-    let (id, name) = (call.id.id.clone(), call.name().to_owned());
-    async move { (id, name, path.approve(call, asked).await) }.boxed()
-}
-
-/// Waits for the answer to the pending question, forever if there is none.
-async fn pending_or_never(
-    approving: &mut Option<PendingApproval>,
-) -> (String, String, Result<Call, Refusal>) {
-    match approving {
-        Some(approving) => approving.await,
-        None => std::future::pending().await,
     }
 }
 

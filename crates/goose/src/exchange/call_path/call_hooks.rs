@@ -3,7 +3,7 @@
 use futures::FutureExt as _;
 use goose_extension::{ContentBlock, JsonObject, ToolOutput, ToolResult};
 
-use super::{ApprovalQuestion, Call, CallId, CallPath, PermissionDecision, Refusal};
+use super::{ApprovalQuestion, Call, CallId, CallPath, JudgedCall, Refusal};
 use crate::{
     exchange::event::Event,
     hooks::{HookEvent, Hooks, JoinedEffect, ToolFacts},
@@ -16,33 +16,14 @@ impl CallPath {
     }
 
     /// Runs the hooks before a call that the permissions do not deny. They only make the decision stricter.
-    pub(super) async fn with_hooks_before(
-        &self,
-        decision: PermissionDecision,
-    ) -> Result<PermissionDecision, Refusal> {
-        if self.hooks_of(HookEvent::PreToolUse).is_none() {
-            return Ok(decision);
-        }
-        let (PermissionDecision::Allowed(call) | PermissionDecision::Ask(call, _)) = &decision;
+    pub(super) async fn with_hooks_before(&self, judged: JudgedCall) -> Result<JudgedCall, Refusal> {
+        let JudgedCall { call, question } = judged;
         let JoinedEffect { ask, context, .. } =
             self.hooks_before(&call.id, call.name(), call.arguments.as_object()).await?;
-        let with_context = |call: Call| {
-            let note = call.note.into_iter().chain(context).reduce(|note, more| format!("{note}\n\n{more}"));
-            Call { note, ..call }
-        };
-        Ok(match (decision, ask) {
-            (PermissionDecision::Allowed(call), None) => PermissionDecision::Allowed(with_context(call)),
-            (PermissionDecision::Allowed(call), Some(reason)) => {
-                let shown = self.guard.permissions.shown(&call.to_judge(&self.working_dir));
-                let (always, session) = (Vec::new(), Vec::new());
-                let asked = ApprovalQuestion { reasons: vec![reason], always, session, shown };
-                PermissionDecision::Ask(with_context(call), asked)
-            }
-            (PermissionDecision::Ask(call, mut asked), reason) => {
-                asked.reasons.extend(reason);
-                PermissionDecision::Ask(with_context(call), asked)
-            }
-        })
+        let shown = || self.guard.permissions.shown(&call.to_judge(&self.working_dir));
+        let question = ApprovalQuestion::with_reason(question, ask, shown);
+        let note = call.note.into_iter().chain(context).reduce(|note, more| format!("{note}\n\n{more}"));
+        Ok(JudgedCall { call: Call { note, ..call }, question })
     }
 
     /// Runs the hooks before an action.
@@ -71,16 +52,14 @@ impl CallPath {
     /// Runs the hooks after a call that succeeded.
     pub(super) async fn with_hooks_after(
         &self,
-        id: &CallId,
-        name: &str,
-        arguments: &JsonObject,
+        call: &Call,
         result: ToolResult<ToolOutput>,
     ) -> ToolResult<ToolOutput> {
         let mut output = result?;
         let Some(hooks) = self.hooks_of(HookEvent::PostToolUse).filter(|_| !output.is_error) else {
             return Ok(output);
         };
-        let facts = ToolFacts { id: &id.id, name, arguments };
+        let facts = ToolFacts { id: &call.id.id, name: call.name(), arguments: call.arguments.as_object() };
         let effect = self.cancellation.run_until_cancelled(hooks.after_tool(facts, &output).boxed()).await;
         if let Some(mut effect) = effect {
             self.report(&mut effect);

@@ -46,19 +46,15 @@ impl Checkpoints {
     pub fn changed_elsewhere(&self, step: u64, folder: &Path) -> io::Result<ChangedElsewhere> {
         let records = self.records()?;
         let ran = records.iter().filter_map(|record| match record {
-            Record::Command { step: at, text, .. } if *at >= step => Some(text.clone()),
+            Record::Command { step: at_step, at, text } if *at_step >= step => Some((*at, text.clone())),
             _ => None,
         });
-        let commands: Vec<String> = ran.collect();
-        let first = records.iter().find_map(|record| match record {
-            Record::Command { step: at_step, at, .. } if *at_step >= step => Some(*at),
-            _ => None,
-        });
-        let Some(first) = first else {
+        let (times, commands): (Vec<Timestamp>, Vec<String>) = ran.unzip();
+        let Some(first) = times.first() else {
             return Ok(ChangedElsewhere { is_complete: true, ..Default::default() });
         };
         let own: HashSet<PathBuf> = journal::made(&records).into_iter().map(|change| change.path).collect();
-        let since = first.saturating_sub(CLOCK_STEP).unwrap_or(first);
+        let since = first.saturating_sub(CLOCK_STEP).unwrap_or(*first);
         let (files, is_complete) = self.changed_files(folder, since, &own);
         Ok(ChangedElsewhere { commands, files, is_complete })
     }

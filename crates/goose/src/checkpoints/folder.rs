@@ -26,7 +26,7 @@ use std::{
 use goose_fs::{AtomicFile, FileLock, create_private_dir, open_lock_file, read_regular};
 
 use super::journal::{self, Record};
-use crate::session::SessionId;
+use crate::{config::digest::sha256, session::SessionId};
 
 /// Maximum size of all copies of all sessions.
 pub const MAX_TOTAL_BYTES: u64 = 1024 * 1024 * 1024;
@@ -137,7 +137,7 @@ impl SessionFolder {
     /// Returns a copy; an error if it is missing or damaged.
     pub(super) fn kept(&self, hash: &str) -> io::Result<Vec<u8>> {
         let bytes = read_regular(&self.path.join(hash), super::MAX_FILE_BYTES)?;
-        if super::hash(&bytes) == hash { Ok(bytes) } else { Err(io::Error::other("its copy is damaged")) }
+        if sha256(&bytes) == hash { Ok(bytes) } else { Err(io::Error::other("its copy is damaged")) }
     }
 }
 

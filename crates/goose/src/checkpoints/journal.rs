@@ -47,9 +47,14 @@ pub(super) struct Change {
     /// Hash of the new content.
     pub(super) after: String,
     /// Topmost folder that was created for the file.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_path_form")]
-    pub(super) folder: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) folder: Option<StoredPath>,
 }
+
+/// Path in a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct StoredPath(#[serde(with = "path_form")] pub(super) PathBuf);
 
 /// State of a file before a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,28 +79,10 @@ pub(super) enum Before {
 }
 
 impl Before {
-    /// Returns the hash, if it is known.
-    pub(super) fn hash(&self) -> Option<&str> {
+    /// Returns the hash and the mode of a file whose content is known.
+    pub(super) fn known(&self) -> Option<(&str, u32)> {
         match self {
-            Self::Kept { hash, .. } | Self::Known { hash, .. } => Some(hash),
-            _ => None,
-        }
-    }
-
-    /// Returns the mode, if it is known.
-    pub(super) fn mode(&self) -> Option<u32> {
-        match self {
-            Self::Kept { mode, .. } | Self::Known { mode, .. } => Some(*mode),
-            _ => None,
-        }
-    }
-}
-
-impl Record {
-    /// Returns the number, if it is of a change.
-    pub(super) fn id(&self) -> Option<u64> {
-        match self {
-            Self::Changed(change) => Some(change.id),
+            Self::Kept { hash, mode, .. } | Self::Known { hash, mode } => Some((hash, *mode)),
             _ => None,
         }
     }
@@ -161,27 +148,5 @@ mod path_form {
             Form::Text(path) => path,
             Form::Bytes(bytes) => OsString::from_vec(bytes).into(),
         })
-    }
-}
-
-/// The same for a path that may be missing.
-mod optional_path_form {
-    use std::path::PathBuf;
-
-    use serde::{Deserializer, Serializer};
-
-    use super::path_form;
-
-    pub(super) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
-        match path {
-            Some(path) => path_form::serialize(path, serializer),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<PathBuf>, D::Error> {
-        path_form::deserialize(deserializer).map(Some)
     }
 }

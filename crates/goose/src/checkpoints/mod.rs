@@ -33,7 +33,6 @@ use std::{
 
 use goose_extension::{Backend, FileRead, FileTarget, FileVersion};
 use parking_lot::Mutex;
-use sha2::{Digest as _, Sha256};
 
 pub(crate) use self::backend::CheckpointBackend;
 pub use self::{
@@ -44,10 +43,10 @@ pub use self::{
 };
 use self::{
     folder::SessionFolder,
-    journal::{Before, Change, Record},
+    journal::{Before, Change, Record, StoredPath},
 };
 use crate::{
-    config::Paths,
+    config::{Paths, digest::sha256},
     session::{SessionId, clock},
 };
 
@@ -119,22 +118,21 @@ impl Checkpoints {
     /// Records a change that is about to be made, with a copy of what is there. Returns its number, or `None` if the
     /// change will fail or cannot be recorded.
     fn begin(&self, file: &FileTarget, new: &[u8], expected: Option<&FileVersion>) -> Option<u64> {
-        let found = match self.inner.read(file, MAX_FILE_BYTES) {
-            Ok(FileRead::Content { version, .. } | FileRead::TooLarge { version, .. })
-                if expected != Some(&version) =>
-            {
-                return None;
-            }
-            Ok(FileRead::Missing) if expected.is_some() => return None,
-            Ok(found) => found,
-            // The change fails for the same reason.
-            Err(_) => return None,
+        // An error, or another version than the expected one, makes the change fail as well.
+        let found = self.inner.read(file, MAX_FILE_BYTES).ok()?;
+        let version = match &found {
+            FileRead::Missing => None,
+            FileRead::Content { version, .. } | FileRead::TooLarge { version, .. } => Some(version),
         };
+        if version != expected {
+            return None;
+        }
         let Moment { step, reply } = (self.now)();
         let mut state = self.state.lock();
         let before = state.copy(self, &file.path, found, reply);
-        let folder = matches!(before, Before::Missing).then(|| missing_folder(&file.path)).flatten();
-        let after = hash(new);
+        let folder = (before == Before::Missing).then(|| missing_folder(&file.path)).flatten();
+        let folder = folder.map(StoredPath);
+        let after = sha256(new);
         state.written.insert(file.path.clone(), (reply, after.clone()));
         let path = file.path.clone();
         let id = state.next_id();
@@ -222,7 +220,7 @@ impl State {
             return not_kept(&io::ErrorKind::NotFound.into());
         };
         let (mode, is_linked) = (metadata.mode() & MODE_BITS, metadata.nlink() > 1);
-        let hash = hash(&bytes);
+        let hash = sha256(&bytes);
         let is_copied = self.written.get(path).is_some_and(|last| *last == (reply, hash.clone()));
         if is_copied {
             return Before::Known { hash, mode };
@@ -235,8 +233,12 @@ impl State {
     }
 
     fn next_id(&self) -> u64 {
-        let ids = self.folder.iter().flat_map(|folder| folder.records().iter()).chain(&self.unrecorded);
-        ids.filter_map(Record::id).max().unwrap_or(0) + 1
+        let records = self.folder.iter().flat_map(|folder| folder.records().iter()).chain(&self.unrecorded);
+        let ids = records.filter_map(|record| match record {
+            Record::Changed(change) => Some(change.id),
+            _ => None,
+        });
+        ids.max().unwrap_or(0) + 1
     }
 
     /// Adds a record. One that cannot be written is kept in memory.
@@ -260,16 +262,6 @@ fn not_kept(error: &io::Error) -> Before {
 fn missing_folder(path: &Path) -> Option<PathBuf> {
     let missing = path.ancestors().skip(1).take_while(|folder| fs::symlink_metadata(folder).is_err());
     missing.last().map(Path::to_owned)
-}
-
-/// Returns the hash of a content, in hexadecimal digits.
-fn hash(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-        // Writing to a text does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 impl std::fmt::Debug for Checkpoints {

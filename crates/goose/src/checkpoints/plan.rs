@@ -10,9 +10,10 @@ use std::{
 use goose_extension::{FileRead, FileTarget, FileVersion, HardLinks};
 
 use super::{
-    Checkpoints, MAX_FILE_BYTES, MODE_BITS, hash,
+    Checkpoints, MAX_FILE_BYTES, MODE_BITS,
     journal::{self, Before, Change},
 };
+use crate::config::digest::sha256;
 
 /// Files to restore, as they are now and as they would be.
 #[derive(Debug)]
@@ -93,20 +94,11 @@ pub(super) enum Found {
 }
 
 impl Found {
-    fn hash(&self) -> Option<&str> {
-        match self {
-            Self::File { hash, .. } => hash.as_deref(),
-            _ => None,
-        }
-    }
-
     /// Returns true if this is the state before a change.
     pub(super) fn is(&self, before: &Before) -> bool {
         match (self, before) {
             (Self::Missing, Before::Missing) => true,
-            (Self::File { mode, .. }, _) => {
-                before.hash().is_some() && self.hash() == before.hash() && before.mode() == Some(*mode)
-            }
+            (Self::File { hash: Some(hash), mode, .. }, _) => before.known() == Some((hash, *mode)),
             _ => false,
         }
     }
@@ -118,15 +110,15 @@ impl Found {
         if self.is(&last.before) {
             return None;
         }
-        let Self::File { mode, .. } = self else { return Some(Conflict::Deleted) };
-        if self.hash() != Some(last.after.as_str()) {
+        let Self::File { hash, mode, .. } = self else { return Some(Conflict::Deleted) };
+        if hash.as_ref() != Some(&last.after) {
             return Some(Conflict::Changed);
         }
-        if last.before.mode().is_some_and(|before| before != *mode) {
+        if last.before.known().is_some_and(|(_, before)| before != *mode) {
             return Some(Conflict::Permissions);
         }
         let is_chain = |pair: &[Change]| match pair {
-            [earlier, later] => later.before.hash() == Some(earlier.after.as_str()),
+            [earlier, later] => later.before.known().is_some_and(|(hash, _)| hash == earlier.after),
             _ => true,
         };
         (!changes.windows(2).all(is_chain)).then_some(Conflict::Between)
@@ -162,7 +154,7 @@ impl Checkpoints {
             ids: changes.iter().map(|change| change.id).collect(),
             target,
             found,
-            folders: changes.iter().filter_map(|change| change.folder.clone()).collect(),
+            folders: changes.iter().filter_map(|change| Some(change.folder.clone()?.0)).collect(),
         }
     }
 
@@ -171,7 +163,7 @@ impl Checkpoints {
         let file = file_target(path, target);
         let (hash, version) = match self.inner.read(&file, MAX_FILE_BYTES) {
             Ok(FileRead::Missing) => return Found::Missing,
-            Ok(FileRead::Content { bytes, version }) => (Some(hash(&bytes)), version),
+            Ok(FileRead::Content { bytes, version }) => (Some(sha256(&bytes)), version),
             Ok(FileRead::TooLarge { version, .. }) => (None, version),
             Err(error) => return Found::Unreadable(error.to_string()),
         };

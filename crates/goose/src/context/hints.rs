@@ -87,7 +87,9 @@ pub fn load<S: AsRef<str>>(places: Places<'_>, names: &[S]) -> Hints {
     for name in names {
         reader.read(&Bounds { root: resolved(config), forbidden: None }, &config.join(name.as_ref()));
     }
-    let folders = folders(places.working_dir);
+    // From the git root down to the working folder.
+    let mut folders = project_levels(places.working_dir, is_ours);
+    folders.reverse();
     if places.project == ProjectHints::LeftOut {
         reader.leave_out(&folders, names);
         return reader.finish();
@@ -133,13 +135,6 @@ fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// Returns the folders from the git root down to the working folder; only the latter if there is no git root.
-fn folders(working_dir: &Path) -> Vec<&Path> {
-    let mut folders = project_levels(working_dir, is_ours);
-    folders.reverse();
-    folders
-}
-
 /// Returns true if a file belongs to the user, to root, or to the owner of the working folder, which the user
 /// chose. Also true for a missing file, which the reader skips.
 fn is_acceptable(path: &Path, working_dir: &Path) -> bool {
@@ -172,35 +167,35 @@ impl Reader {
         if self.seen.iter().any(|seen| seen == resolved) {
             return None;
         }
+        match self.own_text(bounds, resolved) {
+            Ok(text) => Some(self.with_imports(bounds, resolved, text, depth)),
+            Err(problem) => {
+                self.problem(shown, &problem);
+                None
+            }
+        }
+    }
+
+    /// Returns a file's text without imports, or why it is left out.
+    fn own_text(&mut self, bounds: &Bounds, resolved: &Path) -> Result<String, String> {
         if !bounds.allow(resolved) {
-            self.problem(shown, "it lies outside the project and is left out");
-            return None;
+            return Err("it lies outside the project and is left out".to_owned());
         }
         if self.seen.len() >= MAX_FILES {
-            self.problem(shown, &format!("there are more than {MAX_FILES} hint files; it is left out"));
-            return None;
+            return Err(format!("there are more than {MAX_FILES} hint files; it is left out"));
         }
         self.seen.push(resolved.to_path_buf());
-        let text = match goose_fs::read_regular(resolved, MAX_FILE_BYTES) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) => {
-                self.problem(shown, &format!("it cannot be read ({error}) and is left out"));
-                return None;
-            }
-        };
+        let bytes = goose_fs::read_regular(resolved, MAX_FILE_BYTES)
+            .map_err(|error| format!("it cannot be read ({error}) and is left out"))?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         if text.len() as u64 > MAX_FILE_BYTES {
-            self.problem(shown, &format!("it is larger than {MAX_FILE_BYTES} bytes and is left out"));
-            return None;
+            return Err(format!("it is larger than {MAX_FILE_BYTES} bytes and is left out"));
         }
         if self.total + text.len() > MAX_TOTAL_BYTES {
-            self.problem(
-                shown,
-                &format!("all hint files together exceed {MAX_TOTAL_BYTES} bytes; it is left out"),
-            );
-            return None;
+            return Err(format!("all hint files together exceed {MAX_TOTAL_BYTES} bytes; it is left out"));
         }
         self.total += text.len();
-        Some(self.with_imports(bounds, resolved, text, depth))
+        Ok(text)
     }
 
     fn with_imports(&mut self, bounds: &Bounds, file: &Path, text: String, depth: usize) -> String {

@@ -45,13 +45,12 @@ pub(super) async fn oldest(
 ) -> Option<String> {
     let first = first_kept(units, goal);
     let (gone, _) = units.at(first);
-    if gone.messages().map(|message| goal.weight(message)).sum::<u64>() < MIN_TOKENS {
+    if gone.iter().flatten().map(|message| goal.weight(message)).sum::<u64>() < MIN_TOKENS {
         return None;
     }
     match summary(units, first, &request.summarizer).await {
         Ok(summary) => {
-            let summary = SummaryMessage::without(units, first, Some(summary), goal.max_part_chars());
-            units.replace(first, summary);
+            units.replace(first, Some(summary), goal);
             None
         }
         Err(error) => {
@@ -152,7 +151,7 @@ fn record(units: &Units, first: usize, max_tokens: u64) -> String {
     let known =
         units.summary.iter().flat_map(SummaryMessage::texts).map(|text| format!("<earlier>\n{text}\n\n"));
     let known = known.collect::<String>();
-    let told = gone.messages().map(|message| entry(message));
+    let told = gone.iter().flatten().map(|message| entry(message));
     let entries: Vec<String> = std::iter::once(known).chain(told).filter(|entry| !entry.is_empty()).collect();
     let mut kept = Vec::new();
     let (mut used, mut front, mut back) = (0, 0, entries.len());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use goose_extension::{Message, MessageContent, Role};
 use goose_fs::head_tail_chars;
 
-use super::units::Units;
+use super::units::{Units, requests};
 use crate::session::synthetic;
 
 const SUMMARIZED: &str = "[The earlier part of this conversation was summarized to make room.]";
@@ -59,14 +59,14 @@ impl SummaryMessage {
         let (gone, kept) = units.at(first);
         let old = units.summary.clone().unwrap_or_default();
         let cut = |text: Option<String>| text.map(|text| cut(text.trim(), max_chars));
-        let task = cut(old.task.or_else(|| gone.first_request()));
-        let request = match kept.has_request() {
-            true => None,
-            false => cut(gone.last_request().or(old.request)),
-        };
-        let plan = match newest_plan(kept.messages()) {
+        let task = cut(old.task.or_else(|| requests(gone).next()));
+        let request = match requests(kept).next() {
             Some(_) => None,
-            None => cut(newest_plan(gone.messages()).map(str::to_owned).or(old.plan)),
+            None => cut(requests(gone).next_back().or(old.request)),
+        };
+        let plan = match newest_plan(kept.iter().flatten()) {
+            Some(_) => None,
+            None => cut(newest_plan(gone.iter().flatten()).map(str::to_owned).or(old.plan)),
         };
         let request = if request == task { None } else { request };
         Self { task, summary: cut(summary.or(old.summary)), request, plan }

@@ -22,10 +22,6 @@ pub(super) struct Units {
     units: Vec<Unit>,
 }
 
-/// Consecutive pieces.
-#[derive(Clone, Copy)]
-pub(super) struct Pieces<'a>(&'a [Unit]);
-
 impl Units {
     pub(super) fn new(messages: &[Arc<Message>]) -> Self {
         let mut units = Vec::new();
@@ -58,9 +54,8 @@ impl Units {
     }
 
     /// Splits the pieces before `first` from the others.
-    pub(super) fn at(&self, first: usize) -> (Pieces<'_>, Pieces<'_>) {
-        let (before, from) = self.units.split_at(first);
-        (Pieces(before), Pieces(from))
+    pub(super) fn at(&self, first: usize) -> (&[Unit], &[Unit]) {
+        self.units.split_at(first)
     }
 
     /// Returns the messages of the pieces that are older than the recent ones.
@@ -69,10 +64,10 @@ impl Units {
         self.units[..older].iter_mut().flatten()
     }
 
-    /// Replaces the pieces before `first` by a summary.
-    pub(super) fn replace(&mut self, first: usize, summary: SummaryMessage) {
+    /// Replaces the pieces before `first` by the summary message, with a model's summary if there is one.
+    pub(super) fn replace(&mut self, first: usize, summary: Option<String>, goal: &Goal<'_>) {
+        self.summary = Some(SummaryMessage::without(self, first, summary, goal.max_part_chars()));
         self.units.drain(..first);
-        self.summary = Some(summary);
     }
 
     /// Returns the conversation.
@@ -91,30 +86,9 @@ impl Units {
     }
 }
 
-impl<'a> Pieces<'a> {
-    /// Returns the pieces one by one.
-    pub(super) fn iter(self) -> impl DoubleEndedIterator<Item = &'a Unit> {
-        self.0.iter()
-    }
-
-    pub(super) fn messages(self) -> impl DoubleEndedIterator<Item = &'a Arc<Message>> {
-        self.0.iter().flatten()
-    }
-
-    /// Returns the user's first request in these pieces.
-    pub(super) fn first_request(self) -> Option<String> {
-        self.messages().find_map(|message| request(message))
-    }
-
-    /// Returns the user's last request in these pieces.
-    pub(super) fn last_request(self) -> Option<String> {
-        self.messages().rev().find_map(|message| request(message))
-    }
-
-    /// Returns true if these pieces contain a request of the user.
-    pub(super) fn has_request(self) -> bool {
-        self.messages().any(|message| request(message).is_some())
-    }
+/// Returns the user's requests in some pieces, oldest first.
+pub(super) fn requests(pieces: &[Unit]) -> impl DoubleEndedIterator<Item = String> {
+    pieces.iter().flatten().filter_map(|message| request(message))
 }
 
 /// Returns the user's own text in a message, also beside tool results.
@@ -139,7 +113,7 @@ fn is_results(message: &Message) -> bool {
 pub(super) fn truncate(units: &mut Units, goal: &Goal<'_>) {
     let first = first_kept(units, goal);
     if first > 0 {
-        units.replace(first, SummaryMessage::without(units, first, None, goal.max_part_chars()));
+        units.replace(first, None, goal);
     }
 }
 
@@ -148,8 +122,8 @@ pub(super) fn truncate(units: &mut Units, goal: &Goal<'_>) {
 pub(super) fn first_kept(units: &Units, goal: &Goal<'_>) -> usize {
     let (older, recent) = units.at(units.older());
     let summary = units.summary.as_ref().map_or(0, |summary| goal.weight(&summary.message()));
-    let mut used =
-        goal.used(&[]) + summary + recent.messages().map(|message| goal.weight(message)).sum::<u64>();
+    let recent = recent.iter().flatten().map(|message| goal.weight(message)).sum::<u64>();
+    let mut used = goal.used(&[]) + summary + recent;
     let mut first = units.older();
     for unit in older.iter().rev() {
         used += unit.iter().map(|message| goal.weight(message)).sum::<u64>();

@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use goose_extension::{Message, Role};
-use goose_providers::{Effort, Provider, ProviderResult, Request, RequestOptions, Usage};
+use goose_providers::{Effort, ProviderResult};
 use tokio::time::timeout;
 
 use super::handle::Exchange;
-use crate::context::moderate::summarize::collect;
+use crate::context::moderate::summarize::ask;
 
 /// Time limit for a title.
 const TIME: Duration = Duration::from_secs(20);
@@ -45,7 +45,9 @@ impl Exchange {
         tokio::spawn(async move {
             let work = async {
                 let book = |spent| usage.add(accelerator.as_ref(), spent);
-                let title = clean(&ask(accelerator.as_ref(), talk, &book).await?);
+                let effort = Some(Effort::None);
+                let reply = ask(accelerator.as_ref(), TASK, talk, MAX_TOKENS, effort, &book).await?;
+                let title = clean(&reply.message.text());
                 if let Some(title) = title
                     && let Err(error) = session.set_title(&title).await
                 {
@@ -72,18 +74,6 @@ fn first_talk(messages: &[Arc<Message>]) -> Option<String> {
     let cut = |text: &str| text.chars().take(MAX_PART_CHARS).collect::<String>();
     let is_first = questions.next().is_none();
     is_first.then(|| format!("User: {}\n\nAgent: {}", cut(&question), cut(&answer)))
-}
-
-async fn ask(model: &dyn Provider, talk: String, book: &(dyn Fn(Usage) + Sync)) -> ProviderResult<String> {
-    let messages = [Arc::new(Message::user(talk))];
-    let max_tokens = model.model().max_output.map_or(MAX_TOKENS, |most| most.min(MAX_TOKENS));
-    let options = RequestOptions {
-        max_tokens: Some(max_tokens),
-        effort: Some(Effort::None),
-        ..RequestOptions::default()
-    };
-    let request = Request { system: TASK, messages: &messages, tools: &[], options: &options };
-    Ok(collect(model.stream(request).await?, book).await?.message.text())
 }
 
 /// Returns the title in an answer: its first line without quotes, `None` if it is too long for one.

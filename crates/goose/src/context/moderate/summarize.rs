@@ -3,11 +3,11 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use futures::StreamExt as _;
+use futures::{TryStreamExt as _, future};
 use goose_extension::{Message, MessageContent};
 use goose_providers::{
-    Collector, Effort, ProviderError, ProviderResult, Reply, ReplyStream, Request, RequestOptions,
-    StopReason, Usage,
+    Collector, Effort, Provider, ProviderError, ProviderResult, Reply, Request, RequestOptions, StopReason,
+    Usage,
 };
 
 use super::{
@@ -85,7 +85,8 @@ async fn summary(units: &Units, first: usize, by: &Summarizer<'_>) -> ProviderRe
     let mut effort = Some(Effort::None);
     let (mut failures, mut cuts) = (0, 0);
     loop {
-        let error = match ask(record(units, first, most), effort, by).await {
+        let record = record(units, first, most);
+        let error = match ask(by.model, TASK, record, MAX_TOKENS, effort, by.book).await {
             Ok(reply) => return summary_text(&reply),
             Err(error) => error,
         };
@@ -105,25 +106,25 @@ async fn summary(units: &Units, first: usize, by: &Summarizer<'_>) -> ProviderRe
     }
 }
 
-async fn ask(record: String, effort: Option<Effort>, by: &Summarizer<'_>) -> ProviderResult<Reply> {
-    let model = by.model;
-    let max_tokens = model.model().max_output.map_or(MAX_TOKENS, |most| most.min(MAX_TOKENS));
-    let messages = [Arc::new(Message::user(record))];
+/// Has a model do a task without tools, in at most `max_tokens`. Usage is recorded even if the reply is incomplete.
+pub(crate) async fn ask(
+    model: &dyn Provider,
+    task: &str,
+    text: String,
+    max_tokens: u64,
+    effort: Option<Effort>,
+    book: &(dyn Fn(Usage) + Sync),
+) -> ProviderResult<Reply> {
+    let max_tokens = model.model().max_output.map_or(max_tokens, |most| most.min(max_tokens));
     let options = RequestOptions { max_tokens: Some(max_tokens), effort, ..RequestOptions::default() };
-    let request = Request { system: TASK, messages: &messages, tools: &[], options: &options };
-    collect(model.stream(request).await?, by.book).await
-}
-
-/// Reads a reply to its end. Usage is recorded even if the reply is incomplete.
-pub(crate) async fn collect(mut stream: ReplyStream, book: &(dyn Fn(Usage) + Sync)) -> ProviderResult<Reply> {
+    let messages = [Arc::new(Message::user(text))];
+    let request = Request { system: task, messages: &messages, tools: &[], options: &options };
     let mut collector = Collector::default();
-    let read = loop {
-        match stream.next().await {
-            Some(Ok(event)) => collector.push(event),
-            Some(Err(error)) => break Err(error),
-            None => break Ok(()),
-        }
-    };
+    let read = model.stream(request).await?.try_for_each(|event| {
+        collector.push(event);
+        future::ready(Ok(()))
+    });
+    let read = read.await;
     book(collector.usage());
     read?;
     collector.finish()

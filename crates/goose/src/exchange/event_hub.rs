@@ -203,10 +203,6 @@ impl Log {
             self.unsaved.push(step);
         }
     }
-
-    fn slot(&mut self, id: u64) -> Option<&mut Slot> {
-        self.readers.iter_mut().find(|slot| slot.id == id)
-    }
 }
 
 impl EventHub {
@@ -218,58 +214,52 @@ impl EventHub {
         Arc::new(Self { session, epoch: epoch(), task, log, approvals, begun, caller: CallerId::unique() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Log> {
-        self.log.lock()
-    }
-
     /// Returns the record of an event that is not in the log.
     pub(super) fn unlogged(&self, event: Event) -> EventRecord {
-        let session = self.session.clone();
-        let task = self.task.clone();
         EventRecord {
             epoch: self.epoch,
             number: 0,
             reply: 0,
             step: 0,
-            session,
+            session: self.session.clone(),
             parent_call: None,
-            task,
+            task: self.task.clone(),
             event,
         }
     }
 
     /// Sets the number of the last stored step.
     pub(super) fn stored(&self, step: u64) {
-        self.lock().step = step;
+        self.log.lock().step = step;
     }
 
     /// Returns the numbers of the last stored step and of the last reply.
     pub(crate) fn moment(&self) -> Moment {
-        let log = self.lock();
+        let log = self.log.lock();
         Moment { step: log.step, reply: log.replies }
     }
 
     /// Takes the steps that are stored before the next one.
     pub(super) fn take_unsaved(&self) -> Vec<Step> {
-        std::mem::take(&mut self.lock().unsaved)
+        std::mem::take(&mut self.log.lock().unsaved)
     }
 
     /// Keeps a step until the next one is stored.
     pub(crate) fn store_later(&self, step: Step) {
-        self.lock().store_later(step);
+        self.log.lock().store_later(step);
     }
 
     pub(crate) fn is_attended(&self) -> bool {
-        self.lock().is_attended
+        self.log.lock().is_attended
     }
 
     pub(super) fn set_attended(&self, is_attended: bool) {
-        self.lock().is_attended = is_attended;
+        self.log.lock().is_attended = is_attended;
     }
 
     /// Returns the sink for the events of a new reply.
     pub(super) fn begin_reply(self: &Arc<Self>, cancellation: CancellationToken) -> EventSink {
-        let mut log = self.lock();
+        let mut log = self.log.lock();
         log.replies += 1;
         let reply = log.replies;
         drop(log);
@@ -279,14 +269,14 @@ impl EventHub {
 
     /// Returns a sink for events outside of the loop. They belong to the last reply.
     pub(crate) fn outside(self: &Arc<Self>) -> EventSink {
-        let reply = self.lock().replies;
+        let reply = self.log.lock().replies;
         let cancellation = CancellationToken::new();
         EventSink { hub: Arc::clone(self), reply, parent_call: None, task: self.task.clone(), cancellation }
     }
 
     /// Ends all readers once they have read everything.
     pub(super) fn close(&self) {
-        let mut log = self.lock();
+        let mut log = self.log.lock();
         log.is_closed = true;
         wake(log);
     }
@@ -294,7 +284,7 @@ impl EventHub {
     /// Returns a reader of the events after a number; without one, of the current turn and of earlier
     /// questions that wait for an answer.
     pub(super) fn subscribe(self: &Arc<Self>, after: Option<u64>) -> EventReader {
-        let mut log = self.lock();
+        let mut log = self.log.lock();
         log.last_id += 1;
         let (id, last) = (log.last_id, log.last);
         let position = match after {
@@ -313,31 +303,32 @@ impl EventHub {
     /// of them: stored steps up to this number come first.
     pub(super) fn resume(self: &Arc<Self>, after: Option<EventPosition>) -> (EventReader, Option<u64>) {
         let is_in_log = |position: &EventPosition| {
-            let log = self.lock();
-            let first = log.entries.front().map_or(log.last + 1, LogEntry::first);
+            let log = self.log.lock();
+            let first = log.entries.front().map_or(log.last + 1, |entry| entry.head().number);
             position.epoch == self.epoch && (first - 1..=log.last).contains(&position.number)
         };
         if let Some(position) = after.filter(is_in_log) {
             return (self.subscribe(Some(position.number)), None);
         }
         let reader = self.subscribe(None);
-        let mut log = self.lock();
-        let position = log.slot(reader.id).map_or(0, |slot| slot.position);
+        let log = self.log.lock();
+        let slot = log.readers.iter().find(|slot| slot.id == reader.id);
+        let position = slot.map_or(0, |slot| slot.position);
         let next = log.entries.iter().find(|entry| entry.last() > position);
-        let step = next.map_or(log.reported_step, LogEntry::step);
+        let step = next.map_or(log.reported_step, |entry| entry.head().step);
         drop(log);
         (reader, Some(step))
     }
 
     /// Returns the position of the last event.
     pub(super) fn position(&self) -> EventPosition {
-        let log = self.lock();
+        let log = self.log.lock();
         EventPosition { epoch: self.epoch, number: log.last, step: log.reported_step }
     }
 
     /// Returns a reader of the events from now on.
     pub(super) fn follow(self: &Arc<Self>) -> EventReader {
-        let last = self.lock().last;
+        let last = self.log.lock().last;
         self.subscribe(Some(last))
     }
 }
@@ -403,7 +394,7 @@ impl EventSink {
 
     /// Reports an event. Never waits.
     pub(crate) fn emit(&self, event: Event) {
-        let mut log = self.hub.lock();
+        let mut log = self.hub.log.lock();
         match event {
             Event::Text(text) => log.push_text(self, false, text),
             Event::Thinking(text) => log.push_text(self, true, text),
@@ -425,7 +416,7 @@ impl EventSink {
 
     /// Reports an event that another session stores.
     pub(crate) fn show(&self, event: Event) {
-        let mut log = self.hub.lock();
+        let mut log = self.hub.log.lock();
         let record = self.record(log.step, event);
         log.push(record);
         wake(log);

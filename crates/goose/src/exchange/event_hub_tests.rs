@@ -138,12 +138,12 @@ fn what_waits_for_a_stuck_reader_is_bounded() {
         let (id, name) = (turn.to_string(), "server__long".to_owned());
         sink.emit(Event::ToolFinished { id, name, output, end: ToolEnd::Ran });
     }
-    assert!(hub.lock().bytes <= MAX_BYTES);
+    assert!(hub.log.lock().bytes <= MAX_BYTES);
     let events = read(&mut stuck);
     assert!(matches!(events[..2], [Event::Lagged { .. }, Event::Approval(_)]), "the question is still open");
     assert!(matches!(events.last(), Some(Event::ToolFinished { id, .. }) if id == "39"));
     drop((question, stuck));
-    assert!(hub.lock().bytes <= 2 * 1024 * 1024, "only the turn under way stays");
+    assert!(hub.log.lock().bytes <= 2 * 1024 * 1024, "only the turn under way stays");
 }
 
 #[test]
@@ -201,7 +201,7 @@ async fn the_first_answer_counts_and_none_after_a_cancel() {
     assert_eq!(read(&mut late), [Event::QuestionClosed { id: "1".to_owned() }]);
 
     let question = sink.ask("2".to_owned(), approval("2"));
-    let closed = hub.closed("2");
+    let closed = hub.closed("2").unwrap();
     cancellation.cancel();
     assert!(!hub.answer("2", Decision::Allow.into()));
     assert_eq!(hub.questions().len(), 1);

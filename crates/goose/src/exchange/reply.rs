@@ -178,7 +178,9 @@ impl Exchange {
 
     /// Waits until a question was answered or withdrawn.
     pub async fn question_closed(&self, id: &str) {
-        self.context.outlets.events.closed(id).cancelled().await;
+        if let Some(closed) = self.context.outlets.events.closed(id) {
+            closed.cancelled().await;
+        }
     }
 
     /// Declares if a user interface answers the questions of extensions, which are refused otherwise.

@@ -29,11 +29,11 @@ pub(super) struct TextRun {
 }
 
 impl LogEntry {
-    /// Returns the number of the first event.
-    pub(super) fn first(&self) -> u64 {
+    /// Returns the record of the event, or of the first piece of text.
+    pub(super) fn head(&self) -> &EventRecord {
         match self {
-            Self::Event(record) => record.number,
-            Self::Text(run) => run.head.number,
+            Self::Event(record) => record,
+            Self::Text(run) => &run.head,
         }
     }
 
@@ -42,14 +42,6 @@ impl LogEntry {
         match self {
             Self::Event(record) => record.number,
             Self::Text(run) => run.head.number + run.ends.len() as u64 - 1,
-        }
-    }
-
-    /// Returns the number of the last step that was stored before it.
-    pub(super) fn step(&self) -> u64 {
-        match self {
-            Self::Event(record) => record.step,
-            Self::Text(run) => run.head.step,
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{EventHub, EventRecord, EventSink, Log, wake};
+use super::{EventHub, EventRecord, EventSink, wake};
 use crate::exchange::event::{Answer, Event};
 
 /// Question in the hub's list.
@@ -27,46 +27,34 @@ impl EventHub {
     /// Answers a question. Only the first answer of the right kind counts, and none after the reply was
     /// cancelled. Returns true if this one counts.
     pub(crate) fn answer(&self, id: &str, answer: Answer) -> bool {
-        let mut log = self.lock();
-        let fits = |question: &PendingQuestion| {
+        let question = self.remove_question(|question| {
             question.id == id && answer.fits(&question.record.event) && !question.reply.is_cancelled()
-        };
-        let Some(at) = log.questions.iter().position(fits) else { return false };
-        let question = log.questions.remove(at);
-        self.push_closed(&mut log, &question);
-        wake(log);
-        question.answer.send(answer).is_ok()
+        });
+        question.is_some_and(|question| question.answer.send(answer).is_ok())
     }
 
     /// Returns the unanswered questions, oldest first.
     pub(crate) fn questions(&self) -> Vec<Arc<EventRecord>> {
-        self.lock().questions.iter().map(|question| Arc::clone(&question.record)).collect()
+        self.log.lock().questions.iter().map(|question| Arc::clone(&question.record)).collect()
     }
 
-    /// Returns a token that is cancelled once the question was answered or withdrawn.
-    pub(crate) fn closed(&self, id: &str) -> CancellationToken {
-        let log = self.lock();
-        let question = log.questions.iter().find(|question| question.id == id);
-        question.map(|question| question.closed.clone()).unwrap_or_else(|| {
-            let closed = CancellationToken::new();
-            closed.cancel();
-            closed
-        })
+    /// Returns a token that is cancelled once an open question was answered or withdrawn.
+    pub(crate) fn closed(&self, id: &str) -> Option<CancellationToken> {
+        let log = self.log.lock();
+        log.questions.iter().find(|question| question.id == id).map(|question| question.closed.clone())
     }
 
-    fn withdraw(&self, id: &str) {
-        let mut log = self.lock();
-        let Some(at) = log.questions.iter().position(|question| question.id == id) else { return };
+    /// Removes a question from the list, if it is there, and reports that it is closed.
+    fn remove_question(&self, is_it: impl Fn(&PendingQuestion) -> bool) -> Option<PendingQuestion> {
+        let mut log = self.log.lock();
+        let at = log.questions.iter().position(is_it)?;
         let question = log.questions.remove(at);
-        self.push_closed(&mut log, &question);
-        wake(log);
-    }
-
-    fn push_closed(&self, log: &mut Log, question: &PendingQuestion) {
         question.closed.cancel();
         let event = Event::QuestionClosed { id: question.id.clone() };
         let step = log.step;
         log.push(EventRecord { step, event, ..EventRecord::clone(&question.record) });
+        wake(log);
+        Some(question)
     }
 }
 
@@ -83,7 +71,7 @@ impl EventSink {
         loop {
             let mut begun = std::pin::pin!(self.hub.begun.notified());
             begun.as_mut().enable();
-            let sink = Self { reply: self.hub.lock().replies, ..self.clone() };
+            let sink = Self { reply: self.hub.log.lock().replies, ..self.clone() };
             let mut question = sink.ask(id.to_owned(), question.clone());
             tokio::select! {
                 answer = question.answer() => return answer,
@@ -94,7 +82,7 @@ impl EventSink {
 
     /// Returns a new id for a question of a call.
     pub(crate) fn question_id(&self, call: &str) -> String {
-        let mut log = self.hub.lock();
+        let mut log = self.hub.log.lock();
         log.last_id += 1;
         format!("{call}/{}", log.last_id)
     }
@@ -102,7 +90,7 @@ impl EventSink {
     /// Asks a question. It is withdrawn when the result is dropped.
     pub(crate) fn ask(&self, id: String, question: Event) -> OpenQuestion {
         let (answer, answered) = oneshot::channel();
-        let mut log = self.hub.lock();
+        let mut log = self.hub.log.lock();
         let record = self.record(log.step, question);
         let record = log.push(record);
         let (reply, closed) = (self.cancellation.clone(), CancellationToken::new());
@@ -128,6 +116,6 @@ impl OpenQuestion {
 
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        self.hub.withdraw(&self.id);
+        self.hub.remove_question(|question| question.id == self.id);
     }
 }

@@ -30,50 +30,48 @@ impl EventReader {
         let questions = std::mem::take(&mut self.replayed);
         self.replayed = records.into_iter().map(Arc::new).chain(questions).collect();
     }
-
-    fn poll_record(&mut self, context: &Context<'_>) -> Poll<Option<Arc<EventRecord>>> {
-        if let Some(question) = self.replayed.pop_front() {
-            return Poll::Ready(Some(question));
-        }
-        let mut log = self.hub.lock();
-        let is_closed = log.is_closed;
-        let Some(slot) = log.slot(self.id) else { return Poll::Ready(None) };
-        let position = slot.position;
-        slot.waker = None;
-        let at = log.entries.partition_point(|entry| entry.last() <= position);
-        let Some(entry) = log.entries.get(at) else {
-            if !is_closed && let Some(slot) = log.slot(self.id) {
-                slot.waker = Some(context.waker().clone());
-            }
-            return if is_closed { Poll::Ready(None) } else { Poll::Pending };
-        };
-        let first = entry.first();
-        let mut record = entry.after(position, position < self.caught_up_at);
-        if first > position + 1 {
-            let lost = |question: &&PendingQuestion| (position + 1..first).contains(&question.record.number);
-            let lost = log.questions.iter().filter(lost).map(|question| Arc::clone(&question.record));
-            self.replayed.extend(lost);
-            let event = Event::Lagged { missed: first - position - 1 };
-            record = Arc::new(EventRecord { number: first - 1, event, ..EventRecord::clone(&record) });
-        }
-        if let Some(slot) = log.slot(self.id) {
-            slot.position = record.number;
-        }
-        Poll::Ready(Some(record))
-    }
 }
 
 impl Stream for EventReader {
     type Item = Arc<EventRecord>;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.poll_record(context)
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        if let Some(question) = this.replayed.pop_front() {
+            return Poll::Ready(Some(question));
+        }
+        let mut log = this.hub.log.lock();
+        let log = &mut *log;
+        let Some(slot) = log.readers.iter_mut().find(|slot| slot.id == this.id) else {
+            return Poll::Ready(None);
+        };
+        let position = slot.position;
+        slot.waker = None;
+        let at = log.entries.partition_point(|entry| entry.last() <= position);
+        let Some(entry) = log.entries.get(at) else {
+            if log.is_closed {
+                return Poll::Ready(None);
+            }
+            slot.waker = Some(context.waker().clone());
+            return Poll::Pending;
+        };
+        let first = entry.head().number;
+        let mut record = entry.after(position, position < this.caught_up_at);
+        if first > position + 1 {
+            let lost = |question: &&PendingQuestion| (position + 1..first).contains(&question.record.number);
+            let lost = log.questions.iter().filter(lost).map(|question| Arc::clone(&question.record));
+            this.replayed.extend(lost);
+            let event = Event::Lagged { missed: first - position - 1 };
+            record = Arc::new(EventRecord { number: first - 1, event, ..EventRecord::clone(&record) });
+        }
+        slot.position = record.number;
+        Poll::Ready(Some(record))
     }
 }
 
 impl Drop for EventReader {
     fn drop(&mut self) {
-        let mut log = self.hub.lock();
+        let mut log = self.hub.log.lock();
         log.readers.retain(|reader| reader.id != self.id);
         log.trim();
     }

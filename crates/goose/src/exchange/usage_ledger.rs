@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use goose_providers::{Provider, Usage};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::event::Cost;
@@ -47,7 +47,7 @@ impl UsageLedger {
 
     /// Adds usage that is already stored.
     pub(super) fn count(&self, usage: Usage, dollars: Option<f64>) {
-        self.lock().enter(usage, dollars);
+        self.totals.lock().enter(usage, dollars);
     }
 
     /// Creates a ledger for a part of a session's usage, which starts at `before`. `used_up` is cancelled
@@ -68,7 +68,7 @@ impl UsageLedger {
 
     /// Returns the tokens so far, and their price if all prices are known.
     pub(crate) fn spent(&self) -> (Usage, Option<f64>) {
-        let totals = self.lock();
+        let totals = self.totals.lock();
         (totals.usage, (!totals.has_unpriced).then_some(totals.dollars))
     }
 
@@ -87,7 +87,7 @@ impl UsageLedger {
         if let Some(parent) = &self.parent {
             parent.enter(step.clone(), usage, dollars);
         }
-        let mut totals = self.lock();
+        let mut totals = self.totals.lock();
         totals.enter(usage, dollars);
         if let Some((limit, used_up)) = &self.limit
             && totals.usage.total() >= *limit
@@ -102,18 +102,13 @@ impl UsageLedger {
 
     /// Takes the entries that are not stored yet.
     pub(crate) fn take_unsaved(&self) -> Vec<Step> {
-        std::mem::take(&mut self.lock().unsaved)
+        std::mem::take(&mut self.totals.lock().unsaved)
     }
 
     /// Returns the totals, with the usage of the last request.
     pub(super) fn cost(&self, last: Usage, context_used: u64, context_limit: u64) -> Cost {
-        let totals = self.lock();
-        let dollars = (!totals.has_unpriced).then_some(totals.dollars);
-        Cost { last, session: totals.usage, dollars, context_used, context_limit }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Totals> {
-        self.totals.lock()
+        let (session, dollars) = self.spent();
+        Cost { last, session, dollars, context_used, context_limit }
     }
 }
 

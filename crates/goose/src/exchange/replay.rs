@@ -79,10 +79,14 @@ impl Replay<'_> {
                 self.usage.count(*usage, *dollars);
                 vec![Event::Cost(self.usage.cost(*usage, usage.total(), 0))]
             }
-            Step::Compacted { rewound_to: Some(_), .. } => {
-                vec![Event::Notice("The conversation went back to an earlier message.".to_owned())]
+            Step::Compacted { messages, rewound_to } => {
+                let notice = match (rewound_to, messages.as_slice()) {
+                    (Some(_), _) => "The conversation went back to an earlier message.",
+                    (None, []) => "The conversation was cleared for the model.",
+                    (None, _) => "The conversation so far was shortened for the model.",
+                };
+                vec![Event::Notice(notice.to_owned())]
             }
-            Step::Compacted { messages, .. } => vec![Event::Notice(compacted(messages).to_owned())],
             Step::Interrupted { reason } => {
                 vec![Event::Notice(reason.clone()), Event::Finished(Outcome::Cancelled)]
             }
@@ -114,7 +118,7 @@ impl Replay<'_> {
 
     fn message(&mut self, message: &Message) -> Vec<Event> {
         match message.role {
-            Role::User if message.content.iter().any(is_said) => vec![Event::Prompt(message.clone().into())],
+            Role::User if is_prompt(message) => vec![Event::Prompt(message.clone().into())],
             Role::User => Vec::new(),
             _ => self.answer(message),
         }
@@ -149,16 +153,11 @@ impl Replay<'_> {
     }
 }
 
-/// Returns true for what the user said, and not goose in the user's place.
-fn is_said(part: &MessageContent) -> bool {
-    !matches!(part, MessageContent::ToolResult { .. }) && !part.is_aside()
-}
-
-fn compacted(messages: &[Message]) -> &'static str {
-    match messages {
-        [] => "The conversation was cleared for the model.",
-        _ => "The conversation so far was shortened for the model.",
-    }
+/// Returns true for a message in which the user says something, and not only goose in the user's place.
+pub(super) fn is_prompt(message: &Message) -> bool {
+    let is_said =
+        |part: &MessageContent| !matches!(part, MessageContent::ToolResult { .. }) && !part.is_aside();
+    message.role == Role::User && message.content.iter().any(is_said)
 }
 
 /// Returns the outcome of a reply by its name in the log, without the details, which are not stored.

@@ -6,9 +6,9 @@ use goose_extension::Message;
 use jiff::Timestamp;
 
 use super::{
-    event::{Event, Failure},
+    event::Failure,
     handle::{Exchange, failure},
-    replay::replay,
+    replay::is_prompt,
 };
 use crate::{
     checkpoints::Checkpoints,
@@ -41,7 +41,7 @@ impl Exchange {
     /// Fails if the store cannot be read.
     pub async fn prompts(&self) -> Result<Vec<Prompt>, StoreError> {
         let steps = self.context.session.steps().await?;
-        Ok(prompts(&self.context.session.id().clone(), &steps))
+        Ok(prompts(&steps))
     }
 
     /// Goes back to before a message of the user. The steps since then stay in the store.
@@ -65,18 +65,14 @@ fn unreadable(error: &StoreError) -> Failure {
     Failure { message: format!("The session cannot be read: {error}"), hint: None }
 }
 
-fn prompts(session: &crate::session::SessionId, steps: &[StoredStep]) -> Vec<Prompt> {
-    let mut prompts: Vec<Prompt> = replay(session, steps, 0)
-        .into_iter()
-        .filter_map(|record| match record.event {
-            Event::Prompt(message) => Some((record.step, message.own_text())),
-            _ => None,
-        })
-        .filter_map(|(step, text)| {
-            let at = steps.iter().find(|stored| stored.seq == step)?.at;
-            Some(Prompt { step, at, text, is_current: true })
-        })
-        .collect();
+fn prompts(steps: &[StoredStep]) -> Vec<Prompt> {
+    let prompts = steps.iter().filter_map(|stored| match &stored.step {
+        Step::Message { message } if is_prompt(message) => {
+            Some(Prompt { step: stored.seq, at: stored.at, text: message.own_text(), is_current: true })
+        }
+        _ => None,
+    });
+    let mut prompts: Vec<Prompt> = prompts.collect();
     for stored in steps {
         let Step::Compacted { rewound_to: Some(to), .. } = &stored.step else { continue };
         let gone = prompts.iter_mut().filter(|prompt| (*to..stored.seq).contains(&prompt.step));

@@ -141,6 +141,15 @@ impl Abort {
     }
 }
 
+impl From<Abort> for Failure {
+    fn from(stop: Abort) -> Self {
+        match stop {
+            Abort::Failed(failure) => failure,
+            Abort::Cancelled => Self { message: "This was cancelled.".to_owned(), hint: None },
+        }
+    }
+}
+
 impl From<StoreError> for Abort {
     fn from(error: StoreError) -> Self {
         Self::failed(format!("The session could not be written: {error}"), error.hint())

@@ -1,9 +1,6 @@
 //! [`ContextReport`]: the content of the model's context, for people.
 
-use super::{
-    event::Failure,
-    handle::{Exchange, failure},
-};
+use super::{event::Failure, handle::Exchange};
 use crate::context::tokens;
 
 /// Content of the next request to the model. Token counts are estimates, except for `used` once the service
@@ -46,10 +43,10 @@ impl Exchange {
     /// Fails if the store or the model fails.
     pub async fn context_report(&self) -> Result<ContextReport, Failure> {
         self.context.models.open().await?;
-        let mut work = self.command().await.map_err(failure)?;
+        let mut work = self.command().await?;
         // The same functions as in the last request, so that its offer stays as it is.
         work.functions = work.state.offer.functions.clone();
-        work.refresh_offer().await.map_err(failure)?;
+        work.refresh_offer().await?;
         work.count_messages();
         let offer = &work.state.offer;
         let hints = self.context.folder.hints.iter().map(|hint| ContextShare {

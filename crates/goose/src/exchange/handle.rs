@@ -6,7 +6,7 @@ use goose_extension::{ExchangeView, Message};
 use goose_providers::{Provider, Usage};
 
 use super::{
-    agent_loop::{Abort, AgentLoop, StepResult},
+    agent_loop::{AgentLoop, StepResult},
     compaction::Reason,
     event::Failure,
     loop_context::LoopContext,
@@ -205,10 +205,10 @@ impl Exchange {
     /// Fails if the store or the model fails.
     pub async fn compact(&self) -> Result<(u64, u64), Failure> {
         self.context.models.open().await?;
-        let mut work = self.command().await.map_err(failure)?;
+        let mut work = self.command().await?;
         work.count_messages();
         let before = work.state.context_usage.used();
-        work.make_room(Reason::Asked).await.map_err(failure)?;
+        work.make_room(Reason::Asked).await?;
         Ok((before, work.state.context_usage.used()))
     }
 
@@ -219,8 +219,8 @@ impl Exchange {
     /// Fails if the store fails.
     pub async fn replace_messages(&self, messages: Vec<Message>) -> Result<(), Failure> {
         let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-        let mut work = self.command().await.map_err(failure)?;
-        work.replace_messages(&messages, None).await.map_err(failure)?;
+        let mut work = self.command().await?;
+        work.replace_messages(&messages, None).await?;
         self.responder.forget_tasks();
         Ok(())
     }
@@ -231,9 +231,7 @@ impl Exchange {
     ///
     /// Fails if the store fails.
     pub async fn clear(&self) -> Result<(), Failure> {
-        let mut work = self.command().await.map_err(failure)?;
-        work.replace_messages(&[], None).await.map_err(failure)?;
-        self.responder.forget_tasks();
+        self.replace_messages(Vec::new()).await?;
         if let Some(hooks) = &self.context.guard.hooks {
             hooks.end("clear").await;
             hooks.starts_by(SessionSource::Clear);
@@ -298,13 +296,6 @@ impl Exchange {
         let mut work = AgentLoop::new(Arc::clone(&self.context), state, events, cancellation);
         work.close_interrupted().await?;
         Ok(work)
-    }
-}
-
-pub(super) fn failure(stop: Abort) -> Failure {
-    match stop {
-        Abort::Failed(failure) => failure,
-        Abort::Cancelled => Failure { message: "This was cancelled.".to_owned(), hint: None },
     }
 }
 

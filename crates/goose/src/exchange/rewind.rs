@@ -5,11 +5,7 @@ use std::sync::Arc;
 use goose_extension::Message;
 use jiff::Timestamp;
 
-use super::{
-    event::Failure,
-    handle::{Exchange, failure},
-    replay::is_prompt,
-};
+use super::{event::Failure, handle::Exchange, replay::is_prompt};
 use crate::{
     checkpoints::Checkpoints,
     session::{Conversation, Step, StoreError, StoredStep},
@@ -50,12 +46,12 @@ impl Exchange {
     ///
     /// Fails if the store fails.
     pub async fn rewind(&self, step: u64) -> Result<(), Failure> {
-        let mut work = self.command().await.map_err(failure)?;
+        let mut work = self.command().await?;
         let steps = self.context.session.steps().await.map_err(|error| unreadable(&error))?;
         let before = steps.into_iter().take_while(|stored| stored.seq < step).map(|stored| stored.step);
         let conversation = Conversation::from_steps(before);
         let messages: Vec<Arc<Message>> = conversation.messages().to_vec();
-        work.replace_messages(&messages, Some(step)).await.map_err(failure)?;
+        work.replace_messages(&messages, Some(step)).await?;
         self.responder.forget_tasks();
         Ok(())
     }

@@ -163,7 +163,9 @@ impl AgentLoop {
         let mut stream = std::pin::pin!(stream);
         // Polled once, so that the request is on its way before tools are prepared for their first call.
         let at_once = futures::poll!(stream.as_mut());
-        get_ready(unready, &self.context.guard.permissions);
+        if let Some(tool) = unready {
+            get_ready(tool, &self.context.guard.permissions);
+        }
         let stream = match at_once {
             Poll::Ready(stream) => stream,
             Poll::Pending => stream.await,
@@ -218,10 +220,7 @@ impl AgentLoop {
         };
         let reason = error.to_string();
         self.emit(Event::Retrying { reason, delay, attempt: failures + 1 });
-        match self.cancellation.run_until_cancelled(tokio::time::sleep(delay)).await {
-            Some(()) => Ok(()),
-            None => Err(Abort::Cancelled),
-        }
+        self.cancellation.run_until_cancelled(tokio::time::sleep(delay)).await.ok_or(Abort::Cancelled)
     }
 
     /// Adds the text that the user has read to the conversation when the reply stops in the middle of an

@@ -96,10 +96,8 @@ impl AgentLoop {
         let tools = agent.toolset.tools();
         let Offer { made_from, functions, .. } = &self.state.offer;
         let is_same = made_from.as_ref().is_some_and(|made_from| Arc::ptr_eq(made_from, &tools));
-        let names = |functions: &[LoopFunction]| -> Vec<String> {
-            functions.iter().map(|function| function.tool.name().to_owned()).collect()
-        };
-        if !is_same || names(functions) != names(&self.functions) {
+        let names = functions.iter().map(|function| function.tool.name());
+        if !is_same || names.ne(self.functions.iter().map(|function| function.tool.name())) {
             let prompts = agent.extensions.prompts().await;
             self.offer(tools, prompts);
         }
@@ -150,20 +148,16 @@ impl AgentLoop {
         let may_delegate = core.processor().model().prompt_style == PromptStyle::Full;
         let has_place = |tool: &&Tool| may_delegate || tool.action() != Some(&ToolAction::Delegates);
         let fitting: Vec<Tool> = tools.iter().filter(has_place).cloned().collect();
-        let (offered, left_out) = within(room, fitting, |tool| self.is_own(tool));
+        let (mut offered, left_out) = within(room, fitting, |tool| self.is_own(tool));
         let state = &mut *self.state;
         state.notices.extend(left_out);
-        state.offer.tools = offered;
         state.notices.extend(core.guard.permissions.unmatched_rules_warning(tools.iter().map(Tool::name)));
-        state.offer.tools.extend(core.final_output.as_ref().map(|output| output.tool().clone()));
-        state.offer.tools.extend(functions.iter().map(|function| function.tool.clone()));
-        state.offer.functions = functions;
-        state.offer.system = core.system_prompt(&state.offer.tools, &prompts);
-        state.offer.prompts = prompts;
-        state.offer.made_from = Some(tools);
-        state.offer.is_ready = false;
-        let fixed = tokens::of_text(&state.offer.system) + core.tool_tokens(&state.offer.tools);
-        state.context_usage.set_fixed(fixed);
+        offered.extend(core.final_output.as_ref().map(|output| output.tool().clone()));
+        offered.extend(functions.iter().map(|function| function.tool.clone()));
+        let system = core.system_prompt(&offered, &prompts);
+        state.context_usage.set_fixed(tokens::of_text(&system) + core.tool_tokens(&offered));
+        state.offer =
+            Offer { made_from: Some(tools), functions, tools: offered, system, prompts, is_ready: false };
     }
 
     fn is_own(&self, tool: &Tool) -> bool {
@@ -171,13 +165,11 @@ impl AgentLoop {
         handle.is_ok_and(|handle| handle.origin == Origin::Own)
     }
 
-    /// Takes the tools that were not yet prepared for their first call.
-    pub(super) fn take_unready(&mut self) -> Vec<Tool> {
+    /// Takes the first tool, unless it was taken to be prepared for its first call before.
+    pub(super) fn take_unready(&mut self) -> Option<Tool> {
         let offer = &mut self.state.offer;
-        match std::mem::replace(&mut offer.is_ready, true) {
-            true => Vec::new(),
-            false => offer.tools.clone(),
-        }
+        let was_ready = std::mem::replace(&mut offer.is_ready, true);
+        offer.tools.first().filter(|_| !was_ready).cloned()
     }
 
     /// Reports pending notices and failures of extensions.
@@ -316,17 +308,14 @@ fn still_starting(name: &str) -> String {
 }
 
 /// Prepares the first call of a tool in the background, while the model works.
-pub(super) fn get_ready(tools: Vec<Tool>, permissions: &Arc<Permissions>) {
-    if tools.is_empty() {
-        return;
-    }
+pub(super) fn get_ready(tool: Tool, permissions: &Arc<Permissions>) {
     let permissions = Arc::clone(permissions);
     tokio::task::spawn_blocking(move || {
         permissions.prepare();
         goose_process::prepare();
         // The first schema of a process takes milliseconds, the others little, and most tools are never
         // called.
-        tools.first().into_iter().for_each(Tool::prepare);
+        tool.prepare();
     });
 }
 

@@ -39,15 +39,6 @@ pub(crate) enum Reason {
     Asked,
 }
 
-impl Reason {
-    fn pressure(self) -> Pressure {
-        match self {
-            Self::Near => Pressure::Ahead,
-            Self::Overflow(_) | Self::Asked => Pressure::Now,
-        }
-    }
-}
-
 impl LoopContext {
     /// Returns the maximum number of tokens of the context: the model's limit, or the profile's if that is
     /// lower.
@@ -131,20 +122,21 @@ impl AgentLoop {
         let before = self.state.context_usage.used();
         let accelerator = core.accelerator();
         let book = |usage| core.usage.add(accelerator.as_ref(), usage);
+        let meter = self.state.context_usage.meter();
         let making = CompactionRequest {
             moderator: match (core.limits.moderator, reason) {
                 (Moderator::Passive, Reason::Asked) => Moderator::Summarize,
                 (moderator, _) => moderator,
             },
-            pressure: reason.pressure(),
-            meter: self.state.context_usage.meter(),
+            pressure: if reason == Reason::Near { Pressure::Ahead } else { Pressure::Now },
+            meter,
             budget: core.budget(reason, before),
             summarizer: Summarizer { model: accelerator.as_ref(), retry: &core.limits.retry, book: &book },
         };
         let room = make_room(self.state.conversation.messages(), making);
         let room = self.cancellation.run_until_cancelled(room).await.ok_or(Abort::Cancelled)?;
         let room = match room {
-            Ok(room) if self.would_use(&room.messages) < before => room,
+            Ok(room) if meter.would_use(room.messages.iter().map(AsRef::as_ref)) < before => room,
             Ok(_) => return Ok(false),
             Err(no_room) => {
                 tracing::debug!(%no_room, "no room was made");
@@ -158,10 +150,6 @@ impl AgentLoop {
         let after = self.state.context_usage.used();
         self.emit(Event::Compacted { before, after });
         Ok(true)
-    }
-
-    fn would_use(&self, messages: &[Arc<Message>]) -> u64 {
-        self.state.context_usage.meter().would_use(messages.iter().map(AsRef::as_ref))
     }
 
     /// Replaces the messages that the model sees, with those before a step if the user goes back. The earlier steps

@@ -127,7 +127,6 @@ pub(crate) fn transcript(messages: &[Arc<Message>]) -> Option<String> {
         }
         entries.push(entry);
     }
-    entries.retain(|entry| !entry.is_empty());
     entries.reverse();
     let text = entries.concat().trim_end().to_owned();
     (!text.is_empty()).then_some(text)

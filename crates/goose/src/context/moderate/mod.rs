@@ -102,7 +102,7 @@ pub async fn make_room(messages: &[Arc<Message>], request: CompactionRequest<'_>
     let goal = Goal { meter: request.meter, tokens: request.budget.goal() };
     let has_shrunk = shrink::older_results(&mut units, &goal);
     let mut notice = None;
-    if !has_shrunk || !goal.is_met(&units.messages()) {
+    if !has_shrunk || goal.used(&units.messages()) > goal.tokens {
         match request.moderator {
             Moderator::Summarize => notice = summarize::oldest(&mut units, &goal, &request).await,
             Moderator::Truncate | Moderator::Passive => truncate(&mut units, &goal),
@@ -148,10 +148,6 @@ const MAX_SUMMARY_PART_CHARS: u64 = 8_000;
 const MIN_SUMMARY_PART_CHARS: u64 = 800;
 
 impl Goal<'_> {
-    fn is_met(&self, messages: &[Arc<Message>]) -> bool {
-        self.used(messages) <= self.tokens
-    }
-
     /// Returns the tokens of these messages, with the system prompt and the tools.
     fn used(&self, messages: &[Arc<Message>]) -> u64 {
         self.meter.would_use(messages.iter().map(AsRef::as_ref))

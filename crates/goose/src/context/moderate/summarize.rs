@@ -154,17 +154,16 @@ fn record(units: &Units, first: usize, max_tokens: u64) -> String {
     let known = known.collect::<String>();
     let told = gone.iter().flatten().map(|message| entry(message));
     let entries: Vec<String> = std::iter::once(known).chain(told).filter(|entry| !entry.is_empty()).collect();
-    let mut kept = Vec::new();
     let (mut used, mut front, mut back) = (0, 0, entries.len());
     // From both ends towards the middle, two entries from the end for each one from the beginning.
     while front < back {
-        let from_front = kept.len() % 3 == 0;
+        let taken = front + entries.len() - back;
+        let from_front = taken % 3 == 0;
         let entry = if from_front { &entries[front] } else { &entries[back - 1] };
         used += tokens::of_text(entry);
         if used > max_tokens {
             break;
         }
-        kept.push(());
         if from_front { front += 1 } else { back -= 1 }
     }
     let mut record = entries[..front].concat();

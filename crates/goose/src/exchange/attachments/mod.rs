@@ -228,10 +228,9 @@ impl<'a, A: AsyncFn(&str, &[String]) -> bool> Attachments<'a, A> {
             },
             Some((path, metadata)) if metadata.is_dir() => self.folder(path).await,
             Some((path, _)) => self.file(path).await,
-            None if word.is_clearly_path() || self.is_in_folder(word) => Err(AttachError::Unreadable {
-                path: word.text.clone(),
-                reason: "there is no such file or folder".to_owned(),
-            }),
+            None if word.is_clearly_path() || self.is_in_folder(word) => {
+                Err(unreadable(&word.text, "there is no such file or folder"))
+            }
             None if word.is_marked => self.resource(word.without_punctuation()).await,
             None => Ok(()),
         }
@@ -283,8 +282,7 @@ impl<'a, A: AsyncFn(&str, &[String]) -> bool> Attachments<'a, A> {
 
     /// Attaches the text files that are directly in a folder, and the names of everything else.
     async fn folder(&mut self, path: &str) -> Attached<()> {
-        let names = names(&self.place(path))
-            .map_err(|error| AttachError::Unreadable { path: path.to_owned(), reason: error.to_string() })?;
+        let names = names(&self.place(path)).map_err(|error| unreadable(path, error))?;
         let files = names.iter().filter(|name| !name.ends_with('/')).count();
         self.check_count(files)?;
         let base = path.trim_end_matches('/');
@@ -319,9 +317,8 @@ impl<'a, A: AsyncFn(&str, &[String]) -> bool> Attachments<'a, A> {
             return Ok(());
         }
         let context = CallContext::new().with_working_dir(self.exchange.working_dir());
-        let unreadable = |reason: String| AttachError::Unreadable { path: word.to_owned(), reason };
         let contents = extensions.read_resource(uri, Some(extension), &context).await;
-        for content in contents.map_err(|error| unreadable(error.to_string()))? {
+        for content in contents.map_err(|error| unreadable(word, error))? {
             self.check_count(1)?;
             match content {
                 ResourceContents::TextResourceContents { text, .. } => self.text(word, &text)?,
@@ -347,12 +344,11 @@ impl<'a, A: AsyncFn(&str, &[String]) -> bool> Attachments<'a, A> {
 
     /// Reads a file that the permissions allow. `None` if the message has it already.
     async fn read(&mut self, path: &str) -> Attached<Option<Content>> {
-        let unreadable = |reason: String| AttachError::Unreadable { path: path.to_owned(), reason };
         let permissions = self.exchange.permissions();
         let judgement = permissions.attached_file(path, self.exchange.working_dir());
         match judgement.verdict {
             Verdict::Allow => {}
-            Verdict::Deny { reason } => return Err(unreadable(reason)),
+            Verdict::Deny { reason } => return Err(unreadable(path, reason)),
             Verdict::Ask { reasons, .. } => {
                 if !(self.approve)(path, &reasons).await {
                     return Err(AttachError::Refused { path: path.to_owned() });
@@ -360,16 +356,16 @@ impl<'a, A: AsyncFn(&str, &[String]) -> bool> Attachments<'a, A> {
             }
         }
         let judged = judgement.files.into_iter().next();
-        let judged = judged.ok_or_else(|| unreadable("it is not clear where the path leads".to_owned()))?;
-        let target = judged.target.map_err(unreadable)?;
+        let judged = judged.ok_or_else(|| unreadable(path, "it is not clear where the path leads"))?;
+        let target = judged.target.map_err(|reason| unreadable(path, reason))?;
         if self.files.contains(&target.path) {
             return Ok(None);
         }
         self.check_count(1)?;
         self.files.push(target.path.clone());
         let read = tokio::task::spawn_blocking(move || read_target(&target, MAX_IMAGE_BYTES as u64)).await;
-        let bytes = read.map_err(|error| unreadable(error.to_string()))?;
-        let bytes = bytes.map_err(|error| unreadable(error.to_string()))?;
+        let bytes = read.map_err(|error| unreadable(path, error))?;
+        let bytes = bytes.map_err(|error| unreadable(path, error))?;
         Ok(Some(Content { path: path.to_owned(), bytes }))
     }
 
@@ -414,6 +410,10 @@ impl<'a, A: AsyncFn(&str, &[String]) -> bool> Attachments<'a, A> {
         }
         Ok((model.max_image_bytes() / 4 * 3).min(MAX_IMAGE_BYTES))
     }
+}
+
+fn unreadable(path: &str, reason: impl ToString) -> AttachError {
+    AttachError::Unreadable { path: path.to_owned(), reason: reason.to_string() }
 }
 
 /// Returns the text of a file, without a byte order mark; `None` if it is not text.

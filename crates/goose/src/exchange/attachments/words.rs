@@ -3,8 +3,6 @@
 //! A path may be quoted, or have its blanks escaped by `\`, as terminals insert the names of files that are dropped
 //! on them. Whether there is such a file is not known here.
 
-use std::path::PathBuf;
-
 use url::Url;
 
 /// Character before the name of a file, an agent or a resource.
@@ -100,15 +98,8 @@ fn path(text: &str) -> (String, &str) {
 
 /// Returns the path of a `file:` address, and any other text as it is.
 fn decoded(path: String) -> String {
-    let file = |url: &str| Url::parse(url).ok()?.to_file_path().ok();
-    match path.starts_with("file://").then(|| file(&path).and_then(as_text)).flatten() {
-        Some(file) => file,
-        None => path,
-    }
-}
-
-fn as_text(path: PathBuf) -> Option<String> {
-    path.into_os_string().into_string().ok()
+    let file = |url: &str| Url::parse(url).ok()?.to_file_path().ok()?.into_os_string().into_string().ok();
+    if path.starts_with("file://") { file(&path).unwrap_or(path) } else { path }
 }
 
 /// Returns true for the path of an image with a folder in it. A bare name, as in "make logo.png smaller", is often not

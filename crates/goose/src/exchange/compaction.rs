@@ -11,9 +11,8 @@ use super::{
     event::Event,
     loop_context::LoopContext,
 };
-use goose_config::Moderator;
-
 use crate::{
+    config::Moderator,
     context::{
         Budget, Meter,
         moderate::{CompactionRequest, Pressure, Summarizer, make_room},

@@ -13,8 +13,6 @@ use super::{
     reply::Reply,
     responder::{Request, Responder, TaskStatus},
 };
-use goose_session::ChosenBy;
-
 use crate::{
     agents::{
         agent::{Agent, AgentSetupError, SwitchAgentError},
@@ -26,7 +24,7 @@ use crate::{
     context::Handover,
     hooks::SessionSource,
     permission::{Mode, Permissions},
-    session::{SessionId, Step, StoreError},
+    session::{ChosenBy, SessionId, Step, StoreError},
 };
 
 /// Conversation with a model that has tools, created by `build_exchange` or `AgentManager::open`. Clones

@@ -17,23 +17,20 @@ use super::{
     final_output::FinalOutput,
     models::{ActiveModels, SessionModel},
     prepare::ReportedFailures,
-    repetition::DEFAULT_MAX_REPETITIONS,
     task_writes::TaskWriter,
     usage_ledger::UsageLedger,
 };
-use goose_config::Moderator;
-use goose_session::clock;
-
 use crate::{
     agents::{
         agent::{ActiveAgent, Agent, AgentSource},
         extension_manager::Events,
     },
     checkpoints::Checkpoints,
+    config::Moderator,
     context::hints::Hints,
     hooks::Hooks,
     permission::Permissions,
-    session::{Conversation, Session, Step, StoredStep},
+    session::{Conversation, Session, Step, StoredStep, clock},
 };
 
 /// Parts of the loop that live as long as its session. All are immutable or behind a lock.
@@ -185,7 +182,7 @@ impl Limits {
     pub(crate) const UNATTENDED_ANSWER: Duration = Duration::from_secs(2 * 60 * 60);
 
     /// Default of [`repetitions`](Self::repetitions).
-    pub(crate) const REPETITIONS: u32 = DEFAULT_MAX_REPETITIONS;
+    pub(crate) const REPETITIONS: u32 = 5;
 }
 
 /// Conversation and usage of an earlier run.

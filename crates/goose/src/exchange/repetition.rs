@@ -7,9 +7,6 @@ use std::{
 
 use serde_json::Value;
 
-/// Default number of times that the same call may be made in a row.
-pub(super) const DEFAULT_MAX_REPETITIONS: u32 = 5;
-
 /// Number of further attempts at a call that is no longer run, before the reply ends.
 const MAX_IGNORED: u32 = 3;
 

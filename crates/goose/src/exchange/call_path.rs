@@ -417,16 +417,13 @@ impl CallPath {
             }
             self.note_writes(&call, claim, matches!(&ended, Ok(Ok(Ok(output))) if !output.is_error));
             match ended {
-                Ok(Ok(result)) => {
-                    let note = call.note.as_deref().map(ContentBlock::text);
-                    let is_foreign = call.handle.origin == Origin::Foreign;
-                    let result = result.map(|mut output| {
-                        if is_foreign {
-                            make_visible(&mut output);
+                Ok(Ok(mut result)) => {
+                    if let Ok(output) = &mut result {
+                        if call.handle.origin == Origin::Foreign {
+                            make_visible(output);
                         }
-                        output.content.extend(note);
-                        output
-                    });
+                        output.content.extend(call.note.as_deref().map(ContentBlock::text));
+                    }
                     return Ok(self.with_hooks_after(&call, result).await);
                 }
                 Ok(Err(changed)) => {
@@ -434,9 +431,10 @@ impl CallPath {
                     call = self.check_again(call).await?;
                 }
                 Err(_) => {
-                    let name = call.name();
-                    let words = format!("`{name}` failed because of a bug in goose. Try another way.");
-                    return Ok(Err(ToolError::ExecutionError(words)));
+                    return Ok(Err(ToolError::ExecutionError(format!(
+                        "`{}` failed because of a bug in goose. Try another way.",
+                        call.name()
+                    ))));
                 }
             }
         }

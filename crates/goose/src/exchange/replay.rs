@@ -19,8 +19,12 @@ use crate::session::{SessionId, Step, StoredStep};
 /// no open session. All events of a step but the last one have the number of the step before it, so that a reader that
 /// stops between them gets the whole step again.
 pub fn replay(session: &SessionId, steps: &[StoredStep], after: u64) -> Vec<EventRecord> {
-    let refused = steps.iter().filter_map(|stored| refused_call(&stored.step)).collect();
-    let mut replay = Replay { refused, ..Replay::default() };
+    // Calls that are recorded as not run.
+    let refused = steps.iter().filter_map(|stored| match &stored.step {
+        Step::ToolResult { id, end: ToolEnd::Rejected | ToolEnd::Denied, .. } => Some(id.as_str()),
+        _ => None,
+    });
+    let mut replay = Replay { refused: refused.collect(), ..Replay::default() };
     let mut records = Vec::new();
     for stored in steps {
         let (parent_call, events) = replay.events(&stored.step);
@@ -40,14 +44,6 @@ pub fn replay(session: &SessionId, steps: &[StoredStep], after: u64) -> Vec<Even
         }));
     }
     records
-}
-
-/// Returns the id of a call that is recorded as not run.
-fn refused_call(step: &Step) -> Option<&str> {
-    match step {
-        Step::ToolResult { id, end: ToolEnd::Rejected | ToolEnd::Denied, .. } => Some(id),
-        _ => None,
-    }
 }
 
 /// State of a replay.

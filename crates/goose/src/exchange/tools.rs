@@ -6,6 +6,7 @@ use std::{collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 use futures::{FutureExt as _, StreamExt as _, stream};
 use goose_extension::{CallContext, JsonObject, Model, Tool, ToolError, ToolOutput, ToolResult};
 use goose_providers::{Arguments, StopReason, ToolCall};
+use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::{
@@ -326,18 +327,13 @@ fn well_formed(answer: &ModelAnswer, tool: &Tool, arguments: Arguments) -> Resul
 /// Returns a text about the fields of a tool.
 fn fields(tool: &Tool) -> String {
     let schema = tool.input_schema();
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(|names| names.as_array())
-        .map(|names| names.iter().filter_map(|name| name.as_str()).collect())
-        .unwrap_or_default();
-    let Some(properties) = schema.get("properties").and_then(|it| it.as_object()).filter(|it| !it.is_empty())
-    else {
-        return "It takes no arguments: use {}.".to_owned();
-    };
+    let required = schema.get("required").and_then(Value::as_array);
+    let properties = schema.get("properties").and_then(Value::as_object).filter(|it| !it.is_empty());
+    let Some(properties) = properties else { return "It takes no arguments: use {}.".to_owned() };
     let fields = properties.iter().take(MAX_FIELDS).map(|(name, field)| {
-        let kind = field.get("type").and_then(|kind| kind.as_str()).unwrap_or("any");
-        let need = if required.contains(&name.as_str()) { ", required" } else { "" };
+        let kind = field.get("type").and_then(Value::as_str).unwrap_or("any");
+        let is_required = required.is_some_and(|names| names.iter().any(|required| required == name));
+        let need = if is_required { ", required" } else { "" };
         format!("`{name}` ({kind}{need})")
     });
     format!("It takes: {}.", fields.collect::<Vec<_>>().join(", "))

@@ -30,7 +30,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use self::command_writes::CommandWrites;
-pub(super) use self::running_call::RunningCall;
+pub(super) use self::running_call::{CallId, RunningCall};
 use super::{
     delegates,
     event::{self, Approval, Decision, Event, ToolEnd},
@@ -73,22 +73,6 @@ pub(super) struct CallPath {
     pub(super) has_written: Arc<AtomicBool>,
     /// Source of the agents that tasks can be delegated to.
     pub(super) agents: Arc<dyn AgentSource>,
-}
-
-/// Id of a call, and its place among nested calls.
-#[derive(Debug, Clone)]
-pub(super) struct CallId {
-    pub(super) id: String,
-    /// Id of the call that makes this one, if it is nested.
-    pub(super) parent: Option<String>,
-    depth: usize,
-}
-
-impl CallId {
-    /// Returns the id of a call that the model makes itself.
-    pub(super) fn top_level(id: String) -> Self {
-        Self { id, parent: None, depth: 0 }
-    }
 }
 
 /// Tool, and the toolset that contains it.

@@ -1,4 +1,4 @@
-//! [`RunningCall`]: a running call, as its tool sees it.
+//! [`RunningCall`]: a running call, as its tool sees it, with its [`CallId`].
 
 use std::sync::{
     Arc,
@@ -12,11 +12,27 @@ use goose_extension::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Call, CallId, CallPath};
+use super::{Call, CallPath};
 use crate::exchange::{event::Event, event_hub::EventSink};
 
 /// Maximum depth of nested calls.
 const MAX_DEPTH: usize = 8;
+
+/// Id of a call, and its place among nested calls.
+#[derive(Debug, Clone)]
+pub(in crate::exchange) struct CallId {
+    pub(in crate::exchange) id: String,
+    /// Id of the call that makes this one, if it is nested.
+    pub(in crate::exchange) parent: Option<String>,
+    depth: usize,
+}
+
+impl CallId {
+    /// Returns the id of a call that the model makes itself.
+    pub(in crate::exchange) fn top_level(id: String) -> Self {
+        Self { id, parent: None, depth: 0 }
+    }
+}
 
 /// Running call, as its tool sees it: receives messages, answers questions, and makes nested calls.
 pub(in crate::exchange) struct RunningCall {

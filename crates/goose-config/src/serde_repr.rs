@@ -96,56 +96,43 @@ impl TryFrom<Wire> for ExtensionConfig {
 
 impl Wire {
     fn into_kind(self, name: &str) -> Result<ExtensionKind, ConfigError> {
-        match self.kind.as_deref() {
-            Some("builtin") => Ok(ExtensionKind::Builtin { env_keys: self.env_keys.unwrap_or_default() }),
-            Some("platform") => Ok(ExtensionKind::Platform),
-            Some("stdio") => self.into_stdio(name),
-            Some("streamable_http") => self.into_streamable_http(name),
-            Some("frontend") => Ok(ExtensionKind::Frontend {
+        let wrong = |message: String| ConfigError::extension(name, message);
+        let Some(kind) = self.kind.as_deref() else {
+            return Err(wrong(format!("it has no type; add 'type: …', one of {KNOWN_TYPES}")));
+        };
+        let needed = |field: &str, value: Option<String>| {
+            let missing = || format!("an extension of type {kind} needs '{field}'; add '{field}: …'");
+            value.ok_or_else(|| wrong(missing()))
+        };
+        let (envs, env_keys) = (self.envs.unwrap_or_default(), self.env_keys.unwrap_or_default());
+        Ok(match kind {
+            "builtin" => ExtensionKind::Builtin { env_keys },
+            "platform" => ExtensionKind::Platform,
+            "stdio" => ExtensionKind::Stdio {
+                cmd: needed("cmd", self.cmd)?,
+                args: self.args.unwrap_or_default(),
+                envs,
+                env_keys,
+            },
+            "streamable_http" => ExtensionKind::StreamableHttp {
+                uri: needed("uri", self.uri)?,
+                headers: self.headers.unwrap_or_default(),
+                envs,
+                env_keys,
+                oauth: self.oauth,
+            },
+            "frontend" => ExtensionKind::Frontend {
                 tools: self.tools.unwrap_or_default(),
                 instructions: self.instructions,
-            }),
-            Some("inline_python") => Ok(ExtensionKind::InlinePython {
-                code: needed(name, "inline_python", "code", self.code)?,
+            },
+            "inline_python" => ExtensionKind::InlinePython {
+                code: needed("code", self.code)?,
                 dependencies: self.dependencies.unwrap_or_default(),
-            }),
-            Some("sse") => Ok(ExtensionKind::Sse { uri: self.uri }),
-            Some(other) => Err(ConfigError::extension(
-                name,
-                format!("there is no type '{other}'; use one of {KNOWN_TYPES}"),
-            )),
-            None => Err(ConfigError::extension(
-                name,
-                format!("it has no type; add 'type: …', one of {KNOWN_TYPES}"),
-            )),
-        }
-    }
-
-    fn into_stdio(self, name: &str) -> Result<ExtensionKind, ConfigError> {
-        Ok(ExtensionKind::Stdio {
-            cmd: needed(name, "stdio", "cmd", self.cmd)?,
-            args: self.args.unwrap_or_default(),
-            envs: self.envs.unwrap_or_default(),
-            env_keys: self.env_keys.unwrap_or_default(),
+            },
+            "sse" => ExtensionKind::Sse { uri: self.uri },
+            other => return Err(wrong(format!("there is no type '{other}'; use one of {KNOWN_TYPES}"))),
         })
     }
-
-    fn into_streamable_http(self, name: &str) -> Result<ExtensionKind, ConfigError> {
-        Ok(ExtensionKind::StreamableHttp {
-            uri: needed(name, "streamable_http", "uri", self.uri)?,
-            headers: self.headers.unwrap_or_default(),
-            envs: self.envs.unwrap_or_default(),
-            env_keys: self.env_keys.unwrap_or_default(),
-            oauth: self.oauth,
-        })
-    }
-}
-
-fn needed(name: &str, kind: &str, field: &str, value: Option<String>) -> Result<String, ConfigError> {
-    let missing = || {
-        ConfigError::extension(name, format!("an extension of type {kind} needs '{field}'; add '{field}: …'"))
-    };
-    value.ok_or_else(missing)
 }
 
 /// Names with values, sorted by name. `Debug` shows only the names, because users write secrets into their

@@ -77,7 +77,7 @@ pub(crate) fn read_entries(text: &str, path: &Path) -> Result<Vec<ConfiguredExte
         let current = Cell::new(None);
         let seed = Pick::new(EXTENSIONS, Entries { failed: &failed, current: &current });
         let error = match yaml::read(text, seed) {
-            Ok(entries) => return Ok(finish(entries.unwrap_or_default(), &failed, path)),
+            Ok(entries) => return Ok(finish(entries.unwrap_or_default(), path)),
             Err(error) => error,
         };
         let Some(index) = current.take() else {
@@ -105,38 +105,30 @@ struct Switch {
 }
 
 /// Entry, as far as it was read.
-struct Entry {
+struct Entry<'s> {
     key: Spanned<String>,
-    body: Body,
+    body: Body<'s>,
 }
 
-enum Body {
+enum Body<'s> {
     Whole(Box<Wire>),
-    Switch(Option<bool>),
-    Nothing,
+    /// Value of `enabled`, and the reason why the rest cannot be read.
+    Failed(Option<bool>, &'s Error),
 }
 
-fn finish(
-    entries: Vec<Entry>,
-    failed: &BTreeMap<usize, FailedEntry>,
-    path: &Path,
-) -> Vec<ConfiguredExtension> {
-    let entries =
-        entries.into_iter().enumerate().map(|(index, entry)| configured(entry, failed.get(&index), path));
-    let mut entries: Vec<_> = entries.collect();
+fn finish(entries: Vec<Entry<'_>>, path: &Path) -> Vec<ConfiguredExtension> {
+    let mut entries: Vec<_> = entries.into_iter().map(|entry| configured(entry, path)).collect();
     refuse_same_names(&mut entries);
     entries
 }
 
-fn configured(entry: Entry, failed: Option<&FailedEntry>, path: &Path) -> ConfiguredExtension {
+fn configured(entry: Entry<'_>, path: &Path) -> ConfiguredExtension {
     let at = entry.key.referenced;
     let place = Place::new(path, Some((at.line(), at.column())));
     let key = entry.key.value;
-    let (enabled, config) = match (entry.body, failed) {
-        (Body::Whole(wire), _) => (wire.enabled, named(*wire, &key).map_err(|error| error.at(&place))),
-        (Body::Switch(enabled), Some(failed)) => (enabled, Err(bad_entry(&key, &failed.error, &place))),
-        (Body::Nothing, Some(failed)) => (None, Err(bad_entry(&key, &failed.error, &place))),
-        (_, None) => (None, Err(ConfigError::malformed(place.clone(), "this entry was not read"))),
+    let (enabled, config) = match entry.body {
+        Body::Whole(wire) => (wire.enabled, named(*wire, &key).map_err(|error| error.at(&place))),
+        Body::Failed(enabled, error) => (enabled, Err(bad_entry(&key, error, &place))),
     };
     ConfiguredExtension { key, enabled: enabled.unwrap_or(true), config, place }
 }
@@ -182,26 +174,22 @@ struct Entries<'s> {
     current: &'s Cell<Option<usize>>,
 }
 
-impl<'de> DeserializeSeed<'de> for Entries<'_> {
-    type Value = Vec<Entry>;
+impl<'de, 's> DeserializeSeed<'de> for Entries<'s> {
+    type Value = Vec<Entry<'s>>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_option(self)
     }
 }
 
-impl<'de> Visitor<'de> for Entries<'_> {
-    type Value = Vec<Entry>;
+impl<'de, 's> Visitor<'de> for Entries<'s> {
+    type Value = Vec<Entry<'s>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a mapping of extensions")
     }
 
     fn visit_none<E>(self) -> Result<Self::Value, E> {
-        Ok(Vec::new())
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
         Ok(Vec::new())
     }
 
@@ -226,16 +214,16 @@ impl<'de> Visitor<'de> for Entries<'_> {
     }
 }
 
-impl Entries<'_> {
+impl<'s> Entries<'s> {
     /// Reads the value of an entry as far as possible.
-    fn body<'de, A: MapAccess<'de>>(&self, index: usize, map: &mut A) -> Result<Body, A::Error> {
-        Ok(match self.failed.get(&index) {
-            None => Body::Whole(map.next_value()?),
-            Some(failed) if !failed.unreadable => Body::Switch(map.next_value::<Switch>()?.enabled),
-            Some(_) => {
-                map.next_value::<IgnoredAny>()?;
-                Body::Nothing
-            }
-        })
+    fn body<'de, A: MapAccess<'de>>(&self, index: usize, map: &mut A) -> Result<Body<'s>, A::Error> {
+        let Some(failed) = self.failed.get(&index) else { return Ok(Body::Whole(map.next_value()?)) };
+        let enabled = if failed.unreadable {
+            map.next_value::<IgnoredAny>()?;
+            None
+        } else {
+            map.next_value::<Switch>()?.enabled
+        };
+        Ok(Body::Failed(enabled, &failed.error))
     }
 }

@@ -132,10 +132,6 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Pick<'_, S> {
         Ok(None)
     }
 
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_map(self)
     }

@@ -7,7 +7,6 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -46,7 +45,6 @@ pub struct Keyring {
     tool: Tool,
     program: PathBuf,
     environment: BTreeMap<String, String>,
-    time_limit: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +66,7 @@ impl Keyring {
             return None;
         }
         let program = in_path(environment.get("PATH")?, name)?;
-        Some(Self { tool, program, environment: environment.clone(), time_limit: ANSWER_TIMEOUT })
+        Some(Self { tool, program, environment: environment.clone() })
     }
 
     /// Returns the keyring for the environment of this process, as it is now. For programs; everything else
@@ -170,9 +168,17 @@ impl Keyring {
         }
     }
 
+    /// Runs the program to its end, on a thread with its own runtime, because the caller may be inside of another
+    /// one.
     fn ask(&self, arguments: &[&str], input: Option<String>) -> Result<Answer, ConfigError> {
-        run(&self.program, arguments, &self.environment, input, self.time_limit)
-            .map_err(|error| ConfigError::Keyring(format!("{error} ({})", self.program.display())))
+        let mut command = ProcessSpec::new(&self.program);
+        command.args(arguments).env_clear().envs(&self.environment);
+        command.stdin(if input.is_some() { Stream::Piped } else { Stream::Null });
+        command.stdout(Stream::Piped).stderr(Stream::Piped);
+        let asked = std::thread::scope(|scope| {
+            scope.spawn(|| block_on(command, input)).join().unwrap_or(Err(AskError::Panicked))
+        });
+        asked.map_err(|error| ConfigError::Keyring(format!("{error} ({})", self.program.display())))
     }
 }
 
@@ -239,12 +245,8 @@ fn has_session(environment: &BTreeMap<String, String>) -> bool {
 }
 
 fn in_path(path: &str, name: &str) -> Option<PathBuf> {
-    let folders = std::env::split_paths(&OsString::from(path)).collect::<Vec<_>>();
-    folders
-        .into_iter()
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(name))
-        .find(|it| it.is_file())
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
 /// Maximum size of a program's error output.
@@ -268,40 +270,17 @@ enum AskError {
     Panicked,
     #[error(
         "did not answer within {} seconds; set GOOSE_DISABLE_KEYRING=1 if it cannot be unlocked",
-        .0.as_secs()
+        ANSWER_TIMEOUT.as_secs()
     )]
-    TimedOut(Duration),
+    TimedOut,
 }
 
-/// Runs a program to its end, on a thread with its own runtime, because the caller may be inside of another
-/// one.
-fn run(
-    program: &Path,
-    arguments: &[&str],
-    environment: &BTreeMap<String, String>,
-    input: Option<String>,
-    time_limit: Duration,
-) -> Result<Answer, AskError> {
-    let mut command = ProcessSpec::new(program);
-    command.args(arguments).env_clear().envs(environment);
-    command.stdin(if input.is_some() { Stream::Piped } else { Stream::Null });
-    command.stdout(Stream::Piped).stderr(Stream::Piped);
-    std::thread::scope(|scope| {
-        let asked = scope.spawn(|| block_on(command, input, time_limit));
-        asked.join().unwrap_or(Err(AskError::Panicked))
-    })
-}
-
-fn block_on(command: ProcessSpec, input: Option<String>, time_limit: Duration) -> Result<Answer, AskError> {
+fn block_on(command: ProcessSpec, input: Option<String>) -> Result<Answer, AskError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(answer(command, input, time_limit))
+    runtime.block_on(answer(command, input))
 }
 
-async fn answer(
-    command: ProcessSpec,
-    input: Option<String>,
-    time_limit: Duration,
-) -> Result<Answer, AskError> {
+async fn answer(command: ProcessSpec, input: Option<String>) -> Result<Answer, AskError> {
     let mut process = goose_process::spawn(&command)?;
     let stdin = process.take_stdin();
     let (stdout, stderr) = (process.take_stdout(), process.take_stderr());
@@ -316,10 +295,9 @@ async fn answer(
             tokio::join!(write, read(stdout, MAX_ENTRY_BYTES), read(stderr, MAX_PROBLEM_BYTES));
         (output, problem, process.wait().await)
     };
-    let answered = timeout(time_limit, talk).await;
-    let Ok((output, problem, status)) = answered else {
+    let Ok((output, problem, status)) = timeout(ANSWER_TIMEOUT, talk).await else {
         process.kill_tree();
-        return Err(AskError::TimedOut(time_limit));
+        return Err(AskError::TimedOut);
     };
     Ok(Answer { code: status?.code(), output, problem: problem.trim().to_owned() })
 }

@@ -44,18 +44,19 @@ enum Obstacle {
 /// Sets the value at a path of keys. If both the old and the new value are mappings, only the differences are
 /// written.
 pub(crate) fn set(text: &str, path: &[&str], value: &Value) -> Result<String, EditError> {
-    let before = values(text)?;
-    if at(&before, path) == Some(value) {
-        return Ok(text.to_owned());
-    }
-    match (at(&before, path), value) {
+    let mut expected = values(text)?;
+    match (at(&expected, path), value) {
+        (Some(old), new) if old == new => return Ok(text.to_owned()),
         (Some(Value::Object(old)), Value::Object(new))
             if !old.is_empty() && !new.is_empty() && path.len() < MAX_KEYS =>
         {
-            set_each(text, path, old, new)
+            return set_each(text, path, old, new);
         }
-        _ => set_whole(text, path, value, before),
+        _ => {}
     }
+    put(&mut expected, path, value).map_err(|why| refused(path, &why))?;
+    let after = splice_set(text, path, value).map_err(|why| refused(path, &why))?;
+    checked(after, &expected, path)
 }
 
 /// Removes the key at a path, if it exists.
@@ -87,13 +88,6 @@ fn set_each(
         text = remove(&text, &[path, &[key.as_str()]].concat())?;
     }
     Ok(text)
-}
-
-fn set_whole(text: &str, path: &[&str], value: &Value, before: Value) -> Result<String, EditError> {
-    let mut expected = before;
-    put(&mut expected, path, value).map_err(|why| refused(path, &why))?;
-    let after = splice_set(text, path, value).map_err(|why| refused(path, &why))?;
-    checked(after, &expected, path)
 }
 
 /// Returns the new text if it has the expected meaning.

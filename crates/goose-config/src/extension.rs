@@ -268,7 +268,10 @@ impl ExtensionConfig {
     /// Returns the key in `config.yaml`, which is also the prefix of the tools: the name in lower case,
     /// without spaces, and with `_` for everything but letters, digits, `_` and `-`.
     pub fn key(&self) -> String {
-        key_of(&self.name)
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c.to_ascii_lowercase() } else { '_' }
+        };
+        self.name.chars().filter(|c| !c.is_whitespace()).map(plain).collect()
     }
 
     /// Returns whether the extension is part of goose.
@@ -327,14 +330,6 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// See [`ExtensionConfig::key`].
-fn key_of(name: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c.to_ascii_lowercase() } else { '_' }
-    };
-    name.chars().filter(|c| !c.is_whitespace()).map(plain).collect()
 }
 
 /// Entries of `type: platform` that only switch a feature.

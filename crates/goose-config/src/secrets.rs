@@ -3,7 +3,8 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    path::{Path, PathBuf},
+    os::unix::fs::PermissionsExt as _,
+    path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -137,7 +138,8 @@ impl FileSecrets {
 
     /// Returns whether other users of this machine may read the file.
     pub fn is_readable_by_others(&self) -> bool {
-        readable_by_others(&self.path)
+        const GROUP_AND_OTHERS: u32 = 0o077;
+        self.path.metadata().is_ok_and(|found| found.permissions().mode() & GROUP_AND_OTHERS != 0)
     }
 
     fn warn_once(&self) {
@@ -166,11 +168,4 @@ impl Secrets for FileSecrets {
             yaml::read(&text, Pick::value(name)).map_err(|error| self.malformed(name, &error))?;
         Ok(found.flatten().map(Secret::new))
     }
-}
-
-fn readable_by_others(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-
-    const GROUP_AND_OTHERS: u32 = 0o077;
-    path.metadata().is_ok_and(|found| found.permissions().mode() & GROUP_AND_OTHERS != 0)
 }

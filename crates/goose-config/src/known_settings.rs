@@ -115,14 +115,3 @@ pub const PROFILE_SETTINGS: &[Setting] = &[
     setting("mode", "as `GOOSE_MODE`"),
     setting("instructions", "additional instructions for the model"),
 ];
-
-/// Returns the keys alone.
-pub(crate) const fn keys<const N: usize>(settings: &[Setting]) -> [&'static str; N] {
-    let mut keys = [""; N];
-    let mut at = 0;
-    while at < N {
-        keys[at] = settings[at].key;
-        at += 1;
-    }
-    keys
-}

@@ -1,12 +1,12 @@
 //! [`unknown_keys`]: the keys of a file that goose does not know, with the known key that was probably meant.
 
-use std::{fmt, path::Path};
+use std::{fmt, path::Path, sync::LazyLock};
 
 use crate::{
     Place,
     file::ConfigFile,
     keys::EXTENSIONS,
-    known_settings::{PROFILE_SETTINGS, SETTINGS, keys},
+    known_settings::{PROFILE_SETTINGS, SETTINGS},
     serde_repr::FIELDS,
     yaml_tree::{self, Node, NodeKind},
 };
@@ -20,9 +20,11 @@ const CHARS_PER_ERROR: usize = 4;
 /// Path segment that stands for every key of a mapping and every item of a list.
 pub const ANY: &str = "*";
 
-const CONFIG_KEYS: &[&str] = &keys::<{ SETTINGS.len() }>(SETTINGS);
+static CONFIG_KEYS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| SETTINGS.iter().map(|setting| setting.key).collect());
 
-const PROFILE_KEYS: &[&str] = &keys::<{ PROFILE_SETTINGS.len() }>(PROFILE_SETTINGS);
+static PROFILE_KEYS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| PROFILE_SETTINGS.iter().map(|setting| setting.key).collect());
 
 /// Key that goose does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +66,8 @@ impl ConfigFile {
             self.path(),
             self.text(),
             &[
-                KnownKeys { path: &[], keys: CONFIG_KEYS, is_open: true },
-                KnownKeys { path: &["profiles", ANY], keys: PROFILE_KEYS, is_open: false },
+                KnownKeys { path: &[], keys: &CONFIG_KEYS, is_open: true },
+                KnownKeys { path: &["profiles", ANY], keys: &PROFILE_KEYS, is_open: false },
                 KnownKeys { path: &[EXTENSIONS, ANY], keys: &FIELDS, is_open: true },
             ],
         )
@@ -75,12 +77,12 @@ impl ConfigFile {
 /// Returns the top-level key of `config.yaml` that was probably meant by an unknown one.
 pub fn meant_setting(key: &str) -> Option<&'static str> {
     let is_known = CONFIG_KEYS.contains(&key);
-    if is_known { None } else { nearest(key, CONFIG_KEYS) }
+    if is_known { None } else { nearest(key, &CONFIG_KEYS) }
 }
 
 /// Returns the unknown keys of a profile's file.
 pub fn unknown_profile_keys(path: &Path, text: &str) -> Vec<UnknownKey> {
-    unknown_keys(path, text, &[KnownKeys { path: &[], keys: PROFILE_KEYS, is_open: false }])
+    unknown_keys(path, text, &[KnownKeys { path: &[], keys: &PROFILE_KEYS, is_open: false }])
 }
 
 /// Returns the unknown keys of a YAML or JSON text. A text that cannot be parsed has none.

@@ -144,7 +144,7 @@ impl ConfigEditor {
                 Place::new(&self.path, position),
                 format!("{message}; the file is left as it is, repair it first"),
             ),
-            EditError::Refused(reason) => ConfigError::Unwritable { path: self.path.clone(), reason },
+            EditError::Refused(reason) => ConfigError::unwritable(&self.path, reason),
         }
     }
 }
@@ -216,7 +216,7 @@ pub(crate) fn update_watched(
     mut change: impl FnMut(&str) -> Result<String, ConfigError>,
     mut watch: impl FnMut(SaveStep),
 ) -> Result<bool, ConfigError> {
-    let failed = |reason: io::Error| unwritable(path, reason.to_string());
+    let failed = |reason: io::Error| ConfigError::unwritable(path, reason);
     let target = resolved(path).map_err(failed)?;
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     create_private_dir(folder).map_err(failed)?;
@@ -230,10 +230,8 @@ pub(crate) fn update_watched(
             return Ok(false);
         }
         if after.len() as u64 > limit {
-            return Err(unwritable(
-                path,
-                format!("it would be larger than {limit} bytes; remove something first"),
-            ));
+            let reason = format!("it would be larger than {limit} bytes; remove something first");
+            return Err(ConfigError::unwritable(path, reason));
         }
         let draft = write_draft(&target, audience, after.as_bytes(), &mut watch).map_err(failed)?;
         if read_capped(&target, limit)? == before {
@@ -245,11 +243,7 @@ pub(crate) fn update_watched(
             return Ok(true);
         }
     }
-    Err(unwritable(path, "another program keeps changing it; close it and try again".to_owned()))
-}
-
-fn unwritable(path: &Path, reason: String) -> ConfigError {
-    ConfigError::Unwritable { path: path.to_owned(), reason }
+    Err(ConfigError::unwritable(path, "another program keeps changing it; close it and try again"))
 }
 
 /// Resolves links, so that a link stays a link. A dangling link is an error.

@@ -1,7 +1,7 @@
 //! [`ConfigError`]: every message says what happened and what to do next.
 
 use std::{
-    fmt,
+    fmt, io,
     path::{Path, PathBuf},
 };
 
@@ -27,6 +27,14 @@ impl fmt::Display for Place {
             None => write!(f, "{}", self.path.display()),
         }
     }
+}
+
+/// Returns the line and column of a byte of a text, from 1.
+pub(crate) fn line_and_column(text: &str, at: usize) -> (u64, u64) {
+    let before = text.get(..at).unwrap_or_default();
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let column = before.get(line_start..).unwrap_or_default().chars().count();
+    (before.matches('\n').count() as u64 + 1, column as u64 + 1)
 }
 
 /// Error in the configuration.
@@ -129,6 +137,14 @@ impl ConfigError {
 
     pub(crate) fn malformed(place: Place, message: impl Into<String>) -> Self {
         Self::Malformed { place, message: message.into() }
+    }
+
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        Self::Unreadable { path: path.to_owned(), reason: error.to_string() }
+    }
+
+    pub(crate) fn unwritable(path: &Path, reason: impl ToString) -> Self {
+        Self::Unwritable { path: path.to_owned(), reason: reason.to_string() }
     }
 
     /// Adds the position in a file, unless the error has one.

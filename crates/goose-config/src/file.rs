@@ -12,6 +12,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed};
 use crate::{
     ConfigError, Place,
     configured_extension::{ConfiguredExtension, read_entries},
+    error::line_and_column,
     yaml::{self, Pick, TopLevelKey, outline},
 };
 
@@ -138,26 +139,15 @@ pub fn read_capped(path: &Path, limit: u64) -> Result<Option<String>, ConfigErro
     let bytes = match goose_fs::read_regular(path, limit) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            return Err(ConfigError::Unreadable { path: path.to_owned(), reason: error.to_string() });
-        }
+        Err(error) => return Err(ConfigError::unreadable(path, &error)),
     };
     if bytes.len() as u64 > limit {
         return Err(ConfigError::TooLarge { path: path.to_owned(), limit });
     }
-    String::from_utf8(bytes)
-        .map(Some)
-        .map_err(|error| not_text(path, error.as_bytes(), error.utf8_error().valid_up_to()))
-}
-
-fn not_text(path: &Path, bytes: &[u8], valid_up_to: usize) -> ConfigError {
-    let before = bytes.get(..valid_up_to).unwrap_or_default();
-    let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let line = before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
-    let column =
-        String::from_utf8_lossy(before.get(line_start..).unwrap_or_default()).chars().count() as u64 + 1;
-    ConfigError::malformed(
-        Place::new(path, Some((line, column))),
-        "this is not UTF-8 text; save the file as UTF-8",
-    )
+    String::from_utf8(bytes).map(Some).map_err(|error| {
+        let text = String::from_utf8_lossy(error.as_bytes());
+        let position = line_and_column(&text, error.utf8_error().valid_up_to());
+        let place = Place::new(path, Some(position));
+        ConfigError::malformed(place, "this is not UTF-8 text; save the file as UTF-8")
+    })
 }

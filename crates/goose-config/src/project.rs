@@ -76,7 +76,7 @@ impl ProjectFile {
     ) -> Result<Vec<Self>, ConfigError> {
         let Some(folder) = nearest(working_dir, folder_name, Path::is_dir) else { return Ok(Vec::new()) };
         let folder = resolved(folder)?.join(folder_name);
-        let entries = fs::read_dir(&folder).map_err(|error| unreadable(&folder, &error))?;
+        let entries = fs::read_dir(&folder).map_err(|error| ConfigError::unreadable(&folder, &error))?;
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| file_of(entry.path())).collect();
         paths.retain(|path| path.is_file());
         paths.sort();
@@ -155,11 +155,7 @@ pub fn is_ours(path: &Path) -> bool {
 }
 
 fn resolved(folder: &Path) -> Result<PathBuf, ConfigError> {
-    folder.canonicalize().map_err(|error| unreadable(folder, &error))
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> ConfigError {
-    ConfigError::Unreadable { path: path.to_owned(), reason: error.to_string() }
+    folder.canonicalize().map_err(|error| ConfigError::unreadable(folder, &error))
 }
 
 /// Maximum size of the list.
@@ -247,13 +243,14 @@ impl TrustStore {
     }
 
     fn update(&self, mut change: impl FnMut(&mut BTreeMap<PathBuf, String>)) -> Result<(), ConfigError> {
+        let unwritable = |reason: String| ConfigError::unwritable(&self.path, reason);
         editor::update(&self.path, MAX_TRUST_BYTES, Audience::Owner, |text| {
             let mut page = self.parse(text)?;
             change(&mut page.trusted);
             if page.trusted.len() > MAX_TRUSTED {
-                return Err(self.unwritable(format!("it has {MAX_TRUSTED} files already; remove some lines")));
+                return Err(unwritable(format!("it has {MAX_TRUSTED} files already; remove some lines")));
             }
-            let lines = serde_saphyr::to_string(&page).map_err(|error| self.unwritable(error.to_string()))?;
+            let lines = serde_saphyr::to_string(&page).map_err(|error| unwritable(error.to_string()))?;
             Ok(format!("{HEAD}{lines}"))
         })?;
         Ok(())
@@ -265,10 +262,6 @@ impl TrustStore {
             ConfigError::malformed(place, format!("{}; fix it or remove the file", yaml::message(&error)))
         })?;
         Ok(page.unwrap_or_default())
-    }
-
-    fn unwritable(&self, reason: String) -> ConfigError {
-        ConfigError::Unwritable { path: self.path.clone(), reason }
     }
 }
 

@@ -4,6 +4,7 @@ use std::{fmt, path::Path, sync::LazyLock};
 
 use crate::{
     Place,
+    error::line_and_column,
     file::ConfigFile,
     keys::EXTENSIONS,
     known_settings::{PROFILE_SETTINGS, SETTINGS},
@@ -97,7 +98,7 @@ pub fn unknown_keys(file: &Path, text: &str, known: &[KnownKeys<'_>]) -> Vec<Unk
                 };
                 let meant = nearest(key, known.keys).map(str::to_owned);
                 if meant.is_some() || !known.is_open {
-                    let place = Place::new(file, Some(position(text, entry.key_range.start)));
+                    let place = Place::new(file, Some(line_and_column(text, entry.key_range.start)));
                     found.push(UnknownKey { key: key.to_owned(), place, meant });
                 }
             }
@@ -119,7 +120,7 @@ pub fn yaml_position(text: &str, path: &[String]) -> Option<(u64, u64)> {
         start = node.entry(segment).map_or(next.range.start, |entry| entry.key_range.start);
         node = next;
     }
-    Some(position(text, start))
+    Some(line_and_column(text, start))
 }
 
 /// Returns the nodes at a path.
@@ -137,14 +138,6 @@ fn below<'n>(node: &'n Node, segment: &str) -> Vec<&'n Node> {
         (_, ANY) => node.entries().unwrap_or_default().iter().map(|entry| &entry.value).collect(),
         (_, key) => node.entry(key).map(|entry| &entry.value).into_iter().collect(),
     }
-}
-
-/// Returns the line and column of a byte, from 1.
-fn position(text: &str, at: usize) -> (u64, u64) {
-    let before = text.get(..at).unwrap_or_default();
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-    let column = before.get(line_start..).unwrap_or_default().chars().count();
-    (before.matches('\n').count() as u64 + 1, column as u64 + 1)
 }
 
 /// Returns the known key with the fewest typing errors, if they are few. Upper and lower case are the same.

@@ -15,7 +15,7 @@ use serde_json::{Number, Value};
 use crate::{
     error::{ToolError, ToolResult},
     name_words::as_words,
-    schema::why_impossible,
+    schema::{into_object, why_impossible},
     tool::JsonObject,
 };
 
@@ -50,14 +50,14 @@ pub struct Validator {
 impl Validator {
     /// Compiles a schema.
     pub fn compile(schema: &JsonObject) -> Self {
-        if let Some(reason) = why_impossible(schema) {
-            return Self { schema: Err(quote_text(reason)), checks: AtomicUsize::new(0) };
-        }
-        let schema = jsonschema::options()
-            .with_draft(jsonschema::Draft::Draft202012)
-            .should_validate_formats(true)
-            .build(&Value::Object(schema.clone()))
-            .map_err(|error| quote_text(&error.to_string()));
+        let schema = match why_impossible(schema) {
+            Some(reason) => Err(quote_text(reason)),
+            None => jsonschema::options()
+                .with_draft(jsonschema::Draft::Draft202012)
+                .should_validate_formats(true)
+                .build(&Value::Object(schema.clone()))
+                .map_err(|error| quote_text(&error.to_string())),
+        };
         Self { schema, checks: AtomicUsize::new(0) }
     }
 
@@ -94,13 +94,6 @@ impl Validator {
             return Ok(into_object(arguments));
         }
         Err(ToolError::InvalidParameters(explain(tool, schema, validator, &arguments)))
-    }
-}
-
-fn into_object(arguments: Value) -> JsonObject {
-    match arguments {
-        Value::Object(arguments) => arguments,
-        _ => JsonObject::new(),
     }
 }
 
@@ -162,14 +155,22 @@ fn parsed_texts(validator: &jsonschema::Validator, arguments: &Value) -> JsonObj
 ///
 /// Says which cap they break.
 pub fn check_caps(tool: &str, arguments: &mut JsonObject) -> ToolResult<()> {
-    let mut walk = Walk { bytes: 2 };
+    let refused =
+        |why: String| ToolError::InvalidParameters(format!("Invalid arguments for `{tool}`: {why}"));
+    let mut bytes = 2;
     for (key, value) in &mut *arguments {
-        walk.bytes += key.len();
-        walk.visit(value, 1).map_err(|excess| excess.into_error(tool))?;
+        let size = normalise(value, 1).ok_or_else(|| {
+            refused(format!("they nest deeper than {MAX_ARGUMENT_DEPTH} levels. Pass a flatter structure."))
+        })?;
+        bytes += key.len() + size;
     }
     // The walk only estimates; what is clearly small needs no exact count.
-    if walk.bytes > MAX_ARGUMENT_BYTES / WORST_ESTIMATE && json_len(arguments) > MAX_ARGUMENT_BYTES {
-        return Err(Excess::Bytes.into_error(tool));
+    if bytes > MAX_ARGUMENT_BYTES / WORST_ESTIMATE && json_len(arguments) > MAX_ARGUMENT_BYTES {
+        return Err(refused(format!(
+            "they are larger than {} MiB. \
+             Split the work into several calls, or put the data into a file and pass its path.",
+            MAX_ARGUMENT_BYTES >> 20
+        )));
     }
     Ok(())
 }
@@ -199,61 +200,34 @@ pub fn json_len(value: &impl Serialize) -> usize {
     }
 }
 
-enum Excess {
-    Depth,
-    Bytes,
-}
-
-impl Excess {
-    fn into_error(self, tool: &str) -> ToolError {
-        ToolError::InvalidParameters(match self {
-            Self::Depth => format!(
-                "Invalid arguments for `{tool}`: they nest deeper than {MAX_ARGUMENT_DEPTH} levels. \
-                 Pass a flatter structure."
-            ),
-            Self::Bytes => format!(
-                "Invalid arguments for `{tool}`: they are larger than {} MiB. \
-                 Split the work into several calls, or put the data into a file and pass its path.",
-                MAX_ARGUMENT_BYTES >> 20
-            ),
-        })
+/// Turns integral floats into integers. Returns the approximate size as JSON; `None` if the value nests too deep.
+fn normalise(value: &mut Value, depth: usize) -> Option<usize> {
+    if depth > MAX_ARGUMENT_DEPTH {
+        return None;
     }
-}
-
-struct Walk {
-    bytes: usize,
-}
-
-impl Walk {
-    fn visit(&mut self, value: &mut Value, depth: usize) -> Result<(), Excess> {
-        if depth > MAX_ARGUMENT_DEPTH {
-            return Err(Excess::Depth);
-        }
-        match value {
-            Value::Null | Value::Bool(_) => self.bytes += 5,
-            Value::Number(number) => {
-                self.bytes += 5;
-                if let Some(integer) = integral(number) {
-                    *number = integer;
-                }
-            }
-            Value::String(text) => self.bytes += text.len() + 2,
-            Value::Array(items) => {
-                self.bytes += 3;
-                for item in items {
-                    self.visit(item, depth + 1)?;
-                }
-            }
-            Value::Object(map) => {
-                self.bytes += 3;
-                for (key, item) in map {
-                    self.bytes += key.len() + 4;
-                    self.visit(item, depth + 1)?;
-                }
+    let mut size = 5;
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::Number(number) => {
+            if let Some(integer) = integral(number) {
+                *number = integer;
             }
         }
-        Ok(())
+        Value::String(text) => size = text.len() + 2,
+        Value::Array(items) => {
+            size = 3;
+            for item in items {
+                size += normalise(item, depth + 1)?;
+            }
+        }
+        Value::Object(map) => {
+            size = 3;
+            for (key, item) in map {
+                size += key.len() + 4 + normalise(item, depth + 1)?;
+            }
+        }
     }
+    Some(size)
 }
 
 /// The integer that a float stands for, if it stands for one.
@@ -354,20 +328,13 @@ fn describe_property(schema: &JsonObject, name: &str) -> Option<String> {
     let description = property.get("description").and_then(Value::as_str);
     // The error names the argument already.
     let description = description.filter(|text| *text != as_words(name)).map(quote_text);
-    Some(match (kind, description) {
-        (Some(kind), Some(description)) => format!(" ({kind}: {description})"),
-        (Some(kind), None) => format!(" ({kind})"),
-        (None, Some(description)) => format!(" ({description})"),
-        (None, None) => return None,
-    })
+    let parts: Vec<String> = kind.map(str::to_owned).into_iter().chain(description).collect();
+    (!parts.is_empty()).then(|| format!(" ({})", parts.join(": ")))
 }
 
 fn known_arguments(schema: &JsonObject) -> String {
-    let names: Vec<&str> = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .map(|properties| properties.keys().map(String::as_str).collect())
-        .unwrap_or_default();
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let names: Vec<&str> = properties.into_iter().flat_map(JsonObject::keys).map(String::as_str).collect();
     if names.is_empty() {
         " (it takes none)".to_owned()
     } else {

@@ -37,7 +37,7 @@ fn impossible(declared: &Value) -> JsonObject {
         _ => "its arguments are declared as something that is never an object".to_owned(),
     };
     let schema = json!({ "type": "object", "properties": {}, "not": {}, "description": reason });
-    into_object(schema).unwrap_or_default()
+    into_object(schema)
 }
 
 /// Why no arguments fit `schema`, where that can be seen.
@@ -186,9 +186,8 @@ pub(crate) fn form_schema<T: JsonSchema>() -> Result<ElicitationSchema, serde_js
 fn simplify_field(field: &mut JsonObject) {
     let is_null = |schema: &Value| schema.get("type") == Some(&json!("null"));
     if let Some(Value::Array(forms)) = field.remove("anyOf") {
-        for (key, value) in
-            forms.into_iter().find(|form| !is_null(form)).and_then(into_object).unwrap_or_default()
-        {
+        let form = forms.into_iter().find(|form| !is_null(form)).unwrap_or_default();
+        for (key, value) in into_object(form) {
             field.entry(key).or_insert(value);
         }
     }
@@ -216,19 +215,17 @@ fn title_choice(choice: &mut JsonObject) {
     }
 }
 
-fn into_object(value: Value) -> Option<JsonObject> {
+/// The object that a value is; an empty one in place of anything else.
+pub(crate) fn into_object(value: Value) -> JsonObject {
     match value {
-        Value::Object(object) => Some(object),
-        _ => None,
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
     }
 }
 
 fn object_schema<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
     let schema = settings.with_transform(Portable).into_generator().into_root_schema_for::<T>();
-    let mut schema = match schema.to_value() {
-        Value::Object(schema) => schema,
-        _ => JsonObject::new(),
-    };
+    let mut schema = into_object(schema.to_value());
     // The name of a Rust type says nothing to a model.
     schema.remove("title");
     schema

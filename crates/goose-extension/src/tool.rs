@@ -298,11 +298,11 @@ impl Tool {
     /// [`ToolError::InvalidParameters`](crate::ToolError::InvalidParameters) that names the argument, what
     /// was expected and what came.
     pub fn check(&self, arguments: JsonObject) -> ToolResult<JsonObject> {
-        self.validator.get_or_init(|| arguments::Validator::compile(&self.input_schema)).check(
-            &self.name,
-            &self.input_schema,
-            arguments,
-        )
+        self.validator().check(&self.name, &self.input_schema, arguments)
+    }
+
+    fn validator(&self) -> &arguments::Validator {
+        self.validator.get_or_init(|| arguments::Validator::compile(&self.input_schema))
     }
 
     /// Checks arguments as [`check`](Self::check) does, and keeps that they were checked, so that the call itself need
@@ -333,7 +333,7 @@ impl Tool {
     /// Compiles the schema, which the first call does otherwise. Takes some milliseconds for the first tool of a
     /// process, and blocks; worth doing while a model thinks.
     pub fn prepare(&self) {
-        self.validator.get_or_init(|| arguments::Validator::compile(&self.input_schema));
+        self.validator();
     }
 
     /// The tool as MCP describes it.
@@ -366,18 +366,12 @@ impl From<rmcp::model::Tool> for Tool {
     fn from(mut tool: rmcp::model::Tool) -> Self {
         let groups = tool.meta.as_mut().and_then(|meta| meta.0.remove(GROUPS_META));
         Self {
-            name: tool.name,
             title: tool.title,
-            description: tool.description.unwrap_or_default(),
-            input_schema: tool.input_schema,
             output_schema: tool.output_schema,
             annotations: tool.annotations,
             groups: groups.as_ref().map(parse_groups).unwrap_or_default(),
-            action: None,
-            timeout: None,
             meta: tool.meta.filter(|meta| !meta.0.is_empty()),
-            validator: Arc::default(),
-            position: None,
+            ..Self::new(tool.name, tool.description.unwrap_or_default(), tool.input_schema)
         }
     }
 }

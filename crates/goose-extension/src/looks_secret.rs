@@ -3,9 +3,8 @@
 //! Both are needed: `STRIPE_SK` says nothing to who does not know Stripe, and `DEPLOY_HOOK=https://hooks.slack.com/…` has a
 //! harmless name. A wrong guess costs little, because a configuration can name each variable that a server needs.
 
-/// Words that only secrets have in their names.
-const SECRET_WORDS: [&str; 33] = [
-    "APIKEY",
+/// Words that only secrets have in their names, besides those of [`SECRET_ENDINGS`].
+const SECRET_WORDS: [&str; 28] = [
     "AUTH",
     "AUTHORIZATION",
     "BEARER",
@@ -21,26 +20,22 @@ const SECRET_WORDS: [&str; 33] = [
     "PASS",
     "PASSCODE",
     "PASSPHRASE",
-    "PASSWD",
-    "PASSWORD",
     "PAT",
     "PEM",
     "PIN",
     "PRIVATE",
     "SALT",
-    "SECRET",
     "SECRETS",
     "SIGNATURE",
     "SIGNING",
     "SK",
-    "TOKEN",
     "TOTP",
     "TWOFACTOR",
     "WEBHOOK",
     "WEBHOOKS",
 ];
 
-/// Ends of words of secrets' names: `PGPASSWORD`, `MYAPIKEY`.
+/// Words of secrets' names, and ends of such words: `PASSWORD`, `PGPASSWORD`, `MYAPIKEY`.
 const SECRET_ENDINGS: [&str; 9] = [
     "PASSWORD",
     "PASSWD",

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockWriteGuard};
 
 use crate::message::Message;
 
@@ -32,17 +32,17 @@ pub struct Messages(Arc<RwLock<Vec<Arc<Message>>>>);
 impl Messages {
     /// The newest message.
     pub fn last(&self) -> Option<Arc<Message>> {
-        self.read(|messages| messages.last().cloned())
+        self.0.read().last().cloned()
     }
 
     /// The message at `index`, oldest first.
     pub fn get(&self, index: usize) -> Option<Arc<Message>> {
-        self.read(|messages| messages.get(index).cloned())
+        self.0.read().get(index).cloned()
     }
 
     /// The number of messages.
     pub fn len(&self) -> usize {
-        self.read(|messages| messages.len())
+        self.0.read().len()
     }
 
     /// Returns whether the conversation has not begun.
@@ -52,11 +52,7 @@ impl Messages {
 
     /// All messages as they are now, oldest first.
     pub fn snapshot(&self) -> Vec<Arc<Message>> {
-        self.read(|messages| messages.clone())
-    }
-
-    fn read<T>(&self, read: impl FnOnce(&Vec<Arc<Message>>) -> T) -> T {
-        read(&self.0.read())
+        self.0.read().clone()
     }
 }
 
@@ -80,16 +76,16 @@ impl ExchangeHistory {
     /// Appends a message.
     pub fn push(&self, message: impl Into<Arc<Message>>) {
         let message = message.into();
-        self.write(|messages| messages.push(message));
+        self.write().push(message);
     }
 
     /// Replaces all messages, as compaction does.
     pub fn replace(&self, messages: impl IntoIterator<Item = Arc<Message>>) {
-        let replacement: Vec<_> = messages.into_iter().collect();
-        self.write(|messages| *messages = replacement);
+        let replacement = messages.into_iter().collect();
+        *self.write() = replacement;
     }
 
-    fn write(&self, write: impl FnOnce(&mut Vec<Arc<Message>>)) {
-        write(&mut self.view.processor.messages.0.write());
+    fn write(&self) -> RwLockWriteGuard<'_, Vec<Arc<Message>>> {
+        self.view.processor.messages.0.write()
     }
 }

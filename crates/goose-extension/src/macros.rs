@@ -48,23 +48,25 @@ pub fn input_schema<T: JsonSchema>() -> JsonObject {
     described(schema::input_schema::<T>())
 }
 
-/// The schema of a tool that takes any object.
-fn open_schema() -> JsonObject {
-    JsonObject::from_iter([("type".to_owned(), Value::from("object"))])
-}
-
 /// The only argument of a method. Its functions are chosen by the type itself, not by its name: JSON takes all
 /// arguments as they come, and every other type is one argument (see [`OneArgument`]). `A` is the structure with that
 /// argument.
 pub struct SoleArgument<T>(PhantomData<T>);
 
-impl SoleArgument<Value> {
+/// The types that take all arguments as they come.
+pub trait AllArguments: From<JsonObject> {}
+
+impl AllArguments for Value {}
+
+impl AllArguments for JsonObject {}
+
+impl<T: AllArguments> SoleArgument<T> {
     /// True if the parameter takes all arguments.
     pub const TAKES_ALL: bool = true;
 
-    /// The schema of the arguments.
+    /// The schema of the arguments: any object.
     pub fn schema<A>() -> JsonObject {
-        open_schema()
+        JsonObject::from_iter([("type".to_owned(), Value::from("object"))])
     }
 
     /// The value of the parameter.
@@ -72,31 +74,8 @@ impl SoleArgument<Value> {
     /// # Errors
     ///
     /// Never. The signature is that of [`OneArgument::read`].
-    pub fn read<A>(_tool: &str, arguments: JsonObject, _field: fn(A) -> Value) -> ToolResult<Value> {
-        Ok(Value::Object(arguments))
-    }
-}
-
-impl SoleArgument<JsonObject> {
-    /// True if the parameter takes all arguments.
-    pub const TAKES_ALL: bool = true;
-
-    /// The schema of the arguments.
-    pub fn schema<A>() -> JsonObject {
-        open_schema()
-    }
-
-    /// The value of the parameter.
-    ///
-    /// # Errors
-    ///
-    /// Never. The signature is that of [`OneArgument::read`].
-    pub fn read<A>(
-        _tool: &str,
-        arguments: JsonObject,
-        _field: fn(A) -> JsonObject,
-    ) -> ToolResult<JsonObject> {
-        Ok(arguments)
+    pub fn read<A>(_tool: &str, arguments: JsonObject, _field: fn(A) -> T) -> ToolResult<T> {
+        Ok(arguments.into())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use proc_macro2::Span;
 use syn::{
-    Attribute, FnArg, GenericParam, Generics, Ident, ImplItemFn, Meta, Path, Receiver, Signature, Token,
+    Attribute, FnArg, GenericParam, Generics, Ident, ImplItemFn, Meta, Path, Signature, Token,
     punctuated::Punctuated,
     visit_mut::{self, VisitMut},
 };
@@ -40,28 +40,21 @@ pub(crate) fn check_signature(method: &ImplItemFn, args: &ToolArgs, errors: &mut
 }
 
 fn check_receiver(signature: &Signature, errors: &mut Errors) {
-    match signature.inputs.first() {
-        Some(FnArg::Receiver(receiver)) => {
-            if let Err(error) = fits(receiver) {
-                errors.push(error);
-            }
-        }
-        _ => errors.at(&signature.ident, "a tool is a method: it takes `&self`"),
-    }
-}
-
-fn fits(receiver: &Receiver) -> syn::Result<()> {
-    let message = match (&receiver.reference, receiver.mutability, &receiver.colon_token) {
-        (Some((_, None)), None, None) => return Ok(()),
-        (Some((_, Some(lifetime))), None, None) => {
-            return Err(syn::Error::new_spanned(lifetime, "a tool takes `&self` without a lifetime"));
-        }
-        (Some(_), Some(_), None) => {
-            "a tool takes `&self`: calls run at the same time; keep what changes in a `Mutex` or an atomic"
-        }
-        _ => "a tool takes `&self`: the extension outlives the call",
+    let Some(receiver) = signature.receiver() else {
+        errors.at(&signature.ident, "a tool is a method: it takes `&self`");
+        return;
     };
-    Err(syn::Error::new_spanned(receiver, message))
+    match (&receiver.reference, receiver.mutability, &receiver.colon_token) {
+        (Some((_, None)), None, None) => {}
+        (Some((_, Some(lifetime))), None, None) => {
+            errors.at(lifetime, "a tool takes `&self` without a lifetime");
+        }
+        (Some(_), Some(_), None) => errors.at(
+            receiver,
+            "a tool takes `&self`: calls run at the same time; keep what changes in a `Mutex` or an atomic",
+        ),
+        _ => errors.at(receiver, "a tool takes `&self`: the extension outlives the call"),
+    }
 }
 
 fn check_generics(signature: &Signature, errors: &mut Errors) {

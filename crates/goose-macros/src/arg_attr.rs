@@ -66,7 +66,7 @@ impl ArgAttr {
     pub(crate) fn field(&self, ident: &Ident, ty: &Type) -> (TokenStream, Option<TokenStream>) {
         let rename = self.rename.iter().map(|rename| quote!(#[serde(rename = #rename)]));
         let limits = self.limits.iter().map(|limit| {
-            let (keyword, value) = (limit.keyword(), &limit.value);
+            let (keyword, value) = (limit.kind.keyword, &limit.value);
             quote!(#[schemars(extend(#keyword = #value))])
         });
         let (default, function) = match &self.default {
@@ -162,11 +162,6 @@ impl Limit {
         let kind = kind.ok_or_else(|| syn::Error::new(key.span(), "this is not a limit"))?;
         kind.given.check(&value)?;
         Ok(Self { key: key.clone(), kind, value })
-    }
-
-    /// The keyword of JSON Schema.
-    pub(crate) fn keyword(&self) -> &'static str {
-        self.kind.keyword
     }
 
     /// Reports a limit that values of type `ty` do not have.

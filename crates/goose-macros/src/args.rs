@@ -97,29 +97,23 @@ impl ToolArgs {
         quote!(#(#title)* #(#output)* #(#timeout)* #groups #annotations)
     }
 
-    fn group_call(&self) -> TokenStream {
-        if self.groups.is_empty() {
-            return TokenStream::new();
-        }
+    fn group_call(&self) -> Option<TokenStream> {
         let groups = &self.groups;
-        quote!(.with_groups([#(::goose_extension::ToolGroup::#groups),*]))
+        let call = || quote!(.with_groups([#(::goose_extension::ToolGroup::#groups),*]));
+        (!groups.is_empty()).then(call)
     }
 
-    fn annotation_call(&self) -> TokenStream {
-        if self.hints.is_empty() {
-            return TokenStream::new();
-        }
+    fn annotation_call(&self) -> Option<TokenStream> {
         let hints = HINTS.iter().filter_map(|name| self.hints.iter().find(|(hint, _)| hint == name));
         let calls = hints.map(|(hint, on)| quote!(.#hint(#on)));
-        quote!(.with_annotations(::goose_extension::ToolAnnotations::new()#(#calls)*))
+        let call = || quote!(.with_annotations(::goose_extension::ToolAnnotations::new()#(#calls)*));
+        (!self.hints.is_empty()).then(call)
     }
 }
 
 fn tool_name(name: LitStr) -> syn::Result<LitStr> {
-    match check_tool_name(&name.value()) {
-        Ok(()) => Ok(name),
-        Err(reason) => Err(syn::Error::new(name.span(), reason)),
-    }
+    check_tool_name(&name.value()).map_err(|reason| syn::Error::new(name.span(), reason))?;
+    Ok(name)
 }
 
 fn groups(groups: Expr) -> syn::Result<Vec<Ident>> {

@@ -24,17 +24,11 @@ pub(crate) fn read_entries(
         let mut seen: Vec<Ident> = Vec::new();
         while !input.is_empty() {
             let key = Ident::parse_any(input)?;
-            let result = match check_key(name, &key, known, &seen) {
-                Ok(()) => read(&key, input),
-                Err(error) => Err(error),
-            };
+            let result = check_key(name, &key, known, &seen).and_then(|()| read(&key, input));
             seen.push(key);
-            match result {
-                Ok(()) => end_of_entry(input)?,
-                Err(error) => {
-                    errors.push(error);
-                    skip_entry(input)?;
-                }
+            match errors.keep(result) {
+                Some(()) => end_of_entry(input)?,
+                None => skip_entry(input)?,
             }
         }
         Ok(())

@@ -151,17 +151,16 @@ impl Block {
                 registry
             }
         };
-        let (bounds, find) = if self.is_generic() {
-            (Some(self_bounds()), quote!(::goose_extension::macros::registry_of::<Self>(#make)))
+        let find = if self.is_generic() {
+            quote!(::goose_extension::macros::registry_of::<Self>(#make))
         } else {
-            let found = quote! {
+            quote! {
                 static REGISTRY: ::std::sync::OnceLock<::goose_extension::ToolRegistry> =
                     ::std::sync::OnceLock::new();
                 REGISTRY.get_or_init(#make)
-            };
-            (None, found)
+            }
         };
-        let bounds = bounds.map(|bounds| quote!(where #bounds));
+        let bounds = self.is_generic().then(self_bounds).map(|bounds| quote!(where #bounds));
         let mut block = self.generated();
         block.items.push(ImplItem::Verbatim(quote! {
             /// The tools of this type and the methods behind them.

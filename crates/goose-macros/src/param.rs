@@ -65,19 +65,15 @@ impl Params {
                 params.push(Param::take(typed, errors));
             }
         }
-        check_contexts(&params, errors);
-        let has_context = params.iter().any(|param| matches!(param.kind, Kind::Context { .. }));
+        let mut contexts = params.iter().filter(|param| matches!(param.kind, Kind::Context { .. }));
+        let has_context = contexts.next().is_some();
+        for extra in contexts {
+            errors.at(&extra.ty, "a tool has one `CallContext`");
+        }
         let sole = params.len() - usize::from(has_context) == 1;
         let mut input = Input::Fields(Vec::new());
         let call = params.iter().map(|param| param.resolve(sole, &mut input, errors)).collect();
         Self { input, call, has_context }
-    }
-}
-
-fn check_contexts(params: &[Param], errors: &mut Errors) {
-    let contexts = params.iter().filter(|param| matches!(param.kind, Kind::Context { .. }));
-    for extra in contexts.skip(1) {
-        errors.at(&extra.ty, "a tool has one `CallContext`");
     }
 }
 

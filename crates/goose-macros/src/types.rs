@@ -153,7 +153,8 @@ fn first_argument(segment: &PathSegment) -> Option<&Type> {
 
 /// Reports what a parameter's type may not contain, because arguments come from outside as JSON.
 pub(crate) fn refuse_unfit(declared: &Type, errors: &mut Errors) {
-    if let Some(reference) = outer_reference(declared) {
+    // The reference that the parameter or its `Option` is.
+    if let Type::Reference(reference) = peel(option_inner(declared).unwrap_or(declared)) {
         if let Some(mutability) = reference.mutability {
             errors.at(mutability, "a tool's arguments are not changed in place; take the value itself");
         }
@@ -162,14 +163,6 @@ pub(crate) fn refuse_unfit(declared: &Type, errors: &mut Errors) {
         }
     }
     Unfit { errors }.visit_type_mut(&mut Owned::from_type(declared).ty);
-}
-
-/// The reference that a parameter or its `Option` is.
-fn outer_reference(ty: &Type) -> Option<&TypeReference> {
-    match peel(option_inner(ty).unwrap_or(ty)) {
-        Type::Reference(reference) => Some(reference),
-        _ => None,
-    }
 }
 
 const LIFETIME: &str = "a tool's arguments live as long as the call; leave the lifetime out";

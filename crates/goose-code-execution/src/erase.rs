@@ -7,7 +7,7 @@
 //!   may begin with `(`.
 //! - `=>` must follow `)` on the same line. The `)` moves behind a return type of several lines.
 
-use std::{collections::HashSet, fmt, ops::ControlFlow, time::Instant};
+use std::{collections::HashSet, ops::ControlFlow, time::Instant};
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
@@ -40,39 +40,19 @@ pub(crate) struct ErasedProgram {
     pub(crate) syntax_error: Option<String>,
 }
 
-/// Reason why the types of a program cannot be erased. The text is for the model.
-#[derive(Debug)]
-pub(crate) enum EraseError {
-    /// The parser reached its time limit.
-    TimedOut,
-    /// Messages about syntax that has a meaning at run time, each with its line.
-    Unsupported(Vec<String>),
-}
-
-impl fmt::Display for EraseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TimedOut => {
-                f.write_str("The program could not be parsed in time. Make it shorter and simpler.")
-            }
-            Self::Unsupported(refusals) => f.write_str(&refusals.join("\n")),
-        }
-    }
-}
-
 /// Erases the types of a program.
 ///
 /// # Errors
 ///
-/// Fails if the program has syntax that cannot be erased, or takes too long to parse.
-pub(crate) fn erase(code: &str) -> Result<ErasedProgram, EraseError> {
-    let tree = parse(code).ok_or(EraseError::TimedOut)?;
+/// Fails if the program has syntax that cannot be erased, or takes too long to parse. The text is for the model.
+pub(crate) fn erase(code: &str) -> Result<ErasedProgram, String> {
+    let tree = parse(code).ok_or("The program could not be parsed in time. Make it shorter and simpler.")?;
     let root = tree.root_node();
-    let mut eraser = Eraser { source: code, code: code.as_bytes().to_vec(), ..Eraser::default() };
+    let mut eraser = Eraser { code: code.as_bytes().to_vec(), ..Eraser::default() };
     eraser.walk(root);
     if !eraser.refusals.is_empty() {
         eraser.refusals.truncate(MAX_REFUSALS);
-        return Err(EraseError::Unsupported(eraser.refusals));
+        return Err(eraser.refusals.join("\n"));
     }
     let mut erased = ErasedProgram {
         // Only whole characters were replaced, so the text is valid UTF-8.
@@ -170,8 +150,7 @@ enum Next {
 }
 
 #[derive(Default)]
-struct Eraser<'a> {
-    source: &'a str,
+struct Eraser {
     code: Vec<u8>,
     refusals: Vec<String>,
     /// Ids of nodes that are already erased.
@@ -179,7 +158,7 @@ struct Eraser<'a> {
     has_return: bool,
 }
 
-impl Eraser<'_> {
+impl Eraser {
     /// Visits all nodes in the order of the program. A loop instead of a recursion, because nesting may be
     /// deep.
     fn walk(&mut self, root: Node<'_>) {
@@ -367,7 +346,7 @@ impl Eraser<'_> {
 
     /// Replaces a blank by another byte. Line ends stay.
     fn put(&mut self, at: usize, byte: u8) {
-        debug_assert!(at < self.source.len());
+        debug_assert!(at < self.code.len());
         if let Some(place) = self.code.get_mut(at).filter(|place| **place == b' ') {
             *place = byte;
         }

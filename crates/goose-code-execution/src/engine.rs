@@ -35,7 +35,7 @@ use self::{
 };
 use crate::{
     erase::{ErasedProgram, erase},
-    functions::Functions,
+    functions::{Function, Functions},
     limits::{MAX_BUSY, MAX_DURATION, MAX_MEMORY_BYTES, MAX_STACK_BYTES},
     output::{BoundedOutput, CallResult},
 };
@@ -49,8 +49,7 @@ const OPENING: &str = "(async()=>{";
 /// Call that the program makes.
 pub(crate) struct Call {
     pub(crate) id: u32,
-    /// Index of the function.
-    pub(crate) function: usize,
+    pub(crate) function: Function,
     pub(crate) arguments: JsonObject,
 }
 

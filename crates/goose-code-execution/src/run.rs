@@ -30,7 +30,6 @@ use crate::{
 /// Fails with the output so far, and the reason why the program failed or was stopped.
 pub(crate) async fn execute(code: String, functions: Functions, context: &CallContext) -> ToolResult<String> {
     let (slot, _watch) = take_slot().await?;
-    let functions = Arc::new(functions);
     // Both channels have room for all calls, so that neither side waits for the other.
     let (calls_in, calls) = mpsc::channel(MAX_CALLS);
     let (replies, replies_out) = std::sync::mpsc::sync_channel(MAX_CALLS);
@@ -38,10 +37,9 @@ pub(crate) async fn execute(code: String, functions: Functions, context: &CallCo
     let status = Arc::new(EngineStatus::new());
     let _stop = StopOnDrop(Arc::clone(&status));
     let link = Link { calls: calls_in, replies: replies_out, status: Arc::clone(&status) };
-    let known = Arc::clone(&functions);
     let engine = move || {
         slot.begin();
-        let ended = engine::run(&code, &known, link);
+        let ended = engine::run(&code, &Arc::new(functions), link);
         drop(slot);
         // The receiver is dropped if the call was cancelled.
         let _ = ended_in.send(ended);
@@ -52,17 +50,8 @@ pub(crate) async fn execute(code: String, functions: Functions, context: &CallCo
             "No thread could be started for the program: {error}. Try again later."
         ))
     })?;
-    Calls {
-        functions,
-        context,
-        calls,
-        replies,
-        status,
-        running: FuturesUnordered::new(),
-        open: BTreeMap::new(),
-    }
-    .serve(ended)
-    .await
+    let (running, open) = (FuturesUnordered::new(), BTreeMap::new());
+    Calls { context, calls, replies, status, running, open }.serve(ended).await
 }
 
 /// Waits for a slot for an engine. Engines that were just cancelled get some time to end.
@@ -103,14 +92,13 @@ impl Drop for StopOnDrop {
 
 /// Calls of one program.
 struct Calls<'a> {
-    functions: Arc<Functions>,
     context: &'a CallContext,
     calls: mpsc::Receiver<Call>,
     replies: SyncSender<Reply>,
     status: Arc<EngineStatus>,
     running: FuturesUnordered<BoxFuture<'a, Reply>>,
-    /// Function of each running call, by id of the call.
-    open: BTreeMap<u32, usize>,
+    /// Path of the function of each running call, by id of the call.
+    open: BTreeMap<u32, String>,
 }
 
 impl Calls<'_> {
@@ -135,18 +123,15 @@ impl Calls<'_> {
         }
     }
 
-    fn begin(&mut self, call: Call) {
-        let (context, functions) = (self.context, Arc::clone(&self.functions));
-        self.open.insert(call.id, call.function);
+    fn begin(&mut self, Call { id, function, arguments }: Call) {
+        let context = self.context;
+        self.open.insert(id, function.path());
         self.running.push(Box::pin(async move {
-            let result = match functions.get(call.function) {
-                Some(function) => match context.call_tool(function.tool.name(), call.arguments).await {
-                    Ok(output) => CallResult::from_output(&function.tool, output),
-                    Err(error) => CallResult::Failed(error.to_string()),
-                },
-                None => CallResult::Failed("there is no such function".to_owned()),
+            let result = match context.call_tool(function.tool.name(), arguments).await {
+                Ok(output) => CallResult::from_output(&function.tool, output),
+                Err(error) => CallResult::Failed(error.to_string()),
             };
-            Reply { id: call.id, result }
+            Reply { id, result }
         }));
     }
 
@@ -195,12 +180,8 @@ impl Calls<'_> {
         if tokio::time::timeout(FINISH_CALLS, finish).await.is_ok() {
             return String::new();
         }
-        let names =
-            self.open.values().filter_map(|index| self.functions.get(*index)).map(|function| function.path());
-        format!(
-            "\nThese calls were still running and were cancelled: {}.",
-            names.collect::<Vec<_>>().join(", ")
-        )
+        let paths: Vec<&str> = self.open.values().map(String::as_str).collect();
+        format!("\nThese calls were still running and were cancelled: {}.", paths.join(", "))
     }
 }
 

@@ -103,7 +103,7 @@ impl State {
             ));
         }
         // The channel has room for the maximum number of calls, so it fails only if it is closed.
-        if self.link.calls.try_send(Call { id, function: index, arguments }).is_err() {
+        if self.link.calls.try_send(Call { id, function: function.clone(), arguments }).is_err() {
             return Some("not called: the program is being stopped.".to_owned());
         }
         self.calls.set(self.calls.get() + 1);

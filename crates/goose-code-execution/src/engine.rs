@@ -26,12 +26,14 @@ use std::{
 };
 
 use goose_extension::JsonObject;
-use rquickjs::{Context, Ctx, Error, Promise, Runtime, Value, context::EvalOptions};
+use rquickjs::{
+    Context, Ctx, Error, FromJs, Promise, Runtime, Value, context::EvalOptions, function::IntoArgs,
+};
 use tokio::sync::mpsc::Sender;
 
 use self::{
     error_lines::ErrorLines,
-    prelude::{Prelude, load_prelude},
+    prelude::{Prelude, Saved, load_prelude},
 };
 use crate::{
     erase::{ErasedProgram, erase},
@@ -127,7 +129,7 @@ pub(crate) fn run(source: &str, functions: &Arc<Functions>, link: Link) -> Progr
     let program = match erase(source) {
         Ok(program) => program,
         Err(error) => {
-            return ProgramOutcome { printed: BoundedOutput::default(), end: End::Failed(error.to_string()) };
+            return ProgramOutcome { printed: BoundedOutput::default(), end: End::Failed(error) };
         }
     };
     let state = Rc::new(State::new(link));
@@ -350,7 +352,7 @@ impl Engine {
                     self.state.open.set(self.state.open.get().saturating_sub(1));
                     self.settle(reply)
                 }
-                Event::Timer(id) => self.fire(id),
+                Event::Timer(id) => self.call(&self.prelude.fire, (id,)),
                 Event::Cancelled => return Err(Failure::Limit(Limit::Cancelled)),
                 Event::Nothing => Ok(()),
             };
@@ -380,27 +382,23 @@ impl Engine {
             CallResult::Json(text) => (true, true, text),
             CallResult::Failed(text) => (false, false, text),
         };
-        self.context.with(|ctx| {
-            let settle = self.prelude.settle.clone().restore(&ctx);
-            let settled = settle.and_then(|settle| settle.call((reply.id, is_done, is_json, text)));
-            settled.map_err(|_| self.caught(&ctx))
-        })
-    }
-
-    fn fire(&self, timer: u32) -> Result<(), Thrown> {
-        self.context.with(|ctx| {
-            let fire = self.prelude.fire.clone().restore(&ctx);
-            fire.and_then(|fire| fire.call((timer,))).map_err(|_| self.caught(&ctx))
-        })
+        self.call(&self.prelude.settle, (reply.id, is_done, is_json, text))
     }
 
     fn unhandled(&self) -> Option<Thrown> {
+        let first = self.call::<_, Option<String>>(&self.prelude.first_unhandled, ());
+        first.map_or_else(Some, |error| error.map(Thrown))
+    }
+
+    /// Calls a function of the prelude.
+    fn call<A, R>(&self, function: &Saved, arguments: A) -> Result<R, Thrown>
+    where
+        A: for<'js> IntoArgs<'js>,
+        R: for<'js> FromJs<'js>,
+    {
         self.context.with(|ctx| {
-            let first = self.prelude.first_unhandled.clone().restore(&ctx);
-            first
-                .and_then(|first| first.call::<_, Option<String>>(()))
-                .map(|error| error.map(Thrown))
-                .unwrap_or_else(|_| Some(self.caught(&ctx)))
+            let function = function.clone().restore(&ctx);
+            function.and_then(|function| function.call(arguments)).map_err(|_| self.caught(&ctx))
         })
     }
 

@@ -83,6 +83,9 @@ impl Extension for CodeExecution {
         #[arg(max_items = MAX_DETAILS)]
         functions: Vec<String>,
     ) -> ToolResult<String> {
+        if functions.is_empty() {
+            return Err("Name at least one function.".into());
+        }
         let known = self.functions();
         let (mut found, mut unknown): (Vec<&Function>, Vec<String>) = (Vec::new(), Vec::new());
         for name in &functions {
@@ -97,12 +100,7 @@ impl Extension for CodeExecution {
             }
         }
         if found.is_empty() {
-            let words = "Name at least one function.".to_owned();
-            return Err(ToolError::ExecutionError(if unknown.is_empty() {
-                words
-            } else {
-                unknown.join("\n")
-            }));
+            return Err(unknown.join("\n").into());
         }
         let text = goose_fs::truncate_lines(typescript::declarations(found), MAX_DETAIL_BYTES, |_| {
             "// More is not shown. Ask for fewer functions.\n".to_owned()

@@ -216,10 +216,8 @@ impl<'a> Types<'a> {
             _ if properties.is_empty() => Some("unknown".to_owned()),
             _ => None,
         };
-        match more {
-            Some(more) if properties.is_empty() => return format!("Record<string, {more}>"),
-            None if properties.is_empty() => return "Record<string, never>".to_owned(),
-            _ => {}
+        if properties.is_empty() {
+            return format!("Record<string, {}>", more.as_deref().unwrap_or("never"));
         }
         let mut fields: Vec<String> = Vec::with_capacity(properties.len());
         for (name, property) in properties {

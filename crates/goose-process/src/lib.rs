@@ -27,7 +27,8 @@ mod tail;
 mod tree;
 mod watcher;
 
-pub use process::{Process, prepare, run_in_foreground, spawn, start_detached};
+pub use process::{Process, run_in_foreground, spawn, start_detached};
 pub use protect::protect_process;
 pub use spec::{ProcessSpec, Stream};
 pub use tail::Tail;
+pub use watcher::prepare;

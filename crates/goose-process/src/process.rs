@@ -100,11 +100,6 @@ pub async fn start_detached(spec: &ProcessSpec, limit: Duration) -> io::Result<O
     timeout(limit, child.wait()).await.ok().transpose()
 }
 
-/// Starts the watcher before the first program, which is then started faster. Blocks for about a millisecond.
-pub fn prepare() {
-    watcher::prepare();
-}
-
 /// A started program. When this is dropped, the program and everything that it started are killed.
 ///
 /// The program is reaped last, when everything it started is gone: its number stays its own for as long as this lives.

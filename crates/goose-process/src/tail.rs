@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
     sync::watch,
@@ -61,7 +61,7 @@ impl Tail {
 
     /// The last lines of what is kept.
     pub fn last_lines(&self, count: usize) -> String {
-        lock(&self.0.lines).last(count)
+        self.0.lines.lock().last(count)
     }
 
     /// Waits until the stream has ended: nothing more will come.
@@ -77,10 +77,6 @@ impl std::fmt::Debug for Tail {
     }
 }
 
-fn lock(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
-    lines.lock()
-}
-
 async fn read(
     mut stream: impl AsyncRead + Send + Unpin,
     lines: Arc<Mutex<Lines>>,
@@ -90,7 +86,7 @@ async fn read(
     loop {
         match stream.read(&mut chunk).await {
             Ok(0) => break,
-            Ok(count) => lock(&lines).push(&chunk[..count]),
+            Ok(count) => lines.lock().push(&chunk[..count]),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => {
                 tracing::debug!(%error, "a program's stream broke");

@@ -88,11 +88,6 @@ impl Tree {
         self.known.iter().any(|(&pid, &started)| table::started(pid) == Some(started))
     }
 
-    /// Asks members to end.
-    pub(crate) fn ask_to_end(&self, members: &BTreeSet<u32>) {
-        members.iter().for_each(|&pid| send(pid, Signal::TERM));
-    }
-
     /// Kills all processes, and searches again until no new one is found. Returns when all have been signalled; a
     /// moment later they are gone.
     pub(crate) fn kill(&mut self) {
@@ -145,7 +140,7 @@ impl Tree {
 pub(crate) async fn terminate(tree: Tree) {
     let tree = in_background(tree, |mut tree| {
         let members = tree.search();
-        tree.ask_to_end(&members);
+        members.iter().for_each(|&pid| send(pid, Signal::TERM));
         (tree, members.is_empty())
     });
     let (tree, is_empty) = tree.await;

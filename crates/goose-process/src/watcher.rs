@@ -56,8 +56,8 @@ struct Pipes {
 static WATCHER: Mutex<Watcher> =
     Mutex::new(Watcher { pipes: None, is_armed: false, groups: BTreeSet::new(), has_warned: false });
 
-/// Has a watcher run, for the first child to find it.
-pub(crate) fn prepare() {
+/// Starts the watcher before the first program, which is then started faster. Blocks for about a millisecond.
+pub fn prepare() {
     let mut watcher = WATCHER.lock();
     if watcher.pipes.is_none() {
         watcher.restart();

@@ -124,14 +124,9 @@ impl Lease {
         self.dialect.sql()
     }
 
-    /// Runs a statement. Returns the number of changed rows, or the error of the database.
-    pub(super) async fn try_change(&mut self, statement: Statement) -> Result<u64, sqlx::Error> {
-        self.connection.run(statement).await
-    }
-
-    /// Runs statements in order, up to the first that fails. Returns the error of the database.
-    pub(super) async fn try_change_all(&mut self, statements: Vec<Statement>) -> Result<(), sqlx::Error> {
-        self.connection.run_all(statements).await
+    /// Runs statements in order, up to the first that fails.
+    pub(super) async fn change_all(&mut self, statements: Vec<Statement>) -> Result<(), StoreError> {
+        self.connection.run_all(statements).await.map_err(|error| self.dialect.explain(&error))
     }
 
     /// Runs statements that write to a session. A taken number means another writer; a missing session was
@@ -151,7 +146,7 @@ impl Lease {
 
     /// Runs a statement. Returns the number of changed rows.
     pub(super) async fn change(&mut self, statement: Statement) -> Result<u64, StoreError> {
-        self.try_change(statement).await.map_err(|error| self.explain(&error))
+        self.connection.run(statement).await.map_err(|error| self.dialect.explain(&error))
     }
 
     /// Runs statements without parameters.

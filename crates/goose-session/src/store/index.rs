@@ -143,9 +143,7 @@ impl SessionStore {
         }
         let any = batch.steps > 0;
         let statements = batch.into_statements(lease.sql().index_step);
-        if let Err(error) = lease.try_change_all(statements).await {
-            return Err(lease.explain(&error));
-        }
+        lease.change_all(statements).await?;
         lease.commit().await?;
         Ok(any)
     }

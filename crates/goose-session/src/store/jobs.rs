@@ -45,6 +45,8 @@ const INSERT: &str = "INSERT INTO jobs \
      (id, cron, recipe, parameters, working_dir, missed, paused, imported, next_at) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
+const FORGET_REMOVED: &str = "DELETE FROM jobs WHERE id = $1 AND removed = 1";
+
 const FORGET: &str = "DELETE FROM jobs WHERE id = $1 AND (removed = 1 OR imported = 0)";
 
 const MARK_REMOVED: &str = "UPDATE jobs SET removed = 1, owner = NULL WHERE id = $1";
@@ -121,11 +123,7 @@ impl SessionStore {
         let next = next_of(&job.cron, clock::now(), zone);
         let mut lease = self.database().begin().await?;
         if !job.is_imported {
-            lease
-                .change(
-                    Statement::new("DELETE FROM jobs WHERE id = $1 AND removed = 1").bind(job.id.as_str()),
-                )
-                .await?;
+            lease.change(Statement::new(FORGET_REMOVED).bind(job.id.as_str())).await?;
         }
         if lease.number(Statement::new(COUNT_ID).bind(job.id.as_str())).await? > 0 {
             return Ok(false);
@@ -359,8 +357,7 @@ fn until(now: Timestamp) -> i64 {
 fn job_of(row: &dyn Row) -> Result<Job, sqlx::Error> {
     let broken = |error: &dyn std::fmt::Display| sqlx::Error::Decode(error.to_string().into());
     let optional = |column| Ok::<_, sqlx::Error>(Some(row.integer(column)?).filter(|at| *at > 0).map(moment));
-    let last_outcome = row.optional_text("last_outcome")?;
-    let last = match last_outcome {
+    let last = match row.optional_text("last_outcome")? {
         Some(outcome) => Some(JobRun {
             started_at: moment(row.integer("last_started_at")?),
             outcome: JobOutcome::named(&outcome),

@@ -245,12 +245,11 @@ impl Cron {
 
     /// Returns the first moment after another one; `None` if there is none in the next years.
     pub fn next_after(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
-        if self.is_hourly() { self.next_elapsed(after, zone) } else { self.next_on_clock(after, zone) }
-    }
-
-    /// Returns true if every hour matches. Then the time that passes counts more than the clock.
-    fn is_hourly(&self) -> bool {
-        self.hours == HOUR_ALL
+        // If every hour matches, the time that passes counts more than the clock.
+        match self.hours == ALL_HOURS {
+            true => self.next_elapsed(after, zone),
+            false => self.next_on_clock(after, zone),
+        }
     }
 
     /// Finds the next match by the clock on the wall.
@@ -342,7 +341,7 @@ impl Cron {
 }
 
 /// All hours of a day.
-const HOUR_ALL: u64 = (1 << 24) - 1;
+const ALL_HOURS: u64 = (1 << 24) - 1;
 
 fn has(set: u64, bit: i8) -> bool {
     set >> bit & 1 == 1

@@ -16,7 +16,7 @@ const PARENT: &str = "job.";
 
 /// Id of a job, chosen by the user: letters, digits, `_`, `-` and `.`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct JobId(String);
 
 /// Error for a text that cannot be the id of a job.
@@ -57,12 +57,6 @@ impl TryFrom<String> for JobId {
 
     fn try_from(text: String) -> Result<Self, BadJobId> {
         text.parse()
-    }
-}
-
-impl From<JobId> for String {
-    fn from(id: JobId) -> Self {
-        id.0
     }
 }
 

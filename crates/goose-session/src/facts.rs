@@ -1,7 +1,5 @@
 //! [`Facts`]: the facts of a reply or a task, such as changed files.
 
-use std::fmt::Write as _;
-
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of changed files that are stored.
@@ -76,24 +74,19 @@ impl Facts {
         let mut line = self.failure().unwrap_or_default();
         if !self.files_changed.is_empty() {
             let named: Vec<&str> = self.files_changed.iter().take(MAX_NAMED).map(String::as_str).collect();
-            // Writing to a string cannot fail.
-            let _ = write!(line, " Changed: {}", named.join(", "));
+            line.push_str(&format!(" Changed: {}", named.join(", ")));
             match self.files_changed.len() - named.len() {
                 0 => line.push('.'),
-                more => {
-                    let _ = write!(line, " and {more} more.");
-                }
+                more => line.push_str(&format!(" and {more} more.")),
             }
         }
         if self.ran_nothing() {
-            let _ = write!(line, " {NO_COMMAND}");
+            line.push_str(&format!(" {NO_COMMAND}"));
         }
         match self.calls_refused {
             0 => {}
             1 => line.push_str(" 1 call was not allowed."),
-            count => {
-                let _ = write!(line, " {count} calls were not allowed.");
-            }
+            count => line.push_str(&format!(" {count} calls were not allowed.")),
         }
         Some(line.trim_start().to_owned()).filter(|line| !line.is_empty())
     }

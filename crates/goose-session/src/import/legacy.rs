@@ -52,8 +52,7 @@ fn session(
     Ok(ForeignSession { program: GOOSE, id, new, created_at, messages, cost: None })
 }
 
-fn message(message: Value) -> Option<ForeignMessage> {
-    let mut message = message;
+fn message(mut message: Value) -> Option<ForeignMessage> {
     let role = if message["role"].as_str()? == "assistant" { Role::Assistant } else { Role::User };
     let at = message["created"].as_i64().and_then(|seconds| Timestamp::from_second(seconds).ok());
     Some(ForeignMessage {

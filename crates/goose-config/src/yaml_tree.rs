@@ -135,10 +135,9 @@ where
             end = end.max(value.range.end);
             entries.push(NodeEntry { key: text, key_range: key.range, value });
         }
-        let kind = if style == StructureStyle::Flow {
-            NodeKind::FlowMapping(entries)
-        } else {
-            NodeKind::BlockMapping(entries)
+        let kind = match style {
+            StructureStyle::Flow => NodeKind::FlowMapping(entries),
+            _ => NodeKind::BlockMapping(entries),
         };
         Ok(Node { kind, range: start..end })
     }

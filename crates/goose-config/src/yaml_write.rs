@@ -1,7 +1,5 @@
 //! Values as YAML text, in the style of the lines around them.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value};
 use serde_saphyr::granit_parser::ScalarStyle;
 
@@ -44,9 +42,8 @@ fn quoted(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
-            // Writing into a string cannot fail.
             c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
-                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
+                quoted.push_str(&format!("\\u{:04X}", u32::from(c)));
             }
             c => quoted.push(c),
         }

@@ -82,18 +82,15 @@ impl ConfigFile {
     /// Returns the value of a top-level key; `None` if it is missing or `null`. The requested type decides
     /// how it is read: `GOOSE_MODEL: 4.10` is `"4.10"` as a `String`, and 4.1 as an `f64`.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
-        let Some(top_level_key) = self.find(key) else {
-            return if self.find(MERGE).is_some() { self.get_from_whole(key) } else { Ok(None) };
-        };
-        let alone = top_level_key.value.as_ref().and_then(|range| self.text.get(range.clone()));
+        let found = self.find(key);
+        if found.is_none() && !self.has(MERGE) {
+            return Ok(None);
+        }
+        let alone = found.and_then(|found| self.text.get(found.value.clone()?));
         if let Some(Ok(value)) = alone.map(|text| yaml::read(text, PhantomData::<Option<T>>)) {
             return Ok(value);
         }
-        self.get_from_whole(key)
-    }
-
-    /// Reads the whole document for one key: anchors are resolved, and errors have their position.
-    fn get_from_whole<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
+        // In the whole document, anchors are resolved, and errors have their position.
         self.get_with(key, PhantomData::<Option<T>>).map(Option::flatten)
     }
 
@@ -103,12 +100,8 @@ impl ConfigFile {
         S: for<'de> DeserializeSeed<'de, Value = T>,
     {
         yaml::read(&self.text, Pick::new(key, seed)).map_err(|error| {
-            match yaml::malformed(&self.path, &error) {
-                ConfigError::Malformed { place, message } => {
-                    ConfigError::malformed(place, format!("'{key}': {message}"))
-                }
-                other => other,
-            }
+            let place = Place::new(&self.path, yaml::position(&error));
+            ConfigError::malformed(place, format!("'{key}': {}", yaml::message(&error)))
         })
     }
 

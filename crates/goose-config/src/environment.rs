@@ -98,23 +98,18 @@ impl ExtensionConfig {
     /// Looks up everything that the configuration asks for by name. If `envs` and `env_keys` have the same
     /// name, the literal value of `envs` is used.
     pub fn resolve(&self, secrets: &dyn Secrets) -> Result<Resolved, ConfigError> {
-        let variables = self.resolve_variables(secrets)?;
-        let (headers, client_secret) = match &self.kind {
-            ExtensionKind::StreamableHttp { headers, oauth, .. } => {
-                let lookup = |name: &str| match variables.get(name) {
-                    Some(value) => Ok(Some(value.clone())),
-                    None => secrets.get(name),
-                };
-                let resolve =
-                    |(name, value): (&String, &String)| Ok((name.clone(), self.header(name, value, lookup)?));
-                (
-                    headers.iter().map(resolve).collect::<Result<_, ConfigError>>()?,
-                    self.client_secret(oauth, secrets)?,
-                )
+        let mut resolved = Resolved { variables: self.resolve_variables(secrets)?, ..Resolved::default() };
+        if let ExtensionKind::StreamableHttp { headers, oauth, .. } = &self.kind {
+            let lookup = |name: &str| match resolved.variables.get(name) {
+                Some(value) => Ok(Some(value.clone())),
+                None => secrets.get(name),
+            };
+            for (name, value) in headers.iter() {
+                resolved.headers.insert(name.clone(), self.header(name, value, lookup)?);
             }
-            _ => (BTreeMap::new(), None),
-        };
-        Ok(Resolved { variables, headers, client_secret })
+            resolved.client_secret = self.client_secret(oauth, secrets)?;
+        }
+        Ok(resolved)
     }
 
     fn resolve_variables(&self, secrets: &dyn Secrets) -> Result<BTreeMap<String, Secret>, ConfigError> {

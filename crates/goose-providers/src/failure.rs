@@ -187,14 +187,16 @@ fn redirected(status: StatusCode, headers: &HeaderMap) -> ProviderError {
     }
 }
 
+/// The error that a document holds.
+pub(crate) fn error_in(document: &Value) -> Option<&Value> {
+    document.get("error").filter(|error| !error.is_null())
+}
+
 /// Services wrap their words differently: `{"error": {"message", "type", "code"}}`, `{"error": "…"}`, `{"message"}`,
 /// `{"detail"}`, any of them in a list.
 fn words_of(value: &Value) -> Words {
     let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
-    let error = match value.get("error") {
-        Some(error) if !error.is_null() => error,
-        _ => value,
-    };
+    let error = error_in(value).unwrap_or(value);
     let text = |field: &str| error.get(field).and_then(Value::as_str).unwrap_or_default();
     let kind = format!("{} {} {}", text("type"), text("code"), text("status"));
     let message = [error.as_str().unwrap_or_default(), text("message"), text("detail"), text("msg")];

@@ -217,6 +217,11 @@ impl Body {
         &self.endpoint
     }
 
+    /// Returns the error for an answer that ended before it was complete.
+    pub(crate) fn cut(&self) -> ProviderError {
+        network(format!("{} closed the connection before the answer was complete", self.endpoint.provider))
+    }
+
     /// The beginning of a short answer, as far as it comes.
     async fn beginning(&mut self) -> Vec<u8> {
         let mut text = Vec::new();
@@ -296,11 +301,6 @@ fn broken_off(endpoint: &Endpoint, error: &reqwest::Error) -> ProviderError {
         endpoint.provider,
         cause(endpoint, error)
     ))
-}
-
-/// Returns the error for an answer that ended before it was complete.
-pub(crate) fn cut(endpoint: &Endpoint) -> ProviderError {
-    network(format!("{} closed the connection before the answer was complete", endpoint.provider))
 }
 
 /// Returns the error for a service that sends nothing, or nothing complete.

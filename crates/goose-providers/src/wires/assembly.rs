@@ -8,7 +8,9 @@ use goose_extension::{Opaque, Reasoning, adapter::json_kind};
 use serde_json::Value;
 
 use crate::{
+    endpoint::Endpoint,
     error::{ProviderError, ProviderResult},
+    failure,
     reply::{Arguments, ReplyEvent, StopReason, ToolCall, Usage},
     wires::names::TakenIds,
 };
@@ -30,14 +32,16 @@ const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 const MAX_OPAQUE_BYTES: usize = 4 * 1024 * 1024;
 
 /// An answer in the making.
-#[derive(Default)]
 pub(super) struct Assembly {
+    /// The service that answers, for its errors.
+    endpoint: Endpoint,
     ready: VecDeque<ReplyEvent>,
     taken: TakenIds,
     calls: Vec<Call>,
     /// The last call, where it has ended without arguments: only the end of the answer tells whether that is all.
     bare: Option<usize>,
-    thinking: Thinking,
+    /// Thinking that has no end of its own on the wire: it ends where something else begins.
+    thinking: Reasoning,
     text_bytes: usize,
     opaque_bytes: usize,
     stop: Option<StopReason>,
@@ -52,25 +56,36 @@ struct Call {
     arguments: String,
     argument_bytes: usize,
     opaque: Option<Opaque>,
-    stage: Stage,
-}
-
-#[derive(Default, PartialEq, Eq)]
-enum Stage {
-    #[default]
-    Unnamed,
-    Named,
-    Ended,
-}
-
-/// Thinking that has no end of its own on the wire: it ends where something else begins.
-#[derive(Default)]
-struct Thinking {
-    text: String,
-    opaque: Option<Opaque>,
+    has_ended: bool,
 }
 
 impl Assembly {
+    pub(super) fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            ready: VecDeque::new(),
+            taken: TakenIds::default(),
+            calls: Vec::new(),
+            bare: None,
+            thinking: Reasoning::default(),
+            text_bytes: 0,
+            opaque_bytes: 0,
+            stop: None,
+            is_done: false,
+        }
+    }
+
+    /// Returns the error that the service reports instead of the answer, or in the middle of it.
+    pub(super) fn failure(&self, error: &Value) -> ProviderError {
+        failure::from_value(&self.endpoint, error)
+    }
+
+    /// Fails where an answer, or an event of it, is an error: `{"error": …}`.
+    pub(super) fn fail_on_error(&self, value: &Value) -> ProviderResult<()> {
+        let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
+        failure::error_in(value).map_or(Ok(()), |error| Err(self.failure(error)))
+    }
+
     /// The next event, where one is complete.
     pub(super) fn next(&mut self) -> Option<ReplyEvent> {
         self.ready.pop_front()
@@ -158,9 +173,8 @@ impl Assembly {
     /// The name comes; once it is there, it stays.
     pub(super) fn name_call(&mut self, call: usize, name: &str) {
         let Some(call) = self.calls.get_mut(call) else { return };
-        if call.stage == Stage::Unnamed && !name.is_empty() {
+        if call.name.is_empty() && !call.has_ended && !name.is_empty() {
             name.clone_into(&mut call.name);
-            call.stage = Stage::Named;
             self.ready.push_back(ReplyEvent::CallStarted { id: call.id.clone(), name: call.name.clone() });
         }
     }
@@ -209,7 +223,7 @@ impl Assembly {
     fn pass_on(&mut self, call: usize) {
         let is_cut = self.is_cut(call);
         let Some(call) = self.calls.get_mut(call) else { return };
-        if std::mem::replace(&mut call.stage, Stage::Ended) == Stage::Ended {
+        if std::mem::replace(&mut call.has_ended, true) {
             return;
         }
         let arguments = match is_cut {
@@ -274,9 +288,9 @@ impl Assembly {
 
     /// Ends the thinking that has no end of its own, if there is any.
     pub(super) fn end_thinking(&mut self) {
-        let Thinking { text, opaque } = std::mem::take(&mut self.thinking);
-        if !text.is_empty() || opaque.is_some() {
-            self.ready.push_back(ReplyEvent::Thought(Reasoning { text, opaque }));
+        let thought = std::mem::take(&mut self.thinking);
+        if !thought.text.is_empty() || thought.opaque.is_some() {
+            self.ready.push_back(ReplyEvent::Thought(thought));
         }
     }
 

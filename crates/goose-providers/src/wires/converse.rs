@@ -6,9 +6,7 @@ use goose_extension::{Message, MessageContent, Opaque, Reasoning, Role, Tool};
 use serde_json::{Value, json};
 
 use crate::{
-    endpoint::Endpoint,
-    error::{ProviderError, ProviderResult},
-    failure,
+    error::ProviderResult,
     provider::Effort,
     reply::Usage,
     wires::{
@@ -153,8 +151,8 @@ fn thought_block(thought: &Reasoning) -> Option<Value> {
 }
 
 /// Reads an answer.
+#[derive(Default)]
 pub(crate) struct ConverseDecoder {
-    endpoint: Endpoint,
     /// The open calls by the number of their block; never more than an answer may have.
     calls: HashMap<u64, usize>,
     last: Option<usize>,
@@ -163,14 +161,10 @@ pub(crate) struct ConverseDecoder {
 impl Decoder for ConverseDecoder {
     const FRAMING: Framing = Framing::Frames;
 
-    fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, calls: HashMap::new(), last: None }
-    }
-
     fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()> {
         let value: Value = event.json()?;
         if let Some(exception) = event.name.strip_prefix('!') {
-            return Err(self.exception(exception, &value));
+            return Err(reply.failure(&exception_of(exception, &value)));
         }
         let index = value.get("contentBlockIndex").and_then(Value::as_u64).unwrap_or(0);
         match event.name.as_str() {
@@ -218,18 +212,18 @@ impl ConverseDecoder {
         }
         Ok(())
     }
+}
 
-    fn exception(&self, name: &str, value: &Value) -> ProviderError {
-        let code = match name {
-            "throttlingException" => 429,
-            "validationException" => 400,
-            "serviceUnavailableException" => 503,
-            _ => 500,
-        };
-        let message = [text_at(value, "/message"), text_at(value, "/Message"), name];
-        let message = message.into_iter().find(|text| !text.is_empty());
-        failure::from_value(&self.endpoint, &json!({ "code": code, "message": message }))
-    }
+/// Returns an exception in the form that other services have for an error.
+fn exception_of(name: &str, value: &Value) -> Value {
+    let code = match name {
+        "throttlingException" => 429,
+        "validationException" => 400,
+        "serviceUnavailableException" => 503,
+        _ => 500,
+    };
+    let message = [text_at(value, "/message"), text_at(value, "/Message"), name];
+    json!({ "code": code, "message": message.into_iter().find(|text| !text.is_empty()) })
 }
 
 /// Returns the usage. Cached input is counted apart on this wire.

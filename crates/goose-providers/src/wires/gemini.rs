@@ -11,7 +11,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    endpoint::Endpoint,
     error::{ProviderError, ProviderResult},
     failure,
     http::UsualKey,
@@ -24,7 +23,7 @@ use crate::{
         framing::StreamEvent,
         models,
         names::{called_name, is_generated, sent_id, sent_name},
-        stream::{self, Decoder, fail_on_error, not_events, stop_reason, text_at},
+        stream::{self, Decoder, not_events, stop_reason, text_at},
         wire::{Ask, Codec, Wire},
     },
 };
@@ -201,18 +200,13 @@ fn signature(opaque: &Option<Opaque>) -> Option<&str> {
 }
 
 /// Reads an answer.
-pub(crate) struct GeminiDecoder {
-    endpoint: Endpoint,
-}
+#[derive(Default)]
+pub(crate) struct GeminiDecoder;
 
 impl Decoder for GeminiDecoder {
-    fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint }
-    }
-
     fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()> {
         let value: Value = event.json()?;
-        fail_on_error(&self.endpoint, &value)?;
+        reply.fail_on_error(&value)?;
         if !value.is_object() {
             return Err(not_events());
         }

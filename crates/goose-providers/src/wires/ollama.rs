@@ -7,9 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    endpoint::{Dialect, Endpoint},
+    endpoint::Dialect,
     error::ProviderResult,
-    failure,
     provider::{Effort, ModelInfo, Request},
     reply::{StopReason, Usage},
     wires::{
@@ -169,26 +168,16 @@ struct Function {
     arguments: Value,
 }
 
-pub(in crate::wires) struct OllamaDecoder {
-    endpoint: Endpoint,
-}
+#[derive(Default)]
+pub(in crate::wires) struct OllamaDecoder;
 
 impl Decoder for OllamaDecoder {
     const FRAMING: Framing = Framing::Lines;
 
-    fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint }
-    }
-
     fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()> {
-        self.piece(event.json()?, reply)
-    }
-}
-
-impl OllamaDecoder {
-    fn piece(&self, piece: Piece, reply: &mut Assembly) -> ProviderResult<()> {
-        if let Some(error) = piece.error.as_ref().filter(|error| !error.is_null()) {
-            return Err(failure::from_value(&self.endpoint, error));
+        let piece: Piece = event.json()?;
+        if let Some(error) = &piece.error {
+            return Err(reply.failure(error));
         }
         if let Some(said) = &piece.message {
             take(said, reply)?;

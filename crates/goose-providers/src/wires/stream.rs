@@ -15,10 +15,9 @@ use super::{
     framing::{BadEvent, EventReader, Framing, MAX_EVENT_BYTES, StreamEvent},
 };
 use crate::{
-    endpoint::Endpoint,
     error::{ProviderError, ProviderResult},
     failure,
-    http::{self, Body},
+    http::Body,
     reply::{ReplyEvent, ReplyStream, StopReason},
 };
 
@@ -32,12 +31,9 @@ const TRAILER_TIMEOUT: Duration = Duration::from_secs(3);
 const SHOWN_CHARS: usize = 200;
 
 /// Reads the events of a wire.
-pub(super) trait Decoder: Send {
+pub(super) trait Decoder: Default + Send {
     /// The form of the wire's answers.
     const FRAMING: Framing = Framing::Sse;
-
-    /// For one answer of a service.
-    fn new(endpoint: Endpoint) -> Self;
 
     /// Takes an event.
     fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()>;
@@ -49,11 +45,11 @@ pub(super) trait Decoder: Send {
 }
 
 /// The answer in `body`.
-pub(super) fn read_reply(body: Body, decoder: impl Decoder + 'static) -> ReplyStream {
+pub(super) fn read_reply<D: Decoder + 'static>(body: Body) -> ReplyStream {
     let reading = Reading {
+        assembly: Assembly::new(body.endpoint().clone()),
         body,
-        decoder,
-        assembly: Assembly::default(),
+        decoder: D::default(),
         form: Form::Unknown,
         taken: 0,
         trailer_deadline: None,
@@ -176,7 +172,7 @@ impl<D: Decoder> Reading<D> {
     /// The body has ended. That is only right where the service has said why it stopped.
     fn finish(&mut self) -> ProviderResult<()> {
         match std::mem::replace(&mut self.form, Form::Unknown) {
-            Form::Unknown => Err(self.cut()),
+            Form::Unknown => Err(self.body.cut()),
             Form::Json(text) => self.finish_json(&text),
             Form::Events(mut reader) => {
                 let mut events = VecDeque::new();
@@ -198,16 +194,16 @@ impl<D: Decoder> Reading<D> {
         if self.assembly.has_stopped() {
             self.assembly.done();
         }
-        if self.assembly.is_done() { Ok(()) } else { Err(self.cut()) }
+        if self.assembly.is_done() { Ok(()) } else { Err(self.body.cut()) }
     }
 
     fn finish_json(&mut self, text: &[u8]) -> ProviderResult<()> {
         let answer: Value = match serde_json::from_slice(text) {
             Ok(answer) => answer,
-            Err(error) if error.is_eof() => return Err(self.cut()),
+            Err(error) if error.is_eof() => return Err(self.body.cut()),
             Err(error) => return Err(unreadable(&error, &String::from_utf8_lossy(text))),
         };
-        fail_on_error(self.body.endpoint(), &answer)?;
+        self.assembly.fail_on_error(&answer)?;
         self.decoder.whole(answer, &mut self.assembly)?;
         self.assembly.done();
         Ok(())
@@ -221,19 +217,6 @@ impl<D: Decoder> Reading<D> {
             }
             error => error,
         }
-    }
-
-    fn cut(&self) -> ProviderError {
-        http::cut(self.body.endpoint())
-    }
-}
-
-/// Fails where an answer, or an event of it, is an error: `{"error": …}`.
-pub(super) fn fail_on_error(endpoint: &Endpoint, value: &Value) -> ProviderResult<()> {
-    let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
-    match value.get("error") {
-        Some(error) if !error.is_null() => Err(failure::from_value(endpoint, error)),
-        _ => Ok(()),
     }
 }
 

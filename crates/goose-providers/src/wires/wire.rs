@@ -116,6 +116,6 @@ impl<C: Codec> Provider for Wire<C> {
             max_image_bytes: C::MAX_IMAGE_BYTES,
         };
         let body = self.http.post(C::encode(&ask), C::USUAL_KEY, C::HEADERS).await?;
-        Ok(stream::read_reply(body, C::Decoder::new(endpoint.clone())))
+        Ok(stream::read_reply::<C::Decoder>(body))
     }
 }

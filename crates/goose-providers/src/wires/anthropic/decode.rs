@@ -7,15 +7,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    endpoint::Endpoint,
     error::ProviderResult,
-    failure,
     reply::Usage,
     wires::{
         anthropic::WIRE,
         assembly::{Assembly, too_much},
         framing::StreamEvent,
-        stream::{self, Decoder, fail_on_error, stop_reason, unreadable},
+        stream::{self, Decoder, stop_reason, unreadable},
     },
 };
 
@@ -25,8 +23,8 @@ const MAX_OPEN_BLOCKS: usize = 256;
 /// Longest signature of a thought.
 const MAX_SIGNATURE_BYTES: usize = 1024 * 1024;
 
+#[derive(Default)]
 pub(in crate::wires) struct AnthropicDecoder {
-    endpoint: Endpoint,
     open: HashMap<u64, Open>,
     usage: Usage,
 }
@@ -44,10 +42,6 @@ struct Thought {
 }
 
 impl Decoder for AnthropicDecoder {
-    fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, open: HashMap::new(), usage: Usage::default() }
-    }
-
     fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
@@ -58,7 +52,7 @@ impl Decoder for AnthropicDecoder {
             Err(error) => {
                 // Gateways have errors of their own form.
                 let value = serde_json::from_str(data).unwrap_or_default();
-                fail_on_error(&self.endpoint, &value)?;
+                reply.fail_on_error(&value)?;
                 Err(unreadable(&error, data))
             }
         }
@@ -95,7 +89,7 @@ impl AnthropicDecoder {
                 self.end_all(reply)?;
                 reply.done();
             }
-            Event::Error { error } => return Err(failure::from_value(&self.endpoint, &error)),
+            Event::Error { error } => return Err(reply.failure(&error)),
             Event::Other => {}
         }
         Ok(())

@@ -10,9 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    endpoint::Endpoint,
     error::ProviderResult,
-    failure,
     reply::{StopReason, Usage},
     wires::{
         assembly::Assembly,
@@ -26,8 +24,8 @@ use crate::{
 /// The last event of some services.
 const DONE: &str = "[DONE]";
 
+#[derive(Default)]
 pub(in crate::wires) struct ChatDecoder {
-    endpoint: Endpoint,
     /// The calls by what the service calls them; never more than an answer may have.
     by_index: HashMap<String, OpenCall>,
     by_id: HashMap<String, usize>,
@@ -40,10 +38,6 @@ struct OpenCall {
 }
 
 impl Decoder for ChatDecoder {
-    fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, by_index: HashMap::new(), by_id: HashMap::new(), last: None }
-    }
-
     fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()> {
         let data = event.data.trim();
         if data == DONE {
@@ -55,7 +49,7 @@ impl Decoder for ChatDecoder {
         }
         // Some name the event that holds an error, and put nothing around it.
         if event.name == "error" {
-            return Err(failure::from_value(&self.endpoint, &event.json()?));
+            return Err(reply.failure(&event.json()?));
         }
         self.chunk(event.json()?, reply)
     }
@@ -67,8 +61,8 @@ impl Decoder for ChatDecoder {
 
 impl ChatDecoder {
     fn chunk(&mut self, chunk: Chunk, reply: &mut Assembly) -> ProviderResult<()> {
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            return Err(failure::from_value(&self.endpoint, &error));
+        if let Some(error) = &chunk.error {
+            return Err(reply.failure(error));
         }
         let mut usage = chunk.usage.or_else(|| chunk.x_groq?.get_mut("usage").map(Value::take));
         // Only one answer was asked for.
@@ -87,9 +81,8 @@ impl ChatDecoder {
             self.delta(delta, reply)?;
         }
         let is_failed = choice.finish_reason.as_deref() == Some("error");
-        let fault = choice.error.filter(|error| !error.is_null());
-        if let Some(error) = fault.or_else(|| is_failed.then(|| "it stopped with an error".into())) {
-            return Err(failure::from_value(&self.endpoint, &error));
+        if let Some(error) = choice.error.or_else(|| is_failed.then(|| "it stopped with an error".into())) {
+            return Err(reply.failure(&error));
         }
         if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
             reply.stop(stop_reason(&reason));
@@ -123,7 +116,7 @@ impl ChatDecoder {
         let (name, arguments) =
             delta.function.map(|function| (function.name, function.arguments)).unwrap_or_default();
         let (id, name) = (delta.id.unwrap_or_default(), name.unwrap_or_default());
-        let index = delta.index.filter(|index| !index.is_null()).map(|index| index.to_string());
+        let index = delta.index.map(|index| index.to_string());
         let call = match self.known(index.as_deref(), &id, &name) {
             Some(call) => call,
             None => self.begin(index, id, &name, reply)?,
@@ -132,10 +125,10 @@ impl ChatDecoder {
         reply.name_call(call, &name);
         match arguments {
             Some(Value::String(more)) => reply.add_arguments(call, &more),
-            Some(Value::Null) | None => {}
+            None => {}
             Some(all) => reply.set_arguments(call, &all.to_string()),
         }
-        match delta.extra_content.filter(|extra| !extra.is_null()) {
+        match delta.extra_content {
             Some(extra) => reply.attach(call, Opaque { wire: WIRE.to_owned(), data: extra }),
             None => Ok(()),
         }

@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    endpoint::Endpoint,
     error::{ProviderError, ProviderResult},
     failure,
     reply::{StopReason, Usage},
@@ -19,8 +18,8 @@ use crate::{
     },
 };
 
+#[derive(Default)]
 pub(in crate::wires) struct ResponsesDecoder {
-    endpoint: Endpoint,
     /// The calls by where they stand in the answer; never more than an answer may have.
     calls: HashMap<String, usize>,
     last_call: Option<usize>,
@@ -33,10 +32,6 @@ pub(in crate::wires) struct ResponsesDecoder {
 const MAX_ITEMS: usize = 1024;
 
 impl Decoder for ResponsesDecoder {
-    fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, calls: HashMap::new(), last_call: None, heard: HashSet::new(), items: 0 }
-    }
-
     fn event(&mut self, event: &StreamEvent, reply: &mut Assembly) -> ProviderResult<()> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
@@ -44,13 +39,18 @@ impl Decoder for ResponsesDecoder {
         }
         match serde_json::from_str(data) {
             Ok(event) => self.take(event, reply),
-            Err(error) => Err(self.untyped(data, &error)),
+            Err(error) => {
+                // An event without a type that we know how to read: an error, or nothing of this wire.
+                let value = serde_json::from_str(data).unwrap_or_default();
+                reply.fail_on_error(&value)?;
+                Err(unreadable(&error, data))
+            }
         }
     }
 
     fn whole(&mut self, answer: Value, reply: &mut Assembly) -> ProviderResult<()> {
         if answer.get("status").is_some_and(|status| status == "failed") {
-            return Err(self.failed(&answer));
+            return Err(failed(&answer, reply));
         }
         self.finish(stream::whole(answer, "output")?, reply)
     }
@@ -81,8 +81,12 @@ impl ResponsesDecoder {
                 Ok(())
             }
             Event::Completed { response } | Event::Incomplete { response } => self.finish(response, reply),
-            Event::Failed { response } => Err(self.failed(&response)),
-            Event::Error(error) => Err(self.error(&error)),
+            Event::Failed { response } => Err(failed(&response, reply)),
+            Event::Error(event) => {
+                // The code and the message, or the same inside of `error`.
+                reply.fail_on_error(&event)?;
+                Err(reply.failure(&json!({ "code": event["code"], "message": event["message"] })))
+            }
             Event::ItemAdded { .. } | Event::Other => Ok(()),
         }
     }
@@ -185,29 +189,10 @@ impl ResponsesDecoder {
         Ok(())
     }
 
-    fn failed(&self, response: &Value) -> ProviderError {
-        let error = response.get("error").filter(|error| !error.is_null()).unwrap_or(response);
-        failure::from_value(&self.endpoint, error)
-    }
+}
 
-    /// `{"type": "error", "code", "message"}`, or the same inside of `error`.
-    fn error(&self, event: &Value) -> ProviderError {
-        match event.get("error") {
-            Some(error) if !error.is_null() => failure::from_value(&self.endpoint, error),
-            _ => failure::from_value(
-                &self.endpoint,
-                &json!({ "code": event["code"], "message": event["message"] }),
-            ),
-        }
-    }
-
-    /// An event without a type that we know how to read: an error, or nothing of this wire.
-    fn untyped(&self, data: &str, error: &serde_json::Error) -> ProviderError {
-        match serde_json::from_str::<Value>(data) {
-            Ok(value) if value.get("error").is_some_and(|error| !error.is_null()) => self.error(&value),
-            _ => unreadable(error, data),
-        }
-    }
+fn failed(response: &Value, reply: &Assembly) -> ProviderError {
+    reply.failure(failure::error_in(response).unwrap_or(response))
 }
 
 fn thought_of(item: Item) -> Reasoning {

@@ -85,15 +85,11 @@ const IN_TROUBLE: &[&str] = &[
 ];
 
 /// A service's words, apart from what it calls the kind of failure.
+#[derive(Default)]
 struct Words {
     kind: String,
     message: String,
-    details: Details,
-}
-
-/// Google's machine-readable details: `"details": [{"retryDelay": "26s"}, {"violations": [{"quotaId": "…PerDay…"}]}]`.
-#[derive(Default)]
-struct Details {
+    /// From Google's machine-readable details, as is the next one.
     retry_delay: Option<Duration>,
     is_daily: bool,
 }
@@ -106,7 +102,7 @@ pub(crate) fn from_refusal(endpoint: &Endpoint, refusal: &ShortAnswer) -> Provid
     }
     let words = match serde_json::from_slice::<Value>(&refusal.body) {
         Ok(value) => words_of(&value),
-        Err(_) => Words { kind: String::new(), message: text_of(&refusal.body), details: Details::default() },
+        Err(_) => Words { message: text_of(&refusal.body), ..Words::default() },
     };
     let retry_after = retry_after(&refusal.headers, &words);
     classify(endpoint, Some(status.as_u16()), words, retry_after)
@@ -150,7 +146,7 @@ fn classify(
     let is_kind = |phrases: &[&str]| phrases.iter().any(|phrase| kind.contains(phrase));
     let message = presentable(endpoint, &words.message, status);
     let is_client_fault = status.is_none_or(|status| (400..500).contains(&status) || status == 500);
-    let is_over_quota = words.details.is_daily || (status != Some(429) && said.contains(OVER_QUOTA));
+    let is_over_quota = words.is_daily || (status != Some(429) && said.contains(OVER_QUOTA));
     match status {
         Some(402) => ProviderError::Quota { message },
         _ if says(NO_QUOTA) || is_over_quota => ProviderError::Quota { message },
@@ -206,18 +202,18 @@ fn words_of(value: &Value) -> Words {
     if let Some(raw) = error.pointer("/metadata/raw").and_then(Value::as_str) {
         message = format!("{message}: {raw}");
     }
-    Words { kind: kind.trim().to_owned(), message, details: details_of(error) }
+    let (retry_delay, is_daily) = details_of(error);
+    Words { kind: kind.trim().to_owned(), message, retry_delay, is_daily }
 }
 
-fn details_of(error: &Value) -> Details {
+/// Google's machine-readable details: `"details": [{"retryDelay": "26s"}, {"violations": [{"quotaId": "…PerDay…"}]}]`.
+/// Returns the pause, and whether a limit for a day is reached.
+fn details_of(error: &Value) -> (Option<Duration>, bool) {
     let details = error.get("details").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let delay = |detail: &Value| spoken_duration(detail.get("retryDelay")?.as_str()?);
     let quota = |violation: &Value| violation.get("quotaId").and_then(Value::as_str).map(str::to_owned);
     let violations = details.iter().filter_map(|detail| detail.get("violations")?.as_array()).flatten();
-    Details {
-        retry_delay: details.iter().find_map(delay),
-        is_daily: violations.filter_map(quota).any(|name| name.contains(DAILY)),
-    }
+    (details.iter().find_map(delay), violations.filter_map(quota).any(|name| name.contains(DAILY)))
 }
 
 /// Returns the text of an error response that is not JSON. Of an HTML page only the title is worth repeating.
@@ -347,7 +343,7 @@ fn spoken_duration(text: &str) -> Option<Duration> {
 
 impl Words {
     fn retry_after(&self) -> Option<Duration> {
-        self.details.retry_delay.or_else(|| try_again_in(&self.message))
+        self.retry_delay.or_else(|| try_again_in(&self.message))
     }
 }
 

@@ -188,7 +188,6 @@ impl ResponsesDecoder {
         reply.done();
         Ok(())
     }
-
 }
 
 fn failed(response: &Value, reply: &Assembly) -> ProviderError {

@@ -71,18 +71,6 @@ pub struct DeviceToken {
     pub lasts: Option<Duration>,
 }
 
-/// Answer to a question for the token.
-#[derive(Debug, PartialEq, Eq)]
-enum Polled {
-    Granted,
-    Pending,
-    /// The pause is too short; the service may name another one.
-    TooFast(Option<Duration>),
-    Declined,
-    Expired,
-    Refused,
-}
-
 impl DeviceLogin {
     /// Asks GitHub for a code.
     ///
@@ -152,30 +140,18 @@ impl DeviceLogin {
                 Err(error) => return Err(error),
             };
             failures = 0;
-            match Polled::from_answer(&answer) {
-                Polled::Granted => {
+            match answer["error"].as_str() {
+                None if answer["error"].is_null() && answer["access_token"].is_string() => {
                     let key = self.server.key(&answer, "access_token")?;
                     return Ok(DeviceToken { key, lasts: seconds(&answer, "expires_in") });
                 }
-                Polled::Pending => {}
-                Polled::TooFast(pause) => self.pause = slower(self.pause, pause),
-                Polled::Declined => return Err(LoginError::Declined(service)),
-                Polled::Expired => return Err(LoginError::Expired(service)),
-                Polled::Refused => return Err(self.server.refused(failure::words(&answer), None)),
+                Some("authorization_pending") => {}
+                // The service may name another pause.
+                Some("slow_down") => self.pause = slower(self.pause, seconds(&answer, "interval")),
+                Some("access_denied") => return Err(LoginError::Declined(service)),
+                Some("expired_token" | "token_expired") => return Err(LoginError::Expired(service)),
+                _ => return Err(self.server.refused(failure::words(&answer), None)),
             }
-        }
-    }
-}
-
-impl Polled {
-    fn from_answer(answer: &Value) -> Self {
-        match answer["error"].as_str() {
-            None if answer["error"].is_null() && answer["access_token"].is_string() => Self::Granted,
-            Some("authorization_pending") => Self::Pending,
-            Some("slow_down") => Self::TooFast(seconds(answer, "interval")),
-            Some("access_denied") => Self::Declined,
-            Some("expired_token" | "token_expired") => Self::Expired,
-            _ => Self::Refused,
         }
     }
 }

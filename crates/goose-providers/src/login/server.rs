@@ -45,7 +45,7 @@ impl LoginServer {
         let tracked = TrackedLookup::new(lookup);
         let text = tracked.value(setting).filter(|text| !text.trim().is_empty());
         let bad = |reason| SetupError::BadSetting { variable: setting.to_owned(), reason };
-        let made = address::parse(text.as_deref().unwrap_or(usual), Usual::SERVICE).map_err(bad);
+        let made = address::parse(text.as_deref().unwrap_or(usual), Usual::Service).map_err(bad);
         let made = made.and_then(|base| match is_confidential(&base) {
             true => Ok((address::proxy_for(&base, &tracked)?, base)),
             false => Err(bad("a login needs an https address".to_owned())),

@@ -10,29 +10,16 @@ use super::{resolve::bad, setup_error::SetupError};
 use crate::lookup::TrackedLookup;
 
 /// The defaults for parts that an address leaves out.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Usual {
-    /// The port of `http` addresses.
-    pub(crate) http_port: Option<u16>,
-    /// The scope in which an address without a scheme means `http`.
-    pub(crate) plain: Plain,
-}
-
-impl Usual {
-    /// Ollama is on its own port, and asked without TLS.
-    pub(crate) const OLLAMA: Self = Self { http_port: Some(11434), plain: Plain::Everywhere };
-    /// Other services are asked with TLS, unless they are on this machine.
-    pub(crate) const SERVICE: Self = Self { http_port: None, plain: Plain::Here };
-}
-
-/// The scope in which an address without a scheme means `http`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Plain {
-    /// On this machine only.
-    Here,
-    /// Everywhere.
-    Everywhere,
+pub(crate) enum Usual {
+    /// Ollama is on its own port, and asked without TLS.
+    Ollama,
+    /// Other services are asked with TLS, unless they are on this machine.
+    Service,
 }
+
+/// Ollama's port.
+const OLLAMA_PORT: u16 = 11434;
 
 /// Reads a host or base URL.
 ///
@@ -43,29 +30,25 @@ pub(crate) fn parse(text: &str, usual: Usual) -> Result<Url, String> {
     let text = text.trim();
     let url = match text.contains("://") {
         true => Url::parse(text),
-        false => with_scheme(text, usual.plain),
+        false => with_scheme(text, usual),
     };
     // The text itself is not repeated: it may hold a password or a key.
     let mut url = url.map_err(|error| format!("not a valid address ({error})"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("unsupported scheme `{}`; use http or https", url.scheme()));
     }
-    if let Some(port) = usual.http_port
-        && url.scheme() == "http"
-        && url.port().is_none()
-        && !says_port(text)
-    {
+    if usual == Usual::Ollama && url.scheme() == "http" && url.port().is_none() && !says_port(text) {
         // Fails for URLs without a host only, and http has one.
-        let _ = url.set_port(Some(port));
+        let _ = url.set_port(Some(OLLAMA_PORT));
     }
     reachable(&mut url);
     url.set_fragment(None);
     Ok(url)
 }
 
-fn with_scheme(text: &str, plain: Plain) -> Result<Url, url::ParseError> {
+fn with_scheme(text: &str, usual: Usual) -> Result<Url, url::ParseError> {
     let url = Url::parse(&format!("http://{text}"))?;
-    if plain == Plain::Everywhere || is_here(&url) {
+    if usual == Usual::Ollama || is_here(&url) {
         return Ok(url);
     }
     Url::parse(&format!("https://{text}"))
@@ -207,11 +190,11 @@ mod tests {
     const CHAT: &str = "v1/chat/completions";
 
     fn ollama(text: &str) -> String {
-        parse(text, Usual { http_port: Some(11434), plain: Plain::Everywhere }).unwrap().to_string()
+        parse(text, Usual::Ollama).unwrap().to_string()
     }
 
     fn joined(base: &str, path: &str) -> String {
-        let base = parse(base, Usual { http_port: None, plain: Plain::Here }).unwrap();
+        let base = parse(base, Usual::Service).unwrap();
         join(&base, path).to_string()
     }
 
@@ -273,11 +256,11 @@ mod tests {
 
     #[test]
     fn an_address_without_a_scheme_is_protected_unless_it_is_here() {
-        let parsed = |text| parse(text, Usual { http_port: None, plain: Plain::Here }).unwrap().to_string();
+        let parsed = |text| parse(text, Usual::Service).unwrap().to_string();
         assert_eq!(parsed("example.com"), "https://example.com/");
         assert_eq!(parsed("localhost:4000"), "http://localhost:4000/");
         for bad in ["", "http://", "ftp://x.com", "a b"] {
-            assert!(parse(bad, Usual { http_port: None, plain: Plain::Here }).is_err(), "{bad}");
+            assert!(parse(bad, Usual::Service).is_err(), "{bad}");
         }
     }
 

@@ -179,7 +179,7 @@ pub(super) fn address_of(registry: &Registry, lookup: &dyn Lookup, provider: &st
     let setting = registry.info(provider)?.settings.iter().find(|setting| setting.name.ends_with("_HOST"))?;
     let said = lookup.value(&setting.name).ok().flatten().filter(|text| !text.trim().is_empty());
     let text = said.or_else(|| setting.default.clone())?;
-    let usual = if provider == OLLAMA { Usual::OLLAMA } else { Usual::SERVICE };
+    let usual = if provider == OLLAMA { Usual::Ollama } else { Usual::Service };
     address::parse(&text, usual).ok()
 }
 

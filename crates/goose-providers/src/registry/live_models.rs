@@ -13,7 +13,7 @@ use super::{
 use crate::{
     catalogue::ModelOverrides,
     endpoint::Endpoint,
-    http::{Http, UsualKey},
+    http::{Http, WireHeaders},
     lookup::{Lookup, TrackedLookup},
     model_ref::ModelRef,
     wires::{ANTHROPIC_HEADERS, ANTHROPIC_KEY, GEMINI_KEY},
@@ -25,8 +25,7 @@ const TIME: Duration = Duration::from_secs(4);
 /// Request for a list.
 struct ListRequest {
     endpoint: Endpoint,
-    key: UsualKey,
-    headers: &'static [(&'static str, &'static str)],
+    headers: WireHeaders,
     /// Name of the list in the answer, and of the name in its entries.
     fields: (&'static str, &'static str),
 }
@@ -59,8 +58,7 @@ impl Registry {
         let tracked = TrackedLookup::new(lookup);
         let made = self.resolved(&model, &tracked, &ModelOverrides::default());
         let (Resolved { wire, mut endpoint }, _) = tracked.judge(made).ok()?;
-        let mut fields = ("data", "id");
-        let (mut key, mut headers): (_, &[_]) = (UsualKey::Bearer, &[]);
+        let (mut headers, mut fields) = (WireHeaders::BEARER, ("data", "id"));
         let path = endpoint.url.path().to_owned();
         let path = match wire {
             Wire::OpenAi | Wire::Chat | Wire::Responses => {

@@ -87,7 +87,7 @@ impl Resolver<'_> {
     }
 
     fn parse_base(&self, text: &str, variable: &str, kind: BaseKind) -> Result<Base, SetupError> {
-        let usual = if self.spec.wire == Wire::Ollama { Usual::OLLAMA } else { Usual::SERVICE };
+        let usual = if self.spec.wire == Wire::Ollama { Usual::Ollama } else { Usual::Service };
         let url = address::parse(text, usual).map_err(|reason| bad(variable, reason))?;
         Ok(Base { url, kind })
     }

@@ -215,12 +215,8 @@ impl Resolver<'_> {
             }
             return Ok(Some(((*name).to_owned(), key)));
         }
-        self.without_key().map(|()| None)
-    }
-
-    fn without_key(&self) -> Result<(), SetupError> {
         match self.spec.keys.first().filter(|_| self.spec.needs_key()) {
-            None => Ok(()),
+            None => Ok(None),
             Some(variable) => Err(SetupError::MissingKey {
                 service: self.spec.display.to_owned(),
                 variable: (*variable).to_owned(),

@@ -8,7 +8,7 @@
 use std::{
     error::Error,
     io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::OnceLock,
     time::Duration,
 };
@@ -238,17 +238,21 @@ impl Body {
     }
 }
 
-/// A client for an endpoint, which reads the root certificates where they are needed.
-fn build_client(endpoint: &Endpoint) -> ProviderResult<reqwest::Client> {
+/// A client that follows no redirect, asks no proxy, and looks nothing up for this machine.
+pub(crate) fn plain_client(connect_timeout: Duration) -> reqwest::ClientBuilder {
     // TLS is rustls with ring, unless the program has chosen something else already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
+    let here = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))];
+    reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .pool_idle_timeout(IDLE_CONNECTION)
-        .tcp_nodelay(true)
+        .connect_timeout(connect_timeout)
         .no_proxy()
-        .resolve_to_addrs("localhost", &[loopback(Ipv4Addr::LOCALHOST), loopback(Ipv6Addr::LOCALHOST)]);
+        .resolve_to_addrs("localhost", &here)
+}
+
+/// A client for an endpoint, which reads the root certificates where they are needed.
+fn build_client(endpoint: &Endpoint) -> ProviderResult<reqwest::Client> {
+    let mut builder = plain_client(CONNECT_TIMEOUT).pool_idle_timeout(IDLE_CONNECTION).tcp_nodelay(true);
     if let Some(proxy) = &endpoint.proxy {
         let proxy = reqwest::Proxy::all(proxy.clone()).map_err(|error| no_client(&error))?;
         builder = builder.proxy(proxy);
@@ -258,10 +262,6 @@ fn build_client(endpoint: &Endpoint) -> ProviderResult<reqwest::Client> {
         builder = builder.tls_certs_only([]);
     }
     builder.build().map_err(|error| no_client(&error))
-}
-
-fn loopback(address: impl Into<IpAddr>) -> SocketAddr {
-    SocketAddr::new(address.into(), 0)
 }
 
 fn header_name(name: &str) -> ProviderResult<HeaderName> {

@@ -2,18 +2,15 @@
 //! inside goose. Nothing is asked if the user has chosen a model. The usual local servers are looked for at their usual
 //! addresses, or where the user's settings say that they are; all are asked side by side, and not for long.
 
-use std::{
-    fmt,
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
-    time::Duration,
-};
+use std::{fmt, time::Duration};
 
 use futures::future::join_all;
-use reqwest::{Client, RequestBuilder, redirect::Policy};
+use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use url::Url;
 
 use crate::{
+    http::plain_client,
     lookup::Lookup,
     model_ref::ModelRef,
     registry::{
@@ -213,18 +210,9 @@ pub(super) async fn body(request: RequestBuilder) -> Option<Vec<u8>> {
     Some(body)
 }
 
-/// For this machine: nothing is looked up for it, and no proxy is asked.
+/// For servers on this machine.
 pub(super) fn client() -> Option<Client> {
-    // TLS is rustls with ring, unless the program has chosen something else already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let here = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))];
-    let builder = Client::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        .redirect(Policy::none())
-        .no_proxy()
-        .tls_certs_only([])
-        .resolve_to_addrs("localhost", &here);
-    builder.build().ok()
+    plain_client(CONNECT_TIMEOUT).tls_certs_only([]).build().ok()
 }
 
 /// Most models of a list that are looked at.

@@ -50,6 +50,18 @@ pub(crate) enum UsualKey {
     Header(&'static str),
 }
 
+/// The headers of a wire's requests: the one with the key, and others.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WireHeaders {
+    pub(crate) key: UsualKey,
+    pub(crate) others: &'static [(&'static str, &'static str)],
+}
+
+impl WireHeaders {
+    /// The key as OpenAI takes it, and nothing else.
+    pub(crate) const BEARER: Self = Self { key: UsualKey::Bearer, others: &[] };
+}
+
 /// A client of one endpoint.
 pub(crate) struct Http {
     endpoint: Endpoint,
@@ -78,14 +90,9 @@ impl Http {
         self.client.get_or_init(|| build_client(&self.endpoint)).as_ref().map_err(Clone::clone)
     }
 
-    /// Posts a JSON body, with the key and the endpoint's headers; `extra` are the wire's.
-    pub(crate) async fn post(
-        &self,
-        body: Vec<u8>,
-        usual_key: UsualKey,
-        extra: &[(&'static str, &'static str)],
-    ) -> ProviderResult<Body> {
-        let (status, headers, mut body) = self.send(body, usual_key, extra).await?;
+    /// Posts a JSON body, with the headers of the wire and of the endpoint.
+    pub(crate) async fn post(&self, body: Vec<u8>, headers: WireHeaders) -> ProviderResult<Body> {
+        let (status, headers, mut body) = self.send(body, headers).await?;
         if status.is_success() {
             return Ok(body);
         }
@@ -95,18 +102,17 @@ impl Http {
 
     /// Posts a JSON document for another one, whatever the status of the answer is.
     pub(crate) async fn exchange(&self, body: Vec<u8>) -> ProviderResult<ShortAnswer> {
-        let accept = [("accept", "application/json")];
-        let (status, headers, mut body) = self.send(body, UsualKey::Bearer, &accept).await?;
+        let accept = WireHeaders { others: &[("accept", "application/json")], ..WireHeaders::BEARER };
+        let (status, headers, mut body) = self.send(body, accept).await?;
         Ok(ShortAnswer { status, headers, body: body.beginning().await })
     }
 
     async fn send(
         &self,
         body: Vec<u8>,
-        usual_key: UsualKey,
-        extra: &[(&'static str, &'static str)],
+        headers: WireHeaders,
     ) -> ProviderResult<(StatusCode, HeaderMap, Body)> {
-        let headers = self.headers(usual_key, extra)?;
+        let headers = self.headers(headers)?;
         let request = self.prepare()?.post(self.endpoint.url.clone()).headers(headers).body(body);
         let idle = self.endpoint.idle_timeout();
         let response = match tokio::time::timeout(idle, request.send()).await {
@@ -119,30 +125,22 @@ impl Http {
         Ok((status, headers, Body { response: Some(response), endpoint, idle, waited: Duration::ZERO }))
     }
 
-    /// Returns a request for a document, with the key and the endpoint's headers; `extra` are the wire's.
-    pub(crate) fn get(
-        &self,
-        usual_key: UsualKey,
-        extra: &[(&'static str, &'static str)],
-    ) -> ProviderResult<reqwest::RequestBuilder> {
-        let mut headers = self.headers(usual_key, extra)?;
+    /// Returns a request for a document, with the headers of the wire and of the endpoint.
+    pub(crate) fn get(&self, headers: WireHeaders) -> ProviderResult<reqwest::RequestBuilder> {
+        let mut headers = self.headers(headers)?;
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         Ok(self.prepare()?.get(self.endpoint.url.clone()).headers(headers))
     }
 
-    fn headers(
-        &self,
-        usual_key: UsualKey,
-        extra: &[(&'static str, &'static str)],
-    ) -> ProviderResult<HeaderMap> {
+    fn headers(&self, of_wire: WireHeaders) -> ProviderResult<HeaderMap> {
         let mut headers = HeaderMap::with_capacity(8);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
         headers.insert(header::USER_AGENT, USER_AGENT);
-        for (name, value) in extra {
+        for (name, value) in of_wire.others {
             headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
-        if let Some((name, value)) = self.key_header(usual_key)? {
+        if let Some((name, value)) = self.key_header(of_wire.key)? {
             headers.insert(name, value);
         }
         // What the user wrote wins.

@@ -16,7 +16,7 @@ use crate::{
     http::{Http, WireHeaders},
     lookup::{Lookup, TrackedLookup},
     model_ref::ModelRef,
-    wires::{ANTHROPIC_HEADERS, ANTHROPIC_KEY, GEMINI_KEY},
+    wires::{ANTHROPIC_HEADERS, GEMINI_HEADERS},
 };
 
 /// Time limit for a list.
@@ -36,7 +36,7 @@ impl Registry {
     pub async fn list_models(&self, service: &str, lookup: &dyn Lookup) -> Option<Vec<String>> {
         let request = self.list_request(service, lookup)?;
         let http = Http::new(request.endpoint);
-        let get = http.get(request.key, request.headers).ok()?;
+        let get = http.get(request.headers).ok()?;
         let answer = tokio::time::timeout(TIME, body(get)).await.ok().flatten();
         let Some(answer) = answer else {
             tracing::debug!(url = http.endpoint().shown_url(), "the service does not list its models");
@@ -66,7 +66,7 @@ impl Registry {
                 format!("{}/models", base?)
             }
             Wire::Anthropic => {
-                (key, headers) = (ANTHROPIC_KEY, ANTHROPIC_HEADERS);
+                headers = ANTHROPIC_HEADERS;
                 endpoint.url.query_pairs_mut().append_pair("limit", "1000");
                 format!("{}/models", path.strip_suffix("/messages")?)
             }
@@ -75,13 +75,13 @@ impl Registry {
                 format!("{}/api/tags", path.strip_suffix("/api/chat")?)
             }
             Wire::Gemini => {
-                (key, fields) = (GEMINI_KEY, ("models", "name"));
+                (headers, fields) = (GEMINI_HEADERS, ("models", "name"));
                 endpoint.url.query_pairs_mut().append_pair("pageSize", "1000");
                 format!("{}/models", path.trim_end_matches('/'))
             }
             Wire::Vertex | Wire::Bedrock => return None,
         };
         endpoint.url.set_path(&path);
-        Some(ListRequest { endpoint, key, headers, fields })
+        Some(ListRequest { endpoint, headers, fields })
     }
 }

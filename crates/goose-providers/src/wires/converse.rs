@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     error::ProviderResult,
+    http::WireHeaders,
     provider::Effort,
     reply::Usage,
     wires::{
@@ -33,8 +34,8 @@ pub struct Converse;
 impl Codec for Converse {
     type Decoder = ConverseDecoder;
 
-    const HEADERS: &'static [(&'static str, &'static str)] =
-        &[("accept", "application/vnd.amazon.eventstream")];
+    const HEADERS: WireHeaders =
+        WireHeaders { others: &[("accept", "application/vnd.amazon.eventstream")], ..WireHeaders::BEARER };
 
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
         let (system, vision) = (ask.request.system, ask.vision());

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     error::{ProviderError, ProviderResult},
     failure,
-    http::UsualKey,
+    http::{UsualKey, WireHeaders},
     provider::Effort,
     reply::Usage,
     wires::{
@@ -38,7 +38,8 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 pub type Gemini = Wire<GenerateContent>;
 
 /// The header with the key.
-pub(crate) const GEMINI_KEY: UsualKey = UsualKey::Header("x-goog-api-key");
+pub(crate) const GEMINI_HEADERS: WireHeaders =
+    WireHeaders { key: UsualKey::Header("x-goog-api-key"), others: &[] };
 
 /// The codec.
 pub struct GenerateContent;
@@ -48,7 +49,7 @@ impl Codec for GenerateContent {
 
     const MAX_TOOLS: Option<usize> = Some(128);
 
-    const USUAL_KEY: UsualKey = GEMINI_KEY;
+    const HEADERS: WireHeaders = GEMINI_HEADERS;
 
     const MAX_IMAGE_BYTES: usize = content::LARGE_IMAGE_BYTES;
 

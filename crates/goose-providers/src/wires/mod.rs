@@ -30,9 +30,9 @@ mod stream;
 mod wire;
 
 pub use anthropic::Anthropic;
-pub(crate) use anthropic::{ANTHROPIC_HEADERS, ANTHROPIC_KEY, VertexClaude};
+pub(crate) use anthropic::{ANTHROPIC_HEADERS, VertexClaude};
 pub use converse::Bedrock;
-pub(crate) use gemini::GEMINI_KEY;
+pub(crate) use gemini::GEMINI_HEADERS;
 pub use gemini::Gemini;
 pub(crate) use models::openai_version;
 pub use ollama::{Ollama, chat_request};

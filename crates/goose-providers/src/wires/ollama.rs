@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     endpoint::Dialect,
     error::ProviderResult,
+    http::WireHeaders,
     provider::{Effort, ModelInfo, Request},
     reply::{StopReason, Usage},
     wires::{
@@ -33,7 +34,8 @@ pub struct Native;
 impl Codec for Native {
     type Decoder = OllamaDecoder;
 
-    const HEADERS: &'static [(&'static str, &'static str)] = &[("accept", "application/x-ndjson")];
+    const HEADERS: WireHeaders =
+        WireHeaders { others: &[("accept", "application/x-ndjson")], ..WireHeaders::BEARER };
 
     const MAX_IMAGE_BYTES: usize = content::LARGE_IMAGE_BYTES;
 

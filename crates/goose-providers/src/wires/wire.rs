@@ -9,7 +9,7 @@ use goose_extension::MAX_MEDIA_BYTES;
 use crate::{
     endpoint::{Dialect, Endpoint},
     error::ProviderResult,
-    http::{Http, UsualKey},
+    http::{Http, WireHeaders},
     provider::{ModelInfo, Provider, Request},
     reply::ReplyStream,
     wires::{
@@ -24,11 +24,8 @@ pub(super) trait Codec: Send + Sync + 'static {
     /// Reads an answer.
     type Decoder: Decoder + 'static;
 
-    /// The header for the key.
-    const USUAL_KEY: UsualKey = UsualKey::Bearer;
-
     /// The headers that it wants.
-    const HEADERS: &'static [(&'static str, &'static str)] = &[];
+    const HEADERS: WireHeaders = WireHeaders::BEARER;
 
     /// Most tools that services of this wire take, if there is a known limit.
     const MAX_TOOLS: Option<usize> = None;
@@ -115,7 +112,7 @@ impl<C: Codec> Provider for Wire<C> {
             history: &self.history,
             max_image_bytes: C::MAX_IMAGE_BYTES,
         };
-        let body = self.http.post(C::encode(&ask), C::USUAL_KEY, C::HEADERS).await?;
+        let body = self.http.post(C::encode(&ask), C::HEADERS).await?;
         Ok(stream::read_reply::<C::Decoder>(body))
     }
 }

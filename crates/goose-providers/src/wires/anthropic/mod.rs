@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     endpoint::Dialect,
-    http::UsualKey,
+    http::{UsualKey, WireHeaders},
     provider::Effort,
     wires::{
         body::{self, Places, RequestBody, Schema, cache_mark, without_nulls, write_element},
@@ -30,11 +30,9 @@ const WIRE: &str = "anthropic";
 /// A model behind Anthropic's messages, or behind a service that offers the same.
 pub type Anthropic = Wire<Messages>;
 
-/// The header with the key.
-pub(crate) const ANTHROPIC_KEY: UsualKey = UsualKey::Header("x-api-key");
-
 /// Headers of every request.
-pub(crate) const ANTHROPIC_HEADERS: &[(&str, &str)] = &[("anthropic-version", "2023-06-01")];
+pub(crate) const ANTHROPIC_HEADERS: WireHeaders =
+    WireHeaders { key: UsualKey::Header("x-api-key"), others: &[("anthropic-version", "2023-06-01")] };
 
 /// The codec.
 pub struct Messages;
@@ -42,8 +40,7 @@ pub struct Messages;
 impl Codec for Messages {
     type Decoder = decode::AnthropicDecoder;
 
-    const USUAL_KEY: UsualKey = ANTHROPIC_KEY;
-    const HEADERS: &'static [(&'static str, &'static str)] = ANTHROPIC_HEADERS;
+    const HEADERS: WireHeaders = ANTHROPIC_HEADERS;
 
     fn encode(ask: &Ask<'_>) -> Vec<u8> {
         body(ask, None)

@@ -33,6 +33,7 @@ use super::{
     depth_limit,
     line_io::{LineRead, LineReader, MAX_LINE_BYTES, Writer},
     malformed::{self, Envelope},
+    transport::answered_id,
 };
 
 /// Faults that are logged; later ones are only counted.
@@ -126,7 +127,9 @@ where
         }
         let error = match (self.fast_path)(line).map_or_else(|| read::<Role>(line), Ok) {
             Ok(message) => {
-                self.note_response(&message);
+                if let Some(id) = answered_id(&message) {
+                    self.pending.remove(&normalize_id(id));
+                }
                 return Some(message);
             }
             Err(error) => error,
@@ -181,18 +184,6 @@ where
             }
             _ => {}
         }
-    }
-
-    fn note_response(&mut self, message: &RxJsonRpcMessage<Role>) {
-        let id = match message {
-            JsonRpcMessage::Response(response) => &response.id,
-            JsonRpcMessage::Error(error) => match &error.id {
-                Some(id) => id,
-                None => return,
-            },
-            _ => return,
-        };
-        self.pending.remove(&normalize_id(id));
     }
 
     /// Sends a message in the background, so that reading stays cancel-safe. Drops it if too many are

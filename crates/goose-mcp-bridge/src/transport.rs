@@ -6,7 +6,7 @@ use std::{error::Error, time::Duration};
 use futures::{FutureExt as _, future::BoxFuture};
 use rmcp::{
     Peer, RoleClient,
-    model::{CancelledNotification, CancelledNotificationParam, RequestId},
+    model::{CancelledNotification, CancelledNotificationParam, JsonRpcMessage, RequestId},
     service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -76,6 +76,17 @@ impl Transport<RoleClient> for BoxTransport {
 
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
         self.0.close_boxed()
+    }
+}
+
+/// Returns the id of the request that a message answers.
+pub(crate) fn answered_id<Request, Response, Notification>(
+    message: &JsonRpcMessage<Request, Response, Notification>,
+) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
     }
 }
 

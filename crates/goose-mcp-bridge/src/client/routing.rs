@@ -39,6 +39,7 @@ use super::{
 use crate::{
     CALL_META, RECORD_LOGGER, STATUS_LOGGER,
     stdio_transport::{LineFaults, LineTransport},
+    transport::answered_id,
 };
 
 /// Calls in flight on a connection, with the owner of messages that belong to none.
@@ -180,17 +181,12 @@ impl Probe {
     /// Returns the message, as an error if a server of the older wire answers the probe with a result of
     /// another kind. Returns `None` for an answer that nothing waits for.
     fn received(&mut self, message: RxJsonRpcMessage<RoleClient>) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let id = match &message {
-            JsonRpcMessage::Response(response) => Some(&response.id),
-            JsonRpcMessage::Error(error) => error.id.as_ref(),
-            _ => None,
+        let (probe, is_late) = match &*self {
+            Self::None => return Some(message),
+            Self::Sent(probe) => (probe, false),
+            Self::GivenUp(probe) => (probe, true),
         };
-        let (is_probe, is_late) = match self {
-            Self::None => (false, false),
-            Self::Sent(probe) => (id == Some(probe), false),
-            Self::GivenUp(probe) => (id == Some(probe), true),
-        };
-        if !is_probe {
+        if answered_id(&message) != Some(probe) {
             return Some(message);
         }
         *self = Self::None;
@@ -239,15 +235,10 @@ impl<T: Transport<RoleClient>> RoutingTransport<T> {
     }
 
     fn note(&self, message: &mut RxJsonRpcMessage<RoleClient>) {
+        if let Some(id) = answered_id(message) {
+            self.routes.calls.lock().remove_answered(id);
+        }
         match message {
-            JsonRpcMessage::Response(response) => {
-                self.routes.calls.lock().remove_answered(&response.id);
-            }
-            JsonRpcMessage::Error(error) => {
-                if let Some(id) = &error.id {
-                    self.routes.calls.lock().remove_answered(id);
-                }
-            }
             JsonRpcMessage::Notification(notification) => match &notification.notification {
                 ServerNotification::ProgressNotification(progress) => self.routes.progress(&progress.params),
                 ServerNotification::LoggingMessageNotification(log) => {
@@ -261,7 +252,7 @@ impl<T: Transport<RoleClient>> RoutingTransport<T> {
                     self.routes.question_owner(request.request.get_meta(), request.request.extensions());
                 request.request.extensions_mut().insert(Arc::new(asked));
             }
-            JsonRpcMessage::Request(_) => {}
+            _ => {}
         }
     }
 }

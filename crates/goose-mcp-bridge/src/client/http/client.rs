@@ -38,6 +38,7 @@ use crate::{
         in_flight::Route,
     },
     line_io::MAX_LINE_BYTES,
+    transport::answered_id,
 };
 
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -328,12 +329,7 @@ impl StreamedCalls {
     /// Removes the call of a response. A lost response becomes an error that warns against repeating the
     /// call.
     pub(super) fn note_received(&self, mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
-        let id = match &message {
-            ServerJsonRpcMessage::Response(response) => Some(&response.id),
-            ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
-            _ => None,
-        };
-        let was_open = id.is_some_and(|id| self.0.lock().remove(id));
+        let was_open = answered_id(&message).is_some_and(|id| self.0.lock().remove(id));
         if let ServerJsonRpcMessage::Error(error) = &mut message
             && was_open
             && is_lost(&error.error)

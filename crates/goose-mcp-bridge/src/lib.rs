@@ -11,6 +11,7 @@ mod depth_limit;
 mod http;
 mod line_io;
 mod malformed;
+mod on_drop;
 mod serve;
 mod server;
 mod stdio_transport;

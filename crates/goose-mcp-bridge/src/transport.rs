@@ -1,5 +1,5 @@
-//! [`BoxTransport`]: a client's transport of any type. [`CancelOnDrop`]: cancels a request when its caller
-//! stops waiting.
+//! [`BoxTransport`]: a client's transport of any type. [`cancel_on_drop`]: cancels a request when its
+//! caller stops waiting.
 
 use std::{error::Error, time::Duration};
 
@@ -11,6 +11,8 @@ use rmcp::{
     transport::Transport,
 };
 use tokio_util::task::TaskTracker;
+
+use super::on_drop::OnDrop;
 
 /// Client transport of any type.
 ///
@@ -93,41 +95,22 @@ pub(crate) fn answered_id<Request, Response, Notification>(
 /// Time limit for sending a cancellation: the peer may have stopped reading.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Cancels a request when it is dropped before [`done`](Self::done).
-pub(crate) struct CancelOnDrop<'a, Role: ServiceRole> {
-    peer: &'a Peer<Role>,
-    id: Option<RequestId>,
-    /// Tracks cancellations that are being sent.
-    tracker: Option<&'a TaskTracker>,
-}
-
-impl<'a, Role: ServiceRole> CancelOnDrop<'a, Role> {
-    pub(crate) fn new(peer: &'a Peer<Role>, id: RequestId) -> Self {
-        Self { peer, id: Some(id), tracker: None }
-    }
-
-    /// Runs the cancellation in a tracker, so that a shutdown can wait until it is sent.
-    pub(crate) fn tracked(mut self, tracker: &'a TaskTracker) -> Self {
-        self.tracker = Some(tracker);
-        self
-    }
-
-    /// Marks the request as answered.
-    pub(crate) fn done(mut self) {
-        self.id = None;
-    }
-}
-
-impl<Role: ServiceRole> Drop for CancelOnDrop<'_, Role> {
-    fn drop(&mut self) {
-        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
-        let peer = self.peer.clone();
+/// Cancels a request when the result is dropped; it is disarmed when the request is answered. A shutdown can wait for
+/// the `tracker` until the cancellation is sent.
+pub(crate) fn cancel_on_drop<Role: ServiceRole>(
+    peer: &Peer<Role>,
+    id: RequestId,
+    tracker: Option<&TaskTracker>,
+) -> OnDrop<impl FnOnce()> {
+    OnDrop::new(move || {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let peer = peer.clone();
         let withdrawing = async move { send_cancellation(&peer, id).await };
-        match self.tracker {
+        match tracker {
             Some(tracker) => tracker.spawn_on(withdrawing, &runtime),
             None => runtime.spawn(withdrawing),
         };
-    }
+    })
 }
 
 async fn send_cancellation<Role: ServiceRole>(peer: &Peer<Role>, id: RequestId) {

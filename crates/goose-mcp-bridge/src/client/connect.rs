@@ -30,7 +30,7 @@ use super::{
     routing::{Routes, RoutingTransport},
     server_requests::ClientSide,
 };
-use crate::BoxTransport;
+use crate::{BoxTransport, on_drop::OnDrop};
 
 /// Characters of a server's reported name that are used.
 const MAX_NAME_CHARS: usize = 64;
@@ -74,7 +74,8 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         shutdown: CancellationToken::new(),
         closed,
     });
-    let kill_on_drop = KillOnDrop(Some(&connection));
+    // There is no connection yet that would wait for the program's end.
+    let kill_on_drop = OnDrop::new(|| connection.program.iter().for_each(Program::kill));
     let limit = connection.options.handshake_timeout;
     let listing =
         within(limit, connection.options.clock(), complete(&connection)).await.unwrap_or_else(|| {
@@ -91,23 +92,6 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
             let error = connection.explain(error).await;
             connection.stop().await;
             Err(error)
-        }
-    }
-}
-
-/// Kills the program if `connect` is dropped midway: there is no connection yet that would wait for its end.
-struct KillOnDrop<'a>(Option<&'a Connection>);
-
-impl KillOnDrop<'_> {
-    fn disarm(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for KillOnDrop<'_> {
-    fn drop(&mut self) {
-        if let Some(program) = self.0.and_then(|connection| connection.program.as_ref()) {
-            program.kill();
         }
     }
 }

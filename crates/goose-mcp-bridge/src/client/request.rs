@@ -10,7 +10,7 @@ use rmcp::{
     ServiceError,
     model::{
         ClientRequest, DiscoverRequest, DiscoverRequestParams, GetExtensions as _, InputRequiredResult,
-        InputResponses, PingRequest, RequestId, RequestMetaObject, ServerResult,
+        InputResponses, PingRequest, RequestMetaObject, ServerResult,
     },
     service::PeerRequestOptions,
 };
@@ -24,7 +24,7 @@ use super::{
     questions::{AnswerKinds, Budget, MAX_ROUNDS, answer_all, too_many_rounds},
     tasks,
 };
-use crate::{SESSION_META, WORKING_DIR_META, transport::CancelOnDrop};
+use crate::{SESSION_META, WORKING_DIR_META, on_drop::OnDrop, transport::cancel_on_drop};
 
 /// Pause before the next round if the server asks for time instead of input.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -108,8 +108,9 @@ async fn send_once(
         Ok(handle) => handle,
         Err(error) => return Err(Box::pin(connection.failed(what, error)).await),
     };
-    let _route = RouteGuard { connection, id: handle.id.clone() };
-    let waiting = CancelOnDrop::new(peer, handle.id.clone()).tracked(&connection.cancellations);
+    let id = handle.id.clone();
+    let _route = OnDrop::new(|| connection.routes.cancel(&id));
+    let waiting = cancel_on_drop(peer, id.clone(), Some(&connection.cancellations));
     let result = tokio::select! {
         result = handle.await_response() => result,
         timeout = silence_limit(clock.as_deref(), connection.options.clock()) => {
@@ -117,7 +118,7 @@ async fn send_once(
             return Err(failure(&connection.name, what, ServiceError::Timeout { timeout }));
         }
     };
-    waiting.done();
+    waiting.disarm();
     match result {
         Ok(result) => Ok(result),
         Err(error) => Err(Box::pin(connection.failed(what, error)).await),
@@ -130,9 +131,9 @@ pub(super) async fn ping(connection: &Connection, limit: Duration) -> ToolResult
     let (request, peer) = (small_request(connection), connection.peer());
     let asking = async {
         let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-        let waiting = CancelOnDrop::new(peer, handle.id.clone()).tracked(&connection.cancellations);
+        let waiting = cancel_on_drop(peer, handle.id.clone(), Some(&connection.cancellations));
         let result = handle.await_response().await;
-        waiting.done();
+        waiting.disarm();
         result
     };
     let answer = tokio::time::timeout(limit, asking).await;
@@ -155,18 +156,6 @@ fn small_request(connection: &Connection) -> ClientRequest {
         Some(it) if it.prompts.is_some() => ClientRequest::ListPromptsRequest(Default::default()),
         Some(it) if it.resources.is_some() => ClientRequest::ListResourcesRequest(Default::default()),
         _ => ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {})),
-    }
-}
-
-/// Removes a call's route when it is dropped.
-struct RouteGuard<'a> {
-    connection: &'a Connection,
-    id: RequestId,
-}
-
-impl Drop for RouteGuard<'_> {
-    fn drop(&mut self) {
-        self.connection.routes.cancel(&self.id);
     }
 }
 

@@ -24,6 +24,7 @@ use super::{
     errors::failure,
     questions::{Budget, MAX_ROUNDS, answer_all, too_many_rounds},
 };
+use crate::on_drop::OnDrop;
 
 /// Default and bounds of the polling interval.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
@@ -41,7 +42,7 @@ pub(super) async fn follow(
     budget: &Budget,
     task: Task,
 ) -> ToolResult<ServerResult> {
-    let running = CancelTaskOnDrop { connection, id: Some(task.task_id.clone()) };
+    let running = cancel_on_drop(connection, task.task_id.clone());
     let mut poll = TaskPoll::new(connection, what, context, budget, &task);
     let mut interval = interval_of(&task);
     loop {
@@ -49,26 +50,20 @@ pub(super) async fn follow(
         let state = poll.state(&task.task_id).await?;
         poll.note(&state.task);
         interval = interval_of(&state.task);
-        match state.payload {
+        let ended = match state.payload {
             TaskPayload::InputRequired { input_requests } => {
                 poll.answer(&task.task_id, input_requests).await?;
+                continue;
             }
-            TaskPayload::Completed { result } => {
-                running.done();
-                return poll.result(result);
-            }
-            TaskPayload::Failed { error } => {
-                running.done();
-                return Err(poll.failed(error));
-            }
-            TaskPayload::Cancelled => {
-                running.done();
-                return Err(ToolError::ExecutionError(format!(
-                    "The server cancelled its work on `{what}`. Call it again if the result is still needed."
-                )));
-            }
-            _ => {}
-        }
+            TaskPayload::Completed { result } => poll.result(result),
+            TaskPayload::Failed { error } => Err(poll.failed(error)),
+            TaskPayload::Cancelled => Err(ToolError::ExecutionError(format!(
+                "The server cancelled its work on `{what}`. Call it again if the result is still needed."
+            ))),
+            _ => continue,
+        };
+        running.disarm();
+        return ended;
     }
 }
 
@@ -199,28 +194,17 @@ impl<'a> TaskPoll<'a> {
     }
 }
 
-/// Cancels a task when it is dropped before [`done`](Self::done).
-struct CancelTaskOnDrop<'a> {
-    connection: &'a Connection,
-    id: Option<String>,
-}
-
-impl CancelTaskOnDrop<'_> {
-    fn done(mut self) {
-        self.id = None;
-    }
-}
-
-impl Drop for CancelTaskOnDrop<'_> {
-    fn drop(&mut self) {
-        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
-        let peer = self.connection.peer().clone();
+/// Cancels a task when the result is dropped; it is disarmed when the task has ended.
+fn cancel_on_drop(connection: &Connection, id: String) -> OnDrop<impl FnOnce()> {
+    OnDrop::new(move || {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let peer = connection.peer().clone();
         let cancelling = async move {
             let cancelling = peer.cancel_task(CancelTaskParams::new(id));
             if !matches!(tokio::time::timeout(CANCEL_TIMEOUT, cancelling).await, Ok(Ok(()))) {
                 tracing::debug!("a task could not be cancelled");
             }
         };
-        self.connection.cancellations.spawn_on(cancelling, &runtime);
-    }
+        connection.cancellations.spawn_on(cancelling, &runtime);
+    })
 }

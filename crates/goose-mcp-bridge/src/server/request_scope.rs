@@ -32,7 +32,7 @@ use super::{
     notifications::NotificationQueue,
 };
 use crate::{
-    CALL_META, RECORD_LOGGER, SESSION_META, STATUS_LOGGER, WORKING_DIR_META, transport::CancelOnDrop,
+    CALL_META, RECORD_LOGGER, SESSION_META, STATUS_LOGGER, WORKING_DIR_META, transport::cancel_on_drop,
 };
 
 /// Identity of a request, and the state of its rounds.
@@ -203,9 +203,9 @@ impl WireCaller {
             options = options.with_meta(meta);
         }
         let handle = self.request.peer.send_request_with_option(request, options).await?;
-        let waiting = CancelOnDrop::new(&self.request.peer, handle.id.clone());
+        let waiting = cancel_on_drop(&self.request.peer, handle.id.clone(), None);
         let result = handle.await_response().await;
-        waiting.done();
+        waiting.disarm();
         result
     }
 }

@@ -7,6 +7,8 @@ use futures::future::join_all;
 use goose_extension::{Extension, Subscriptions, ToolError, ToolResult};
 use parking_lot::Mutex;
 
+use crate::on_drop::OnDrop;
+
 /// Resources that one client watches. Dropping it ends all of its watches.
 #[derive(Clone)]
 pub(super) struct WatchList(Arc<Inner>);
@@ -31,9 +33,11 @@ impl WatchList {
             return Ok(());
         }
         // Also when dropped: a client that disconnects now must not end a watch that never started.
-        let mut guard = RemoveOnDrop { inner: &self.0, uri: Some(uri) };
+        let remove = OnDrop::new(|| {
+            self.0.uris.lock().remove(uri);
+        });
         all.add(uri, bounded(uri, *limit, extension.subscribe(uri))).await?;
-        guard.uri = None;
+        remove.disarm();
         Ok(())
     }
 
@@ -52,20 +56,6 @@ impl WatchList {
 
     pub(super) fn uris(&self) -> Vec<String> {
         self.0.uris.lock().iter().cloned().collect()
-    }
-}
-
-/// Removes a resource from the list when it is dropped before the watch has started.
-struct RemoveOnDrop<'a> {
-    inner: &'a Inner,
-    uri: Option<&'a str>,
-}
-
-impl Drop for RemoveOnDrop<'_> {
-    fn drop(&mut self) {
-        if let Some(uri) = self.uri {
-            self.inner.uris.lock().remove(uri);
-        }
     }
 }
 

@@ -55,7 +55,7 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         routes: Arc::clone(&routes),
         announcements: Arc::clone(&announcements),
     };
-    let OpenedConnection { service, program, remote, lifecycle, closed } =
+    let OpenedConnection { service, program, remote, lifecycle } =
         open(target.into(), side, &routes, &options).await?;
     let name = options.name.clone().or_else(|| server_name(&service)).unwrap_or_else(|| "server".to_owned());
     let connection = Arc::new(Connection {
@@ -72,7 +72,6 @@ pub async fn connect(target: impl Into<Target>, options: ConnectOptions) -> Tool
         is_http: remote,
         cancellations: TaskTracker::new(),
         shutdown: CancellationToken::new(),
-        closed,
     });
     // There is no connection yet that would wait for the program's end.
     let kill_on_drop = OnDrop::new(|| connection.program.iter().for_each(Program::kill));
@@ -123,8 +122,6 @@ struct OpenedConnection {
     remote: bool,
     /// Handshake that succeeded.
     lifecycle: Lifecycle,
-    /// Cancelled when the transport ends.
-    closed: CancellationToken,
 }
 
 async fn open(
@@ -154,9 +151,9 @@ async fn open_transport<T>(
 where
     T: Transport<RoleClient> + 'static,
 {
-    let (lifecycle, closed) = (options.lifecycle, transport.closed());
+    let lifecycle = options.lifecycle;
     let service = handshake(side, transport, lifecycle, options).await.map_err(HandshakeError::into_error)?;
-    Ok(OpenedConnection { service, program: None, remote: false, lifecycle, closed })
+    Ok(OpenedConnection { service, program: None, remote: false, lifecycle })
 }
 
 /// Starts a program and performs the handshake.
@@ -170,20 +167,13 @@ async fn open_program(
     loop {
         let StartedProgram { program, input, output } = Program::start(&mut spec)?;
         let transport = RoutingTransport::lines(output, input, routes);
-        let closed = transport.closed();
         match handshake(side(), transport, lifecycle, options).await {
             Ok(service) => {
                 // The next start does not need the probe.
                 if lifecycle == Lifecycle::Auto && routes.has_given_up_probe() {
                     lifecycle = Lifecycle::Initialize;
                 }
-                return Ok(OpenedConnection {
-                    service,
-                    program: Some(program),
-                    remote: false,
-                    lifecycle,
-                    closed,
-                });
+                return Ok(OpenedConnection { service, program: Some(program), remote: false, lifecycle });
             }
             Err(failed) => match failed.other.filter(|_| lifecycle == Lifecycle::Auto) {
                 // The handshakes have been mixed up: a fresh process gets only the one that it takes.
@@ -213,11 +203,10 @@ async fn open_http(
     let mut lifecycle = options.lifecycle;
     loop {
         let transport = RoutingTransport::new(target.transport(), routes);
-        let closed = transport.closed();
         let failed = match handshake(side(), transport, lifecycle, options).await {
             Ok(service) => {
                 target.end_handshake();
-                return Ok(OpenedConnection { service, program: None, remote: true, lifecycle, closed });
+                return Ok(OpenedConnection { service, program: None, remote: true, lifecycle });
             }
             Err(failed) => failed,
         };

@@ -47,8 +47,6 @@ pub(super) struct Connection {
     pub(super) cancellations: TaskTracker,
     /// Cancelled to end the background tasks of the connection.
     pub(super) shutdown: CancellationToken,
-    /// Cancelled when the transport ends.
-    pub(super) closed: CancellationToken,
 }
 
 impl Connection {
@@ -117,7 +115,7 @@ impl Connection {
             program.mark_stopping();
         }
         self.service.cancellation_token().cancel();
-        end_program(self.program.as_ref(), &self.closed).await;
+        end_program(self.program.as_ref(), &self.routes.closed()).await;
     }
 }
 
@@ -137,7 +135,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.shutdown.cancel();
         if let (Some(program), Ok(runtime)) = (self.program.take(), tokio::runtime::Handle::try_current()) {
-            let closed = self.closed.clone();
+            let closed = self.routes.closed();
             runtime.spawn(async move { end_program(Some(&program), &closed).await });
         }
     }

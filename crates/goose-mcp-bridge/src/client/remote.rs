@@ -54,7 +54,7 @@ impl RemoteExtension {
 
     /// Waits until the connection ends. Does not keep the extension alive.
     pub fn closed(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.connection.closed.clone().cancelled_owned()
+        self.connection.routes.closed().cancelled_owned()
     }
 
     /// Returns the last standard error output of a program; empty for other servers.

@@ -77,7 +77,7 @@ impl Routes {
         self.faults.lock().clone()
     }
 
-    /// Returns the token that is cancelled when no more messages can arrive.
+    /// Returns the token that is cancelled when no more messages can arrive over the last transport.
     pub(super) fn closed(&self) -> CancellationToken {
         self.closed.lock().clone()
     }
@@ -227,11 +227,6 @@ impl<T: Transport<RoleClient>> RoutingTransport<T> {
         let closed = CancellationToken::new();
         *routes.closed.lock() = closed.clone();
         Self { inner, routes: Arc::clone(routes), closed, probe: Probe::None }
-    }
-
-    /// Returns the token that is cancelled when no more messages can arrive.
-    pub(super) fn closed(&self) -> CancellationToken {
-        self.closed.clone()
     }
 
     fn note(&self, message: &mut RxJsonRpcMessage<RoleClient>) {

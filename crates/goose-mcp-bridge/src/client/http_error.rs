@@ -63,23 +63,20 @@ pub(super) enum HttpError {
 
 impl HttpError {
     /// Describes a network error with its causes, without the URL, which may contain secrets.
-    pub(super) fn unreachable(error: &reqwest::Error) -> Self {
+    pub(super) fn unreachable(error: reqwest::Error) -> Self {
         Self::Unreachable(chain(error))
     }
 
-    pub(super) fn broken_off(error: &reqwest::Error) -> Self {
+    pub(super) fn broken_off(error: reqwest::Error) -> Self {
         Self::BrokenOff(chain(error))
     }
 
     pub(super) fn status(status: StatusCode, text: &str) -> Self {
-        let text = text.trim();
-        let text = if text.is_empty() { String::new() } else { format!(": {}", clip(text)) };
-        Self::Status { status, text }
+        Self::Status { status, text: said(text) }
     }
 
     pub(super) fn forbidden(text: &str) -> Self {
-        let text = text.trim();
-        Self::Forbidden(if text.is_empty() { String::new() } else { format!(": {}", clip(text)) })
+        Self::Forbidden(said(text))
     }
 
     pub(super) fn login_failed(error: impl std::fmt::Display) -> Self {
@@ -138,10 +135,11 @@ impl From<HttpError> for StreamableHttpError<HttpError> {
     }
 }
 
-/// Joins an error and its causes, without repetitions.
-fn chain(error: &reqwest::Error) -> String {
-    let mut text = without_url(error);
-    let mut source = std::error::Error::source(error);
+/// Joins an error and its causes, without repetitions and without the URL.
+fn chain(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
     while let Some(cause) = source {
         let cause_text = cause.to_string();
         if !text.ends_with(&cause_text) {
@@ -152,13 +150,10 @@ fn chain(error: &reqwest::Error) -> String {
     text
 }
 
-/// reqwest appends the URL to its message.
-fn without_url(error: &reqwest::Error) -> String {
-    let text = error.to_string();
-    match text.find(" for url (") {
-        Some(at) => text.get(..at).unwrap_or_default().to_owned(),
-        None => text,
-    }
+/// Returns the text of a response as the end of an error.
+fn said(text: &str) -> String {
+    let text = text.trim();
+    if text.is_empty() { String::new() } else { format!(": {}", clip(text)) }
 }
 
 fn clip(text: &str) -> String {

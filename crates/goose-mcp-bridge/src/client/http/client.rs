@@ -241,7 +241,7 @@ impl StreamableHttpClient for HttpClient {
 /// Converts an error of the inner client.
 fn from_reqwest(error: StreamableHttpError<reqwest::Error>) -> ClientError {
     match error {
-        StreamableHttpError::Client(error) => HttpError::unreachable(&error).into(),
+        StreamableHttpError::Client(error) => HttpError::unreachable(error).into(),
         StreamableHttpError::ServerDoesNotSupportSse => StreamableHttpError::ServerDoesNotSupportSse,
         StreamableHttpError::AuthRequired(error) => StreamableHttpError::AuthRequired(error),
         StreamableHttpError::InsufficientScope(error) => StreamableHttpError::InsufficientScope(error),

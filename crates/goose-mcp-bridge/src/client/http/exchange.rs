@@ -68,8 +68,8 @@ impl Post<'_> {
     ) -> Result<Outcome, HttpError> {
         let response = match self.request(client, token)?.send().await {
             Ok(response) => response,
-            Err(error) if error.is_connect() => return Ok(Outcome::Refused(HttpError::unreachable(&error))),
-            Err(error) => return Ok(Outcome::Broken(HttpError::unreachable(&error))),
+            Err(error) if error.is_connect() => return Ok(Outcome::Refused(HttpError::unreachable(error))),
+            Err(error) => return Ok(Outcome::Broken(HttpError::unreachable(error))),
         };
         let status = response.status();
         match status {
@@ -213,7 +213,7 @@ async fn capped(mut response: reqwest::Response, limit: usize) -> Result<Vec<u8>
         return Err(HttpError::TooLarge);
     }
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| HttpError::broken_off(&error))? {
+    while let Some(chunk) = response.chunk().await.map_err(HttpError::broken_off)? {
         if body.len() + chunk.len() > limit {
             return Err(HttpError::TooLarge);
         }
@@ -247,7 +247,7 @@ pub(super) fn read(
             Ok(None) => None,
             Ok(Some(chunk)) if body.gauge.fits(&chunk) => Some((Ok(chunk), Some(body))),
             Ok(Some(_)) => Some((Err(HttpError::TooLarge), None)),
-            Err(error) => Some((Err(HttpError::broken_off(&error)), None)),
+            Err(error) => Some((Err(HttpError::broken_off(error)), None)),
         }
     });
     let events = SseStream::from_bytes_stream(chunks.boxed());

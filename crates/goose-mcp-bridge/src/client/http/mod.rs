@@ -165,5 +165,5 @@ fn http_client() -> Result<reqwest::Client, HttpError> {
         .redirect(reqwest::redirect::Policy::none())
         .pool_idle_timeout(IDLE_CONNECTION)
         .tcp_nodelay(true);
-    builder.build().map_err(|error| HttpError::unreachable(&error))
+    builder.build().map_err(HttpError::unreachable)
 }

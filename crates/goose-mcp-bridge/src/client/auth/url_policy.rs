@@ -47,33 +47,31 @@ impl Challenge {
         if !is_confidential(server) {
             return HttpError::LoginUnsafe;
         }
-        match &self.scope {
-            None => HttpError::LoginNeeded { hint: "OAuth is not set up here.".to_owned() },
-            Some(scope) => {
-                HttpError::Forbidden(format!(": the scope `{scope}` is needed, and OAuth is not set up here"))
-            }
-        }
+        self.error_without_login("OAuth is not set up here.", ", and OAuth is not set up here")
     }
 
     /// Returns the error if no caller waits who could log in.
     pub(in crate::client) fn error_without_caller(&self) -> HttpError {
-        let hint =
-            "The request was made in the background, so no login page was shown; the next call shows it.";
-        match &self.scope {
-            None => HttpError::LoginNeeded { hint: hint.to_owned() },
-            Some(scope) => {
-                HttpError::Forbidden(format!(": the scope `{scope}` is needed; the next call asks for it"))
-            }
-        }
+        self.error_without_login(
+            "The request was made in the background, so no login page was shown; the next call shows it.",
+            "; the next call asks for it",
+        )
     }
 
     /// Returns the error if there is no browser.
     pub(super) fn error_without_browser(&self) -> HttpError {
+        self.error_without_login(
+            "There is no browser here to log in with.",
+            ", and there is no browser here to log in again with",
+        )
+    }
+
+    /// Returns the error for a login that is not possible here: `hint` if there was none before, `and` after the scope
+    /// that it lacks.
+    fn error_without_login(&self, hint: &str, and: &str) -> HttpError {
         match &self.scope {
-            None => HttpError::LoginNeeded { hint: "There is no browser here to log in with.".to_owned() },
-            Some(scope) => HttpError::Forbidden(format!(
-                ": the scope `{scope}` is needed, and there is no browser here to log in again with"
-            )),
+            None => HttpError::LoginNeeded { hint: hint.to_owned() },
+            Some(scope) => HttpError::Forbidden(format!(": the scope `{scope}` is needed{and}")),
         }
     }
 

@@ -17,7 +17,7 @@ use rmcp::model::{
     TASKS_EXTENSION_ID,
 };
 use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use url::Url;
 
 /// Kinds of questions that can be answered.
@@ -126,28 +126,24 @@ impl Budget {
     }
 
     fn take_sample(&self) -> ToolResult<()> {
-        if self.used.samples.fetch_add(1, Ordering::Relaxed) < MAX_SAMPLES_PER_CALL {
-            return Ok(());
-        }
-        Err(ToolError::Denied(format!(
-            "The server has asked the model {MAX_SAMPLES_PER_CALL} times in this call, and may not ask \
-             again. Continue without, or split the work into several calls."
-        )))
+        count(&self.used.samples, MAX_SAMPLES_PER_CALL, |most| format!("the model {most} times"))
     }
 
     fn take_question(&self) -> ToolResult<()> {
-        if self.used.questions.fetch_add(1, Ordering::Relaxed) < MAX_QUESTIONS_PER_CALL {
-            return Ok(());
-        }
-        Err(ToolError::Denied(format!(
-            "The server has asked {MAX_QUESTIONS_PER_CALL} questions in this call, and may not ask again. \
-             Continue without, or split the work into several calls."
-        )))
+        count(&self.used.questions, MAX_QUESTIONS_PER_CALL, |most| format!("{most} questions"))
     }
+}
 
-    fn take_slot(&self) -> ToolResult<OwnedSemaphorePermit> {
-        Arc::clone(&self.slots).try_acquire_owned().map_err(|_| too_many_at_once())
+/// Counts a question, unless the call had `most` of them already; `asked` says so in words.
+fn count(used: &AtomicU32, most: u32, asked: fn(u32) -> String) -> ToolResult<()> {
+    if used.fetch_add(1, Ordering::Relaxed) < most {
+        return Ok(());
     }
+    Err(ToolError::Denied(format!(
+        "The server has asked {} in this call, and may not ask again. Continue without, or split the work into \
+         several calls.",
+        asked(most)
+    )))
 }
 
 fn too_many_at_once() -> ToolError {
@@ -173,7 +169,7 @@ pub(super) async fn ask(
     question: Question,
     budget: &Budget,
 ) -> ToolResult<Answer> {
-    let _slot = budget.take_slot()?;
+    let _slot = Arc::clone(&budget.slots).try_acquire_owned().map_err(|_| too_many_at_once())?;
     let question = admit(question, budget)?;
     let form = match &question {
         Question::Elicit(Elicitation::FormElicitationParams { requested_schema, .. }) => {

@@ -202,6 +202,7 @@ impl ListedTool {
 }
 
 /// Collects the usable and the unusable tools of a server.
+#[derive(Default)]
 pub(super) struct ToolValidation {
     trust_groups: bool,
     names: HashSet<String>,
@@ -214,14 +215,7 @@ pub(super) struct ToolValidation {
 
 impl ToolValidation {
     pub(super) fn new(options: &ConnectOptions) -> Self {
-        Self {
-            trust_groups: options.trust_groups,
-            names: HashSet::new(),
-            patterns: HashSet::new(),
-            tools: Vec::new(),
-            dropped: Vec::new(),
-            more_dropped: 0,
-        }
+        Self { trust_groups: options.trust_groups, ..Self::default() }
     }
 
     pub(super) fn take(&mut self, found: ListedTool) {

@@ -174,14 +174,28 @@ impl ExtensionServer {
         *self.log_level.lock()
     }
 
+    /// Returns the page that is asked for, and the cursor of the next page.
     fn page<T>(
         &self,
         items: Vec<T>,
         request: Option<&PaginatedRequestParams>,
         name: impl Fn(&T) -> &str,
     ) -> Result<(Vec<T>, Option<String>), ErrorData> {
+        let size = self.shared.options.page_size.max(1);
         let cursor = request.and_then(|request| request.cursor.as_deref());
-        page(items, cursor, self.shared.options.page_size.max(1), name)
+        if cursor.is_none() && items.len() <= size {
+            return Ok((items, None));
+        }
+        let fingerprint = fingerprint(items.iter().map(name));
+        let start = match cursor {
+            None => 0,
+            Some(cursor) => position(cursor, fingerprint)
+                .filter(|&start| start < items.len())
+                .ok_or_else(|| bad_cursor(cursor))?,
+        };
+        let more = items.len() > start + size;
+        let next = more.then(|| format!("{}.{fingerprint:016x}", start + size));
+        Ok((items.into_iter().skip(start).take(size).collect(), next))
     }
 
     fn capabilities(&self) -> ServerCapabilities {
@@ -218,28 +232,6 @@ fn random_codec() -> ToolResult<RequestStateCodec> {
 
 /// Default number of items on one page.
 const PAGE_SIZE: usize = 500;
-
-/// Returns the page at `cursor`, and the cursor of the next page.
-fn page<T>(
-    items: Vec<T>,
-    cursor: Option<&str>,
-    size: usize,
-    name: impl Fn(&T) -> &str,
-) -> Result<(Vec<T>, Option<String>), ErrorData> {
-    if cursor.is_none() && items.len() <= size {
-        return Ok((items, None));
-    }
-    let fingerprint = fingerprint(items.iter().map(name));
-    let start = match cursor {
-        None => 0,
-        Some(cursor) => position(cursor, fingerprint)
-            .filter(|&start| start < items.len())
-            .ok_or_else(|| bad_cursor(cursor))?,
-    };
-    let more = items.len() > start + size;
-    let next = more.then(|| format!("{}.{fingerprint:016x}", start + size));
-    Ok((items.into_iter().skip(start).take(size).collect(), next))
-}
 
 fn position(cursor: &str, fingerprint: u64) -> Option<usize> {
     let (start, list) = cursor.split_once('.')?;

@@ -21,7 +21,7 @@ use serde_json::json;
 
 use super::{
     ExtensionServer, notifications,
-    request_scope::{Outcome, Request, is_new_wire},
+    request_scope::{Outcome, is_new_wire},
 };
 
 type McpResult<T> = Result<T, ErrorData>;
@@ -79,14 +79,9 @@ impl ServerHandler for ExtensionServer {
         context: RequestContext<RoleServer>,
     ) -> McpResult<CallToolResponse> {
         let arguments = request.arguments.unwrap_or_default();
-        let scope = self.scope(
-            context,
-            Request {
-                identity: ("tools/call", &request.name, &arguments),
-                state: request.request_state.as_deref(),
-                responses: request.input_responses,
-            },
-        )?;
+        let identity = ("tools/call", &request.name, &arguments);
+        let scope =
+            self.scope(context, &identity, request.request_state.as_deref(), request.input_responses)?;
         let (extension, call) = (self.extension(), scope.context.clone());
         let ended = scope
             .run(&self.shared.codec, &request.name, extension.call(&request.name, arguments, &call))
@@ -129,14 +124,9 @@ impl ServerHandler for ExtensionServer {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> McpResult<ReadResourceResponse> {
-        let scope = self.scope(
-            context,
-            Request {
-                identity: ("resources/read", &request.uri),
-                state: request.request_state.as_deref(),
-                responses: request.input_responses,
-            },
-        )?;
+        let identity = ("resources/read", &request.uri);
+        let scope =
+            self.scope(context, &identity, request.request_state.as_deref(), request.input_responses)?;
         let (extension, call) = (self.extension(), scope.context.clone());
         let read = async {
             extension.read_resource(&request.uri, &call).await.map_err(|e| with_uri(e, &request.uri))
@@ -170,14 +160,9 @@ impl ServerHandler for ExtensionServer {
         context: RequestContext<RoleServer>,
     ) -> McpResult<GetPromptResponse> {
         let arguments = request.arguments.unwrap_or_default();
-        let scope = self.scope(
-            context,
-            Request {
-                identity: ("prompts/get", &request.name, &arguments),
-                state: request.request_state.as_deref(),
-                responses: request.input_responses,
-            },
-        )?;
+        let identity = ("prompts/get", &request.name, &arguments);
+        let scope =
+            self.scope(context, &identity, request.request_state.as_deref(), request.input_responses)?;
         let (extension, call) = (self.extension(), scope.context.clone());
         let ended = scope
             .run(&self.shared.codec, &request.name, extension.get_prompt(&request.name, arguments, &call))

@@ -26,7 +26,7 @@ const MAX_STATE_BYTES: usize = 1024 * 1024;
 const STATE_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// Contents of the sealed state.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct State {
     /// Identity of the call over all its rounds.
     call: String,
@@ -36,9 +36,9 @@ struct State {
 
 /// One round of a call: the answers so far, and the questions of this round.
 pub(super) struct Round {
-    call: String,
-    number: u32,
-    known: BTreeMap<String, Value>,
+    state: State,
+    /// Identity of the request, so that its state cannot be used for another one.
+    binding: Vec<u8>,
     fresh: InputResponses,
     progress: Mutex<RoundProgress>,
 }
@@ -50,40 +50,34 @@ struct RoundProgress {
 }
 
 impl Round {
-    /// Opens the state that came with a request. `binding` identifies the request, so that its state cannot
-    /// be used for another one.
+    /// Opens the state that came with a request.
     pub(super) fn open(
         codec: &RequestStateCodec,
-        binding: &[u8],
+        identity: &impl Serialize,
         state: Option<&str>,
         fresh: Option<InputResponses>,
     ) -> Result<Self, ErrorData> {
+        let binding = serde_json::to_vec(identity).unwrap_or_default();
         let state = match state {
             None => State { call: random_id()?, ..State::default() },
-            Some(sealed) => codec.open_json_with::<State>(sealed, binding).map_err(|error| {
+            Some(sealed) => codec.open_json_with::<State>(sealed, &binding).map_err(|error| {
                 let text =
                     format!("The requestState is not valid here: {error}. Start the call again without it.");
                 ErrorData::invalid_params(text, None)
             })?,
         };
-        Ok(Self {
-            call: state.call,
-            number: state.round,
-            known: state.answers,
-            fresh: fresh.unwrap_or_default(),
-            progress: Mutex::default(),
-        })
+        Ok(Self { state, binding, fresh: fresh.unwrap_or_default(), progress: Mutex::default() })
     }
 
     /// Returns the identity of the call, which is the same in all its rounds and which no other call has.
     pub(super) fn call(&self) -> &str {
-        &self.call
+        &self.state.call
     }
 
     /// Returns the client's answer, if it fits; otherwise adds the question to this round.
     pub(super) fn ask(&self, key: &str, question: Question) -> ToolResult<Answer> {
         let mut progress = self.progress.lock();
-        let given = self.fresh.get(key).or_else(|| self.known.get(key));
+        let given = self.fresh.get(key).or_else(|| self.state.answers.get(key));
         if let Some(value) = given
             && let Some(answer) = parse(&question, value)
         {
@@ -95,23 +89,19 @@ impl Round {
     }
 
     /// Returns the *input required* result, if questions are open.
-    pub(super) fn close(
-        &self,
-        codec: &RequestStateCodec,
-        binding: &[u8],
-    ) -> Result<Option<InputRequiredResult>, ErrorData> {
+    pub(super) fn close(&self, codec: &RequestStateCodec) -> Result<Option<InputRequiredResult>, ErrorData> {
         let progress = std::mem::take(&mut *self.progress.lock());
         if progress.open.is_empty() {
             return Ok(None);
         }
-        if self.number >= MAX_ROUNDS {
+        if self.state.round >= MAX_ROUNDS {
             let text = format!("The call asked for input {MAX_ROUNDS} times and did not finish.");
             return Err(ErrorData::internal_error(text, None));
         }
-        let mut answers = self.known.clone();
-        answers.extend(progress.used);
-        let state = State { call: self.call.clone(), round: self.number + 1, answers };
-        let options = SealOptions::new().associated_data(binding).ttl(STATE_TTL);
+        let mut state = self.state.clone();
+        state.round += 1;
+        state.answers.extend(progress.used);
+        let options = SealOptions::new().associated_data(&self.binding).ttl(STATE_TTL);
         let sealed = codec
             .seal_json_with(&state, &options)
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;

@@ -25,14 +25,15 @@ use goose_extension::{Change, Extension, LogLevel, Subscriptions, ToolError, Too
 use parking_lot::Mutex;
 use rmcp::{
     RoleServer,
-    model::{ErrorData, PaginatedRequestParams, RequestStateCodec, ServerCapabilities},
+    model::{ErrorData, InputResponses, PaginatedRequestParams, RequestStateCodec, ServerCapabilities},
     service::RequestContext,
 };
 use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::{
-    request_scope::{Request, RequestScope},
+    input_required::Round,
+    request_scope::{RequestScope, is_new_wire},
     subscriptions::WatchList,
 };
 
@@ -161,17 +162,19 @@ impl ExtensionServer {
         self.shared.extension.changes().map(|feed| feed.subscribe())
     }
 
-    fn scope<P: serde::Serialize>(
+    /// Opens a request. The others are its identity, and the state and the answers of its earlier rounds.
+    fn scope(
         &self,
         context: RequestContext<RoleServer>,
-        request: Request<'_, P>,
+        identity: &impl serde::Serialize,
+        state: Option<&str>,
+        responses: Option<InputResponses>,
     ) -> Result<RequestScope, ErrorData> {
         let Shared { codec, options, .. } = &*self.shared;
-        RequestScope::open(context, request, codec, self.session_level(), options.trust_surroundings)
-    }
-
-    fn session_level(&self) -> LogLevel {
-        *self.log_level.lock()
+        let has_rounds = is_new_wire(&context);
+        let round = has_rounds.then(|| Round::open(codec, identity, state, responses)).transpose()?;
+        let session_level = (!has_rounds).then(|| *self.log_level.lock());
+        Ok(RequestScope::open(context, round, session_level, options.trust_surroundings))
     }
 
     /// Returns the page that is asked for, and the cursor of the next page.

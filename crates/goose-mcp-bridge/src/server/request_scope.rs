@@ -17,14 +17,13 @@ use goose_extension::{
 use rmcp::{
     RoleServer, ServiceError,
     model::{
-        ClientResult, ElicitRequest, ErrorData, InputRequiredResult, InputResponses,
-        LoggingMessageNotification, LoggingMessageNotificationParam, NotificationMetaObject,
-        ProgressNotification, ProgressNotificationParam, ProtocolVersion, RequestMetaObject,
-        RequestStateCodec, ServerNotification, ServerRequest,
+        ClientResult, ElicitRequest, ErrorData, InputRequiredResult, LoggingMessageNotification,
+        LoggingMessageNotificationParam, NotificationMetaObject, ProgressNotification,
+        ProgressNotificationParam, ProtocolVersion, RequestMetaObject, RequestStateCodec, ServerNotification,
+        ServerRequest,
     },
     service::{PeerRequestOptions, RequestContext},
 };
-use serde::Serialize;
 use serde_json::json;
 
 use super::{
@@ -35,13 +34,6 @@ use crate::{
     CALL_META, RECORD_LOGGER, SESSION_META, STATUS_LOGGER, WORKING_DIR_META, transport::cancel_on_drop,
 };
 
-/// Identity of a request, and the state of its rounds.
-pub(super) struct Request<'a, P> {
-    pub(super) identity: P,
-    pub(super) state: Option<&'a str>,
-    pub(super) responses: Option<InputResponses>,
-}
-
 /// End of a request: a result, or questions.
 pub(super) enum Outcome<T> {
     Done(T),
@@ -51,32 +43,20 @@ pub(super) enum Outcome<T> {
 pub(super) struct RequestScope {
     pub(super) context: CallContext,
     caller: Arc<WireCaller>,
-    binding: Vec<u8>,
 }
 
 impl RequestScope {
-    /// Opens a request. `session_level` is the log level that a client on the older wire has set. `trusted`
-    /// clients may choose the folder and the session.
-    pub(super) fn open<P: Serialize>(
+    /// Opens a request: with its `round` on the newer wire, with the log level that the client has set on the older
+    /// one. `trusted` clients may choose the folder and the session.
+    pub(super) fn open(
         context: RequestContext<RoleServer>,
-        request: Request<'_, P>,
-        codec: &RequestStateCodec,
-        session_level: LogLevel,
+        round: Option<Round>,
+        session_level: Option<LogLevel>,
         trusted: bool,
-    ) -> Result<Self, ErrorData> {
-        let rounds = is_new_wire(&context);
-        let binding =
-            if rounds { serde_json::to_vec(&request.identity).unwrap_or_default() } else { Vec::new() };
-        let round =
-            if rounds { Some(Round::open(codec, &binding, request.state, request.responses)?) } else { None };
+    ) -> Self {
         let cancellation = context.ct.clone();
-        let least_level = if rounds { None } else { Some(session_level) };
-        let caller = Arc::new(WireCaller {
-            request: context,
-            session_level: least_level,
-            queue: NotificationQueue::default(),
-            round,
-        });
+        let queue = NotificationQueue::default();
+        let caller = Arc::new(WireCaller { request: context, session_level, queue, round });
         let mut call = CallContext::new()
             .with_cancellation(cancellation)
             .with_notifier(caller.clone())
@@ -93,7 +73,7 @@ impl RequestScope {
                 call = call.with_working_dir(dir);
             }
         }
-        Ok(Self { context: call, caller, binding })
+        Self { context: call, caller }
     }
 
     /// Runs `call`, sends its notifications meanwhile, and ends the request. `what` names the call in errors.
@@ -113,7 +93,7 @@ impl RequestScope {
         let (result, ()) = futures::join!(call, self.deliver());
         // An open question ends the round, also if the tool swallowed the error that interrupted it.
         if let Some(round) = &self.caller.round
-            && let Some(questions) = round.close(codec, &self.binding)?
+            && let Some(questions) = round.close(codec)?
         {
             return Ok(Outcome::InputRequired(questions));
         }

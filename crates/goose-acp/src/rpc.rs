@@ -209,26 +209,23 @@ impl Peer {
         }
     }
 
-    /// Count of the requests that wait for us.
-    pub(crate) fn requests(&self) -> Requests {
-        Requests(Arc::clone(&self.0))
+    /// Counts a request of the other side that comes another way as one that waits for us, until the guard is dropped.
+    pub(crate) fn begin_request(&self) -> OpenRequest<'_> {
+        self.0.open.fetch_add(1, Ordering::Relaxed);
+        OpenRequest(&self.0)
     }
 
     /// A sentence about lines that were not messages; empty if there were none.
     pub(crate) fn nonsense(&self) -> String {
-        self.0.nonsense()
-    }
-}
-
-/// Count of the requests of the other side that wait for us, for those that come another way.
-#[derive(Clone)]
-pub(crate) struct Requests(Arc<Shared>);
-
-impl Requests {
-    /// Counts a request until the guard is dropped.
-    pub(crate) fn begin(&self) -> OpenRequest<'_> {
-        self.0.open.fetch_add(1, Ordering::Relaxed);
-        OpenRequest(&self.0)
+        match (self.0.skipped.load(Ordering::Relaxed), self.0.first_skipped.get()) {
+            (1, Some(first)) => format!(" It wrote a line that is not a message of the protocol: `{first}`."),
+            (count, Some(first)) => {
+                format!(
+                    " It wrote {count} lines that are not messages of the protocol, the first: `{first}`."
+                )
+            }
+            _ => String::new(),
+        }
     }
 }
 
@@ -278,18 +275,6 @@ impl Shared {
         // Only the first one is kept.
         let _ = self.first_skipped.set(visible(&shown).into_owned());
         self.skipped.fetch_add(1, Ordering::Relaxed) >= MAX_SKIPPED
-    }
-
-    fn nonsense(&self) -> String {
-        match (self.skipped.load(Ordering::Relaxed), self.first_skipped.get()) {
-            (1, Some(first)) => format!(" It wrote a line that is not a message of the protocol: `{first}`."),
-            (count, Some(first)) => {
-                format!(
-                    " It wrote {count} lines that are not messages of the protocol, the first: `{first}`."
-                )
-            }
-            _ => String::new(),
-        }
     }
 }
 

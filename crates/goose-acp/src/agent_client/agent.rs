@@ -20,7 +20,7 @@ use super::{
     requests::{CurrentTask, Task},
     session_tools::{NAME as SERVER_NAME, serve_tools},
 };
-use crate::rpc::{Failure, Rpc};
+use crate::rpc::{Failure, Peer, Rpc};
 
 /// The version of the protocol.
 const PROTOCOL_VERSION: u64 = 1;
@@ -136,7 +136,7 @@ async fn greet(
     let mut tools = None;
     if !ours.is_empty() && takes_http {
         let served =
-            serve_tools(ours, Arc::clone(current), rpc.requests()).await.map_err(GreetError::Failed)?;
+            serve_tools(ours, Arc::clone(current), Peer::clone(rpc)).await.map_err(GreetError::Failed)?;
         servers.push(json!({"type": "http", "name": SERVER_NAME, "url": served.url(), "headers": []}));
         tools = Some(served);
     } else if !ours.is_empty() {

@@ -12,7 +12,7 @@ use goose_mcp_bridge::{HttpOptions, HttpServer, serve};
 use serde_json::Value;
 
 use super::requests::CurrentTask;
-use crate::rpc::Requests;
+use crate::rpc::Peer;
 
 /// The name of the server, as the agent sees it.
 pub(super) const NAME: &str = "goose";
@@ -24,14 +24,14 @@ const SECRET_BYTES: usize = 16;
 struct SessionTools {
     tools: Vec<Tool>,
     current: Arc<CurrentTask>,
-    requests: Requests,
+    agent: Peer,
 }
 
 /// Serves the tools on this machine, at an address that only the agent knows. The server ends when it is dropped.
 pub(super) async fn serve_tools(
     tools: Vec<Tool>,
     current: Arc<CurrentTask>,
-    requests: Requests,
+    agent: Peer,
 ) -> Result<HttpServer, AgentError> {
     let failed = |why: &dyn std::fmt::Display| {
         AgentError::Failed(format!("The session's tools cannot be served: {why}."))
@@ -40,7 +40,7 @@ pub(super) async fn serve_tools(
     getrandom::fill(&mut secret).map_err(|error| failed(&error))?;
     let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let options = HttpOptions { path: format!("/{secret}"), ..HttpOptions::default() };
-    let served = serve(SessionTools { tools, current, requests }).http(options).await;
+    let served = serve(SessionTools { tools, current, agent }).http(options).await;
     served.map_err(|error| failed(&error))
 }
 
@@ -76,7 +76,7 @@ impl Extension for SessionTools {
             return Err(ToolError::execution("No task is being worked on, so nothing is run. Wait for one."));
         };
         // The agent is silent while it waits.
-        let _open = self.requests.begin();
+        let _open = self.agent.begin_request();
         let cancellation = context.cancellation().cloned().unwrap_or_default();
         host.call_tool(tool, arguments, &cancellation).await
     }

@@ -38,8 +38,8 @@ const MAX_SKIPPED: u64 = 1_000;
 const SHOWN_CHARS: usize = 200;
 
 /// Codes of JSON-RPC errors.
-pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-pub(crate) const INVALID_PARAMS: i64 = -32602;
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
 pub(crate) const INTERNAL_ERROR: i64 = -32603;
 
 /// Code of a request that the side that sent it has cancelled.
@@ -402,6 +402,22 @@ fn answer(
         }
         drop(place);
     });
+}
+
+/// Returns a text field of a message.
+pub(crate) fn text<'a>(params: &'a Value, field: &str) -> Result<&'a str, RpcError> {
+    let text = params.get(field).and_then(Value::as_str);
+    text.ok_or_else(|| invalid(format!("{field} is missing or not a text")))
+}
+
+/// Returns the error for a message that does not make sense.
+pub(crate) fn invalid(message: impl Into<String>) -> RpcError {
+    RpcError { code: INVALID_PARAMS, message: message.into() }
+}
+
+/// Returns the error for a method that we do not have.
+pub(crate) fn unknown(method: &str) -> RpcError {
+    RpcError { code: METHOD_NOT_FOUND, message: format!("goose does not offer {method}") }
 }
 
 impl RpcError {

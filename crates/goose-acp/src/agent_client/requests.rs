@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::actions::{self, ToolCalls};
-use crate::rpc::{INTERNAL_ERROR, INVALID_PARAMS, Incoming, METHOD_NOT_FOUND, RpcError};
+use crate::rpc::{INTERNAL_ERROR, Incoming, RpcError, invalid, text, unknown};
 
 /// The messages about one task. An agent that sends more does not come to an end.
 const MAX_UPDATES: usize = 100_000;
@@ -93,7 +93,7 @@ impl Incoming for CurrentTask {
             "fs/read_text_file" => task.read_file(&params).await,
             "fs/write_text_file" => task.write_file(&params).await,
             "elicitation/create" => task.elicit(params).await,
-            _ => Err(RpcError { code: METHOD_NOT_FOUND, message: format!("goose does not offer {method}") }),
+            _ => Err(unknown(method)),
         }
     }
 
@@ -197,7 +197,7 @@ impl Task {
         let message = text(&params, "message")?.to_owned();
         let schema = params.get("requestedSchema").cloned().unwrap_or_default();
         let requested_schema = serde_json::from_value(schema)
-            .map_err(|error| invalid(&format!("the requestedSchema cannot be shown as a form: {error}")))?;
+            .map_err(|error| invalid(format!("the requestedSchema cannot be shown as a form: {error}")))?;
         let question = Elicitation::FormElicitationParams { meta: None, message, requested_schema };
         let answer = self.host.ask(question).await.map_err(refused)?;
         Ok(match answer.action {
@@ -223,15 +223,6 @@ fn content_text(update: &Value) -> String {
         Some(kind) => format!("[{kind}, not shown]"),
         None => String::new(),
     }
-}
-
-fn text<'a>(params: &'a Value, field: &str) -> Result<&'a str, RpcError> {
-    let text = params.get(field).and_then(Value::as_str);
-    text.ok_or_else(|| invalid(&format!("{field} is missing or not a text")))
-}
-
-fn invalid(message: &str) -> RpcError {
-    RpcError { code: INVALID_PARAMS, message: message.to_owned() }
 }
 
 fn refused(error: ToolError) -> RpcError {

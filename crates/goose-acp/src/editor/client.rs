@@ -6,7 +6,7 @@ use goose_extension::visible;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::rpc::{Failure, INTERNAL_ERROR, INVALID_PARAMS, Peer, RpcError};
+use crate::rpc::{Failure, INTERNAL_ERROR, Peer, RpcError};
 
 /// Code of a request that needs a model or a login first.
 pub(super) const AUTH_REQUIRED: i64 = -32000;
@@ -89,16 +89,6 @@ impl Client {
             peer.notify("session/update", json!({"sessionId": session, "update": update})).await;
         }
     }
-}
-
-/// Returns a text field.
-pub(super) fn text<'a>(params: &'a Value, field: &str) -> Result<&'a str, RpcError> {
-    let text = params.get(field).and_then(Value::as_str);
-    text.ok_or_else(|| invalid(format!("{field} is missing or not a text")))
-}
-
-pub(super) fn invalid(message: impl Into<String>) -> RpcError {
-    RpcError { code: INVALID_PARAMS, message: message.into() }
 }
 
 /// Returns the error for something that failed in goose.

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use super::{
     EditorAgent,
-    client::{AUTH_REQUIRED, Client, NOT_FOUND, failed, invalid, text},
+    client::{AUTH_REQUIRED, Client, NOT_FOUND, failed},
     servers,
     session::EditorSession,
     tools,
 };
-use crate::rpc::{Incoming, METHOD_NOT_FOUND, Peer, RpcError};
+use crate::rpc::{Incoming, Peer, RpcError, invalid, text, unknown};
 
 /// Version of the protocol.
 const PROTOCOL_VERSION: u64 = 1;
@@ -273,7 +273,7 @@ impl Incoming for Connection {
                 let value = text(&params, "value")?;
                 self.session(&params)?.set_option(text(&params, "configId")?, value).await
             }
-            _ => Err(RpcError { code: METHOD_NOT_FOUND, message: format!("goose does not offer {method}") }),
+            _ => Err(unknown(method)),
         }
     }
 

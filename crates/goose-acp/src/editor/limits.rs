@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use goose::permission::Mode;
 
-use super::client::invalid;
-use crate::rpc::RpcError;
+use crate::rpc::{RpcError, invalid};
 
 /// Restrictions of a client that reaches goose over a network. Its files, terminals and tools are not used.
 #[derive(Debug, Clone)]

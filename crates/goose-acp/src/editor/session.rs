@@ -25,7 +25,7 @@ use super::{
     EditorAgent,
     backend::EditorBackend,
     choices::{self, AUTOMATIC, MODEL, PERMISSIONS},
-    client::{Client, Offer, failed, invalid},
+    client::{Client, Offer, failed},
     connection::cannot_open,
     limits::Limits,
     questions,
@@ -33,7 +33,7 @@ use super::{
     tools::EditorTools,
     updates::Updates,
 };
-use crate::rpc::RpcError;
+use crate::rpc::{RpcError, invalid};
 
 /// A session of an editor.
 pub(super) struct EditorSession {

@@ -9,14 +9,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    choices::COMMANDS,
-    client::{failed, invalid},
-    connection::cannot_open,
-    prompt, questions,
-    session::EditorSession,
+    choices::COMMANDS, client::failed, connection::cannot_open, prompt, questions, session::EditorSession,
     updates::Updates,
 };
-use crate::rpc::RpcError;
+use crate::rpc::{RpcError, invalid};
 
 /// Marks a prompt as running until it is dropped. Dropping it cancels what still runs.
 struct Running<'a> {

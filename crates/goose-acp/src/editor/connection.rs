@@ -75,7 +75,7 @@ impl Connection {
         }
         let folder = std::env::current_dir().map_err(|error| failed(&error))?;
         let manager = self.agent.manager.in_folder(&folder).map_err(|error| failed(&error))?;
-        self.agent.profiles.profile(manager.settings()).await.map_err(|error| cannot_open(&error))?;
+        self.agent.profiles.profile(manager.settings()).await?;
         Ok(json!({}))
     }
 
@@ -127,7 +127,7 @@ impl Connection {
             }
             Err(error) => {
                 self.sessions.lock().remove(id);
-                Err(cannot_open(&error))
+                Err(error.into())
             }
         }
     }
@@ -315,13 +315,15 @@ fn not_found(error: &StoreError) -> RpcError {
     }
 }
 
-/// Returns the error for a session that cannot be opened.
-pub(super) fn cannot_open(error: &OpenError) -> RpcError {
-    let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
-    let error_text = format!("{error}{hint}");
-    match error {
-        OpenError::NoModel | OpenError::Model(_) => RpcError { code: AUTH_REQUIRED, message: error_text },
-        _ => failed(&error_text),
+impl From<OpenError> for RpcError {
+    /// The error for a session that cannot be opened.
+    fn from(error: OpenError) -> Self {
+        let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
+        let error_text = format!("{error}{hint}");
+        match error {
+            OpenError::NoModel | OpenError::Model(_) => Self { code: AUTH_REQUIRED, message: error_text },
+            _ => failed(&error_text),
+        }
     }
 }
 

@@ -26,7 +26,6 @@ use super::{
     backend::EditorBackend,
     choices::{self, AUTOMATIC, MODEL, PERMISSIONS},
     client::{Client, Offer, failed},
-    connection::cannot_open,
     limits::Limits,
     questions,
     terminal::Terminals,
@@ -170,7 +169,7 @@ impl EditorSession {
 
     /// Continues with another agent, or lets goose choose.
     pub(super) async fn set_mode(&self, mode: &str) -> Result<Value, RpcError> {
-        let session = self.opened().await.map_err(|error| cannot_open(&error))?;
+        let session = self.opened().await?;
         let exchange = session.exchange();
         match mode {
             AUTOMATIC => exchange.choose_agent_automatically(),
@@ -185,7 +184,7 @@ impl EditorSession {
 
     /// Sets the model or the permission mode.
     pub(super) async fn set_option(&self, option: &str, value: &str) -> Result<Value, RpcError> {
-        let session = self.opened().await.map_err(|error| cannot_open(&error))?;
+        let session = self.opened().await?;
         let exchange = session.exchange();
         match option {
             MODEL => {

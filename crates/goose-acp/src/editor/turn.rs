@@ -8,10 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    choices::COMMANDS, client::failed, connection::cannot_open, prompt, questions, session::EditorSession,
-    updates::Updates,
-};
+use super::{choices::COMMANDS, client::failed, prompt, questions, session::EditorSession, updates::Updates};
 use crate::rpc::{RpcError, invalid};
 
 /// Marks a prompt as running until it is dropped. Dropping it cancels what still runs.
@@ -74,10 +71,10 @@ impl EditorSession {
         let stop = running.stop.clone();
         self.client.works_in(self.id.as_str());
         match stop.run_until_cancelled(self.ask_trust()).await {
-            Some(asked) => asked.map_err(|error| cannot_open(&error))?,
+            Some(asked) => asked?,
             None => return Ok(json!({"stopReason": "cancelled"})),
         }
-        let shared = self.opened().await.map_err(|error| cannot_open(&error))?;
+        let shared = self.opened().await?;
         let exchange = shared.exchange();
         let reply = match Asked::read(message) {
             Asked::Message(message) => exchange.reply_to(message),

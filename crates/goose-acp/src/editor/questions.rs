@@ -19,6 +19,7 @@ use url::Url;
 use super::{
     client::{Client, Offer},
     tool_calls,
+    updates::chunk,
 };
 
 /// Maximum number of characters of a text in a question.
@@ -129,8 +130,7 @@ async fn elicit(client: &Client, session: &str, request: &ElicitationRequest) ->
     if !client.offers(offer) {
         let asked = params.get("message").and_then(Value::as_str).unwrap_or_default();
         let text = format!("`{}` asked something that this editor cannot show: {asked}", request.extension);
-        let content = json!({"type": "text", "text": visible(&text)});
-        client.update(session, json!({"sessionUpdate": "agent_thought_chunk", "content": content})).await;
+        client.update(session, chunk("agent_thought_chunk", &visible(&text))).await;
         return declined;
     }
     params.remove("_meta");

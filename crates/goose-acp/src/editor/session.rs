@@ -1,7 +1,7 @@
 //! [`EditorSession`]: a session as an editor uses it.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -153,7 +153,7 @@ impl EditorSession {
     pub(super) async fn replay(&self, steps: &[StoredStep]) {
         let mut updates = Updates::new(&self.folder, true);
         for record in replay(&self.id, steps, 0) {
-            self.send(updates.of_record(&record)).await;
+            self.send(updates.of_event(&record.event)).await;
         }
     }
 
@@ -243,9 +243,5 @@ impl EditorSession {
         {
             self.agent.manager.sessions().close(&self.id).await;
         }
-    }
-
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
     }
 }

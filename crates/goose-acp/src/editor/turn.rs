@@ -8,7 +8,13 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{choices::COMMANDS, client::failed, prompt, questions, session::EditorSession, updates::Updates};
+use super::{
+    choices::COMMANDS,
+    client::failed,
+    prompt, questions,
+    session::EditorSession,
+    updates::{Updates, chunk},
+};
 use crate::rpc::{RpcError, invalid};
 
 /// Marks a prompt as running until it is dropped. Dropping it cancels what still runs.
@@ -80,11 +86,10 @@ impl EditorSession {
             Asked::Message(message) => exchange.reply_to(message),
             Asked::Plan(request) => exchange.explore(request),
             Asked::Compact => {
-                return self
-                    .command(exchange.compact().await.map(|(before, after)| {
-                        format!("The conversation was shortened from about {before} to about {after} tokens.")
-                    }))
-                    .await;
+                let shortened = exchange.compact().await.map(|(before, after)| {
+                    format!("The conversation was shortened from about {before} to about {after} tokens.")
+                });
+                return self.command(shortened).await;
             }
             Asked::Clear => {
                 let cleared = exchange.clear().await;
@@ -96,10 +101,7 @@ impl EditorSession {
 
     async fn command(&self, done: Result<String, Failure>) -> Result<Value, RpcError> {
         let text = done.map_err(|failure| failed(&explained(&failure)))?;
-        self.send(vec![
-            json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}),
-        ])
-        .await;
+        self.send(vec![chunk("agent_message_chunk", &text)]).await;
         Ok(json!({"stopReason": "end_turn"}))
     }
 
@@ -112,7 +114,7 @@ impl EditorSession {
     ) -> Result<Value, RpcError> {
         // The request may be cancelled, or the connection may end, while the reply runs.
         let ends_with_request = reply.cancellation().drop_guard();
-        let mut updates = Updates::new(self.folder(), false);
+        let mut updates = Updates::new(&self.folder, false);
         let mut questions = JoinSet::new();
         let mut cost = Cost::default();
         let outcome = loop {
@@ -130,7 +132,7 @@ impl EditorSession {
                         }
                         _ => {}
                     }
-                    self.send(updates.of_record(&record)).await;
+                    self.send(updates.of_event(&record.event)).await;
                     self.terminals.note(&record.event);
                 }
             }

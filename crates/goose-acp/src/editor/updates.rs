@@ -6,7 +6,7 @@ use std::{
 };
 
 use goose::{
-    exchange::{Event, EventRecord, ToolEnd},
+    exchange::{Event, ToolEnd},
     session::{PlannedTask, TaskEnd},
 };
 use goose_extension::{JsonObject, MessageContent, RichRenderable, ToolOutput, visible};
@@ -42,12 +42,8 @@ impl Updates {
         Self { folder: folder.to_owned(), is_replay, calls: HashMap::new(), tasks: Vec::new() }
     }
 
-    /// Returns the updates for a record.
-    pub(super) fn of_record(&mut self, record: &EventRecord) -> Vec<Value> {
-        self.of_event(&record.event)
-    }
-
-    fn of_event(&mut self, event: &Event) -> Vec<Value> {
+    /// Returns the updates for an event.
+    pub(super) fn of_event(&mut self, event: &Event) -> Vec<Value> {
         match event {
             Event::Text(text) => vec![chunk("agent_message_chunk", text)],
             Event::Thinking(text) => vec![chunk("agent_thought_chunk", text)],
@@ -182,7 +178,8 @@ fn said(event: &Event) -> Option<String> {
     })
 }
 
-fn chunk(kind: &str, text: &str) -> Value {
+/// Returns a piece of text.
+pub(super) fn chunk(kind: &str, text: &str) -> Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }
 

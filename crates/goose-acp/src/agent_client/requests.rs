@@ -210,15 +210,12 @@ impl Task {
 
 /// The text of a piece of a message.
 fn content_text(update: &Value) -> String {
-    let content = update.get("content").unwrap_or(&Value::Null);
-    match content.get("type").and_then(Value::as_str) {
-        Some("text") => content.get("text").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        Some("resource_link") => {
-            format!("[{}]", content.get("uri").and_then(Value::as_str).unwrap_or("a resource"))
-        }
+    let content = &update["content"];
+    match content["type"].as_str() {
+        Some("text") => content["text"].as_str().unwrap_or_default().to_owned(),
+        Some("resource_link") => format!("[{}]", content["uri"].as_str().unwrap_or("a resource")),
         Some("resource") => {
-            let text = content.get("resource").and_then(|resource| resource.get("text"));
-            text.and_then(Value::as_str).unwrap_or("[a resource that is not text]").to_owned()
+            content["resource"]["text"].as_str().unwrap_or("[a resource that is not text]").to_owned()
         }
         Some(kind) => format!("[{kind}, not shown]"),
         None => String::new(),

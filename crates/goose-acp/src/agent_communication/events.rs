@@ -47,7 +47,7 @@ impl RunEvents {
                 self.agent
             )));
         }
-        let run = event.get("run").unwrap_or(&Value::Null);
+        let run = &event["run"];
         self.note(run);
         match event.get("type").and_then(Value::as_str).unwrap_or_default() {
             "message.created" => {
@@ -58,16 +58,12 @@ impl RunEvents {
             }
             "message.part" => {
                 self.has_parts = true;
-                self.part(event.get("part").unwrap_or(&Value::Null), host)?;
+                self.part(&event["part"], host)?;
             }
-            "message.completed" if !self.has_parts => {
-                self.message(event.get("message").unwrap_or(&Value::Null), host)?;
-            }
+            "message.completed" if !self.has_parts => self.message(&event["message"], host)?,
             "generic" => {
-                if let Some(said) =
-                    event.get("generic").map(|it| words(it, "message").unwrap_or(it.to_string()))
-                {
-                    host.activity(&said);
+                if let Some(said) = event.get("generic") {
+                    host.activity(&words(said, "message").unwrap_or_else(|| said.to_string()));
                 }
             }
             "error" => {
@@ -93,7 +89,7 @@ impl RunEvents {
             "completed" => {
                 // A server that streams has said all of it already.
                 if !self.has_text {
-                    for message in run.get("output").and_then(Value::as_array).into_iter().flatten() {
+                    for message in run["output"].as_array().into_iter().flatten() {
                         self.message(message, host)?;
                     }
                 }
@@ -118,16 +114,12 @@ impl RunEvents {
     }
 
     fn note(&mut self, run: &Value) {
-        let text = |field: &str| run.get(field).and_then(Value::as_str).map(str::to_owned);
-        self.run = text("run_id").or(self.run.take());
-        self.session = text("session_id").or(self.session.take());
+        self.run = words(run, "run_id").or(self.run.take());
+        self.session = words(run, "session_id").or(self.session.take());
     }
 
     fn message(&mut self, message: &Value, host: &dyn AgentHost) -> Result<(), AgentError> {
-        for part in message.get("parts").and_then(Value::as_array).into_iter().flatten() {
-            self.part(part, host)?;
-        }
-        Ok(())
+        message["parts"].as_array().into_iter().flatten().try_for_each(|part| self.part(part, host))
     }
 
     fn part(&mut self, part: &Value, host: &dyn AgentHost) -> Result<(), AgentError> {
@@ -148,16 +140,16 @@ fn words(value: &Value, field: &str) -> Option<String> {
 
 /// The text of a message.
 fn plain_text(message: &Value) -> String {
-    let parts = message.get("parts").and_then(Value::as_array).into_iter().flatten();
+    let parts = message["parts"].as_array().into_iter().flatten();
     parts.map(part_text).collect::<Vec<_>>().join("\n")
 }
 
 /// The text of a part; a word in its place if it is something else.
 fn part_text(part: &Value) -> String {
-    let kind = part.get("content_type").and_then(Value::as_str).unwrap_or("text/plain");
-    let is_plain = part.get("content_encoding").and_then(Value::as_str).is_none_or(|it| it == "plain");
+    let kind = part["content_type"].as_str().unwrap_or("text/plain");
+    let is_plain = part["content_encoding"].as_str().is_none_or(|it| it == "plain");
     let is_text = kind.starts_with("text/") || kind == "application/json";
-    match (part.get("content").and_then(Value::as_str), part.get("content_url").and_then(Value::as_str)) {
+    match (part["content"].as_str(), part["content_url"].as_str()) {
         (Some(content), _) if is_text && is_plain => content.to_owned(),
         (Some(_), _) => format!("[{kind}, not shown]"),
         (None, Some(url)) => format!("[{kind} at {url}]"),

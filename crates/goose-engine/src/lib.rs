@@ -20,6 +20,7 @@ mod error;
 mod generate;
 mod gguf;
 mod model;
+mod private_file;
 mod tokenizer;
 
 pub use compute::Instructions;

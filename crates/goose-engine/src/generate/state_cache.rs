@@ -6,17 +6,19 @@
 //! fails a request.
 
 use std::{
-    fs, io,
+    cmp::Reverse,
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use super::loaded::WORTH_LOADING;
-use crate::{EngineError, Model, Sequence};
+use crate::{
+    EngineError, Model, Sequence,
+    private_file::{self, UNFINISHED},
+};
 
 /// Maximum number of states, and of openings among them. Each set of tools has its own opening.
 const MAX_STATES: usize = 8;
@@ -31,7 +33,6 @@ const MAX_TOKENS: usize = 64 * 1024;
 /// Extensions of the files.
 const STATE: &str = "state";
 const TOKENS: &str = "tokens";
-const UNFINISHED: &str = "tmp";
 
 /// Mark of an opening in a file name.
 const OPENING: &str = "base";
@@ -90,12 +91,11 @@ impl StateCache {
                     touch(&candidate.state);
                     return Some(sequence);
                 }
-                Ok(_) => {}
                 Err(EngineError::StaleState(_) | EngineError::UnknownToken { .. }) => {
                     remove(&candidate.state)
                 }
-                // The file may be readable later.
-                Err(_) => {}
+                // It may be useful, or readable, later.
+                _ => {}
             }
         }
         None
@@ -133,24 +133,17 @@ impl StateCache {
         }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the engine depends on no other crate of goose")]
     fn write(&self, name: &str, sequence: &Sequence) -> io::Result<()> {
         private_folder(&self.folder)?;
         let state = self.folder.join(format!("{name}.{STATE}"));
         sequence.save(&state).map_err(io::Error::other)?;
-        let unfinished = self.folder.join(format!("{name}.{TOKENS}.{}.{UNFINISHED}", unique()));
-        let written = private_file(&unfinished, &token_bytes(sequence))
-            .and_then(|()| fs::rename(&unfinished, state.with_extension(TOKENS)));
-        if written.is_err() {
-            let _ = fs::remove_file(&unfinished);
-        }
-        written
+        private_file::write(&state.with_extension(TOKENS), |mut file| file.write_all(&token_bytes(sequence)))
     }
 
     /// Removes states beyond the limits. Openings stay first: they are small, and help all conversations.
     fn evict(&self) {
         let mut states = self.files(STATE);
-        states.sort_by_key(|file| (!is_opening(&file.path), std::cmp::Reverse(file.used)));
+        states.sort_by_key(|file| (!is_opening(&file.path), Reverse(file.used)));
         let (mut kept, mut openings, mut bytes) = (0, 0, 0);
         for file in states {
             let has_room = kept < MAX_STATES && bytes + file.bytes <= MAX_BYTES;
@@ -175,10 +168,13 @@ impl StateCache {
     }
 
     fn files(&self, kind: &str) -> Vec<CacheFile> {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let of_kind =
-            entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == kind));
-        of_kind.filter_map(|entry| CacheFile::from_entry(&entry)).collect()
+        let file = |entry: fs::DirEntry| {
+            let path = entry.path();
+            path.extension().filter(|extension| *extension == kind)?;
+            let facts = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+            Some(CacheFile { path, bytes: facts.len(), used: facts.modified().ok()? })
+        };
+        fs::read_dir(&self.folder).into_iter().flatten().flatten().filter_map(file).collect()
     }
 
     fn is_own(&self, path: &Path) -> bool {
@@ -199,24 +195,14 @@ struct Candidate {
 fn best_of(candidates: &[Candidate]) -> Option<usize> {
     let most = candidates.iter().map(|candidate| candidate.common).max()?;
     let nearly = |candidate: &Candidate| candidate.common + WORTH_LOADING >= most;
-    let mut good =
-        candidates.iter().enumerate().filter(|(_, candidate)| nearly(candidate)).collect::<Vec<_>>();
-    good.sort_by_key(|(_, candidate)| (candidate.bytes, std::cmp::Reverse(candidate.common)));
-    good.first().map(|(place, _)| *place)
+    let good = candidates.iter().enumerate().filter(|(_, candidate)| nearly(candidate));
+    good.min_by_key(|(_, candidate)| (candidate.bytes, Reverse(candidate.common))).map(|(place, _)| place)
 }
 
 struct CacheFile {
     path: PathBuf,
     bytes: u64,
     used: SystemTime,
-}
-
-impl CacheFile {
-    fn from_entry(entry: &fs::DirEntry) -> Option<Self> {
-        let facts = entry.metadata().ok()?;
-        facts.is_file().then_some(())?;
-        Some(Self { path: entry.path(), bytes: facts.len(), used: facts.modified().ok()? })
-    }
 }
 
 /// Returns the number of tokens that two sequences share at their beginning.
@@ -237,12 +223,6 @@ fn token_bytes(sequence: &Sequence) -> Vec<u8> {
 
 fn is_opening(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().contains(&format!("-{OPENING}-")))
-}
-
-/// Returns a string that no other writer uses now, in this process or another.
-fn unique() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn remove(path: &Path) {
@@ -282,14 +262,6 @@ fn private_folder(folder: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn private_folder(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
-}
-
-fn private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = fs::File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    io::Write::write_all(&mut options.open(path)?, bytes)
 }
 
 #[cfg(test)]

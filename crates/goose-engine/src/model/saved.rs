@@ -12,11 +12,10 @@
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::EngineError;
 use crate::compute::LayerCache;
 use crate::gguf::Gguf;
+use crate::{EngineError, private_file};
 
 /// Magic and version. It changes with the layout, and with the numbers that the engine computes.
 const MAGIC: u64 = u64::from_le_bytes(*b"gooseKV1");
@@ -74,28 +73,19 @@ pub(super) fn size(tokens: usize, cache: &[LayerCache]) -> u64 {
     (5 * size_of::<u64>() + tokens * size_of::<u32>() + halves * size_of::<u16>()) as u64
 }
 
-/// Writes to a unique temporary file in the same folder, then renames it.
-#[expect(clippy::disallowed_methods, reason = "the engine depends on no other crate of goose")]
+/// Writes the file, complete or not at all.
 pub(super) fn write(
     path: &Path,
     identity: u64,
     tokens: &[u32],
     cache: &[LayerCache],
 ) -> Result<(), EngineError> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-    let temporary = Path::new(&name);
-    let outcome =
-        write_to(temporary, identity, tokens, cache).and_then(|()| std::fs::rename(temporary, path));
-    outcome.map_err(|source| {
-        let _ = std::fs::remove_file(temporary);
-        EngineError::Write { path: path.to_owned(), source }
-    })
+    private_file::write(path, |file| write_to(file, identity, tokens, cache))
+        .map_err(|source| EngineError::Write { path: path.to_owned(), source })
 }
 
-fn write_to(path: &Path, identity: u64, tokens: &[u32], cache: &[LayerCache]) -> std::io::Result<()> {
-    let mut out = ChecksumStream { inner: BufWriter::new(private(path)?), sum: Checksum::default() };
+fn write_to(file: File, identity: u64, tokens: &[u32], cache: &[LayerCache]) -> std::io::Result<()> {
+    let mut out = ChecksumStream { inner: BufWriter::new(file), sum: Checksum::default() };
     let halves: usize = cache.iter().flat_map(|layer| layer.parts(tokens.len())).map(<[u16]>::len).sum();
     for word in [MAGIC, identity, tokens.len() as u64, halves as u64] {
         out.write(&word.to_le_bytes())?;
@@ -113,15 +103,6 @@ fn write_to(path: &Path, identity: u64, tokens: &[u32], cache: &[LayerCache]) ->
     let sum = out.sum.value();
     out.inner.write_all(&sum.to_le_bytes())?;
     out.inner.flush()
-}
-
-/// Creates a file that only its owner can read, because it contains the conversation.
-fn private(path: &Path) -> std::io::Result<File> {
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 struct ChecksumStream<T> {

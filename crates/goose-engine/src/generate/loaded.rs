@@ -117,11 +117,6 @@ impl LoadedModel {
         self.format.tokens(self.model.tokenizer(), turns)
     }
 
-    /// Returns true if the turns fit, with `answer` tokens for the answer.
-    pub fn fits(&self, turns: &[Turn], answer: usize) -> bool {
-        self.tokens(turns).len() + answer <= self.capacity
-    }
-
     /// Prepares the vocabulary for grammars, which otherwise happens at the first use.
     ///
     /// # Errors

@@ -47,6 +47,8 @@ pub struct Model {
     context: usize,
     /// Number that differs for other weights, and for the same weights in another format.
     identity: u64,
+    /// Threads and buffers. Passes of several sequences take turns. A pass that panicked leaves nothing
+    /// behind that the next one would read.
     worker: Mutex<Worker>,
 }
 
@@ -94,12 +96,6 @@ impl Model {
     /// Returns the facts of the model.
     pub fn info(&self) -> &ModelFacts {
         &self.facts
-    }
-
-    /// Locks the threads and buffers, so that passes of several sequences take turns. A pass that
-    /// panicked leaves nothing behind that the next one would read.
-    fn worker(&self) -> parking_lot::MutexGuard<'_, Worker> {
-        self.worker.lock()
     }
 }
 

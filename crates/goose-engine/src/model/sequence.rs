@@ -32,16 +32,6 @@ impl Sequence {
         Ok(Self { model, capacity, tokens: Vec::new(), cache, logits: Vec::new() })
     }
 
-    /// Returns the model.
-    pub fn model(&self) -> &Arc<Model> {
-        &self.model
-    }
-
-    /// Returns the maximum number of tokens.
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
     /// Returns the computed tokens.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
@@ -63,7 +53,7 @@ impl Sequence {
         for (number, tokens) in tokens.chunks(BATCH).enumerate() {
             let batch = Batch { tokens, position: self.tokens.len(), is_cancelled };
             let logits = (number + 1 == batches).then_some(&mut self.logits);
-            self.model.worker().read(&self.model, &batch, &mut self.cache, logits)?;
+            self.model.worker.lock().read(&self.model, &batch, &mut self.cache, logits)?;
             self.tokens.extend_from_slice(tokens);
         }
         Ok(&self.logits)
@@ -82,6 +72,11 @@ impl Sequence {
         if needed > self.capacity {
             return Err(EngineError::ContextFull { needed, capacity: self.capacity });
         }
+        self.check_known(tokens)
+    }
+
+    /// Checks that the model has the tokens.
+    fn check_known(&self, tokens: &[u32]) -> Result<(), EngineError> {
         let vocabulary = self.model.config.vocabulary;
         match tokens.iter().find(|token| **token as usize >= vocabulary) {
             Some(&token) => Err(EngineError::UnknownToken { token, vocabulary }),
@@ -104,18 +99,8 @@ impl Sequence {
     /// has more tokens than `capacity`.
     pub fn load(model: Arc<Model>, path: &Path, capacity: usize) -> Result<Self, EngineError> {
         let mut sequence = Self::new(model, capacity)?;
-        let identity = sequence.model.identity;
-        let tokens = saved::read(path, identity, capacity, &mut sequence.cache)?;
-        sequence.tokens = tokens;
-        sequence.check_saved()?;
+        sequence.tokens = saved::read(path, sequence.model.identity, capacity, &mut sequence.cache)?;
+        sequence.check_known(&sequence.tokens)?;
         Ok(sequence)
-    }
-
-    fn check_saved(&self) -> Result<(), EngineError> {
-        let vocabulary = self.model.config.vocabulary;
-        match self.tokens.iter().find(|token| **token as usize >= vocabulary) {
-            Some(&token) => Err(EngineError::UnknownToken { token, vocabulary }),
-            None => Ok(()),
-        }
     }
 }

@@ -24,7 +24,8 @@ pub(super) struct Bpe {
     merges: Merges,
     bytes: [Option<u32>; 256],
     splitter: Splitter,
-    begins_by_default: bool,
+    /// True if models with this vocabulary expect a begin token unless their file says otherwise.
+    pub(super) begins_by_default: bool,
 }
 
 /// Hasher for pairs of token ids. One multiplication is enough, because the ids are well spread.
@@ -122,11 +123,6 @@ impl Bpe {
         let begins_by_default =
             matches!(name, "llama-bpe" | "llama3" | "llama-v3" | "falcon3" | "pixtral" | "tekken");
         Ok(Self { merges, bytes, splitter, begins_by_default })
-    }
-
-    /// Returns true if models with this vocabulary expect a begin token unless their file says otherwise.
-    pub(super) fn begins_by_default(&self) -> bool {
-        self.begins_by_default
     }
 
     /// Appends the tokens of a text.

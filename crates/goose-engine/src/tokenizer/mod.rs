@@ -87,7 +87,7 @@ impl Tokenizer {
         ends.dedup();
         let begins_by_default = match &method {
             Method::SentencePiece(_) => true,
-            Method::Bpe(bpe) => bpe.begins_by_default(),
+            Method::Bpe(bpe) => bpe.begins_by_default,
         };
         let begins = file.flag("tokenizer.ggml.add_bos_token").unwrap_or(begins_by_default);
         let beginning = id("tokenizer.ggml.bos_token_id").filter(|_| begins);

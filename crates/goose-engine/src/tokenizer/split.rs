@@ -19,7 +19,7 @@
 
 use std::sync::LazyLock;
 
-use regex_syntax::hir::{Class, HirKind};
+use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// Method of splitting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,10 +131,19 @@ fn modern_len(text: &str, digits: usize) -> usize {
     if let Some(len) = contraction(text, str::eq_ignore_ascii_case) {
         return len;
     }
+    piece_len(text, digits, |text| run(text, |kind| kind == Kind::Letter), symbols)
+}
+
+/// Returns the length of the next piece, with the lengths of leading letters and of leading symbols.
+fn piece_len(
+    text: &str,
+    digits: usize,
+    letters: impl Fn(&str) -> usize,
+    symbols: impl Fn(&str) -> usize,
+) -> usize {
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return 0 };
     let rest = chars.as_str();
-    let letters = |text: &str| run(text, |kind| kind == Kind::Letter);
     match Kind::from_char(first) {
         Kind::Letter => letters(text),
         Kind::Space | Kind::Other if first_kind(rest) == Some(Kind::Letter) => {
@@ -164,17 +173,7 @@ fn lines_or_blanks(text: &str) -> usize {
 
 /// Returns the length of the next piece in later vocabularies of Mistral.
 fn tekken_len(text: &str) -> usize {
-    let mut chars = text.chars();
-    let Some(first) = chars.next() else { return 0 };
-    let rest = chars.as_str();
-    match Kind::from_char(first) {
-        Kind::Letter => word(text),
-        Kind::Space | Kind::Other if first_kind(rest) == Some(Kind::Letter) => first.len_utf8() + word(rest),
-        Kind::Number => first.len_utf8(),
-        Kind::Other => symbols_and_slashes(text),
-        Kind::Space if first == ' ' && first_kind(rest) == Some(Kind::Other) => 1 + symbols_and_slashes(rest),
-        Kind::Space | Kind::Newline => lines_or_blanks(text),
-    }
+    piece_len(text, 1, word, symbols_and_slashes)
 }
 
 /// `X*Y+|X+Y*`: all `X`, then all `Y`. If no `Y` follows, the word ends after the last `X` that is also a
@@ -230,14 +229,10 @@ impl Kind {
 }
 
 /// Sorted ranges of `\p{L}`.
-static LETTERS: LazyLock<Vec<(char, char)>> = LazyLock::new(|| match regex_syntax::parse(r"\p{L}") {
-    Ok(hir) => match hir.into_kind() {
-        HirKind::Class(Class::Unicode(class)) => {
-            class.iter().map(|range| (range.start(), range.end())).collect()
-        }
-        _ => Vec::new(),
-    },
-    Err(_) => Vec::new(),
+static LETTERS: LazyLock<Vec<(char, char)>> = LazyLock::new(|| {
+    let letters = regex_syntax::parse(r"\p{L}").map(Hir::into_kind);
+    let Ok(HirKind::Class(Class::Unicode(class))) = letters else { return Vec::new() };
+    class.iter().map(|range| (range.start(), range.end())).collect()
 });
 
 fn is_letter(c: char) -> bool {

@@ -95,28 +95,25 @@ impl Vocabulary {
 
     /// Returns the normal token with these bytes.
     pub(super) fn find(&self, bytes: &[u8]) -> Option<u32> {
+        Some(self.table[self.slot(bytes)]).filter(|token| *token != EMPTY)
+    }
+
+    /// Returns the slot of the token with these bytes, or else the empty one for it.
+    fn slot(&self, bytes: &[u8]) -> usize {
         let mask = self.table.len() - 1;
         let mut slot = hash(bytes) as usize & mask;
-        loop {
-            match self.table[slot] {
-                EMPTY => return None,
-                token if self.bytes(token) == bytes => return Some(token),
-                _ => slot = (slot + 1) & mask,
-            }
+        while self.table[slot] != EMPTY && self.bytes(self.table[slot]) != bytes {
+            slot = (slot + 1) & mask;
         }
+        slot
     }
 
     /// Adds a token. Of several tokens with the same bytes, the first is found.
     fn insert(&mut self, token: u32) {
-        let mask = self.table.len() - 1;
-        let mut slot = hash(self.bytes(token)) as usize & mask;
-        while self.table[slot] != EMPTY {
-            if self.bytes(self.table[slot]) == self.bytes(token) {
-                return;
-            }
-            slot = (slot + 1) & mask;
+        let slot = self.slot(self.bytes(token));
+        if self.table[slot] == EMPTY {
+            self.table[slot] = token;
         }
-        self.table[slot] = token;
     }
 
     /// Returns all tokens with a role.

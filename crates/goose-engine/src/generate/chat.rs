@@ -78,7 +78,7 @@ impl ChatFormat {
 
     /// Returns the tokens of the conversation, up to the point where the model answers.
     pub(super) fn tokens(&self, tokenizer: &Tokenizer, turns: &[Turn]) -> Vec<u32> {
-        let mut writer = TokenWriter::new(tokenizer);
+        let mut writer = TokenWriter { tokenizer, tokens: Vec::new(), follows_text: false };
         match self {
             Self::ChatMl { begin, start, end, has_thought } => {
                 writer.optional(*begin);
@@ -109,7 +109,7 @@ impl ChatFormat {
             }
             Self::Inst { begin, over, placement } => writer.inst(turns, *begin, *over, *placement),
         }
-        writer.tokens()
+        writer.tokens
     }
 }
 
@@ -175,15 +175,7 @@ struct TokenWriter<'a> {
     follows_text: bool,
 }
 
-impl<'a> TokenWriter<'a> {
-    fn new(tokenizer: &'a Tokenizer) -> Self {
-        Self { tokenizer, tokens: Vec::new(), follows_text: false }
-    }
-
-    fn tokens(self) -> Vec<u32> {
-        self.tokens
-    }
-
+impl TokenWriter<'_> {
     fn text(&mut self, text: &str) -> &mut Self {
         if !text.is_empty() {
             let tokens = match self.follows_text {
@@ -220,13 +212,9 @@ impl<'a> TokenWriter<'a> {
     /// Writes an empty thought. Its marks are special tokens if the vocabulary has them.
     fn thought(&mut self) {
         match (self.tokenizer.special("<think>"), self.tokenizer.special("</think>")) {
-            (Some(start), Some(end)) => {
-                self.special(start).text("\n\n").special(end).text("\n\n");
-            }
-            _ => {
-                self.text(NO_THOUGHT);
-            }
-        }
+            (Some(start), Some(end)) => self.special(start).text("\n\n").special(end).text("\n\n"),
+            _ => self.text(NO_THOUGHT),
+        };
     }
 
     /// Writes turns in an `[INST]` format. The system message becomes a part of the first question.

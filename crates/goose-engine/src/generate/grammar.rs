@@ -27,7 +27,7 @@ pub enum GenerateError {
 }
 
 impl GenerateError {
-    fn grammar(error: &dyn std::fmt::Display) -> Self {
+    fn grammar(error: impl std::fmt::Display) -> Self {
         Self::Grammar(error.to_string())
     }
 }
@@ -47,8 +47,7 @@ impl Vocabulary {
         let tokens: TokEnv = Arc::new(Tokens { model: Arc::clone(model), trie });
         let capabilities = InferenceCapabilities { ff_tokens: true, ..InferenceCapabilities::default() };
         // No slices: they make the mask of all tokens cheaper, but `narrow` rarely needs that mask.
-        let mut factory =
-            ParserFactory::new(&tokens, capabilities, &[]).map_err(|error| GenerateError::grammar(&error))?;
+        let mut factory = ParserFactory::new(&tokens, capabilities, &[]).map_err(GenerateError::grammar)?;
         factory.quiet();
         let limits = factory.limits_mut();
         limits.max_grammar_size = MAX_GRAMMAR_SYMBOLS;
@@ -81,21 +80,14 @@ fn trie(model: &Model) -> TokTrie {
     let count = u32::try_from(tokenizer.len()).unwrap_or(u32::MAX);
     let words: Vec<Vec<u8>> = (0..count)
         .map(|token| match tokenizer.is_special(token) {
-            true => marked(tokenizer.bytes(token)),
+            // The library recognizes a special token by a byte that no text has.
+            true => [&[TokTrie::SPECIAL_TOKEN_MARKER], tokenizer.bytes(token)].concat(),
             false => tokenizer.bytes(token).to_vec(),
         })
         .collect();
     let ends = tokenizer.end_of_turn();
     let trie = TokTrie::from(&TokRxInfo::new(count, ends.first().copied().unwrap_or_default()), &words);
     if ends.is_empty() { trie } else { trie.with_eos_tokens(ends) }
-}
-
-/// Returns the name of a special token behind the byte by which the library recognizes one. No text has
-/// it.
-fn marked(name: &[u8]) -> Vec<u8> {
-    let mut marked = vec![TokTrie::SPECIAL_TOKEN_MARKER];
-    marked.extend_from_slice(name);
-    marked
 }
 
 /// Number of likely tokens that are tried one by one before the mask of all tokens is computed.
@@ -110,8 +102,7 @@ impl Grammar {
     /// Starts a document. The grammar is in Lark notation.
     pub(super) fn new(vocabulary: &Vocabulary, grammar: String) -> Result<Self, GenerateError> {
         let grammar = TopLevelGrammar::from_lark(grammar);
-        let parser =
-            vocabulary.factory.create_parser(grammar).map_err(|error| GenerateError::grammar(&error))?;
+        let parser = vocabulary.factory.create_parser(grammar).map_err(GenerateError::grammar)?;
         let matcher = Matcher::new(Ok(parser));
         match matcher.get_error() {
             Some(error) => Err(GenerateError::Grammar(error)),
@@ -133,7 +124,7 @@ impl Grammar {
 
     /// Accepts tokens as the next part of the document.
     pub(super) fn take(&mut self, tokens: &[u32]) -> Result<(), GenerateError> {
-        self.matcher.consume_tokens(tokens).map_err(|error| GenerateError::grammar(&error))
+        self.matcher.consume_tokens(tokens).map_err(GenerateError::grammar)
     }
 
     /// Removes forbidden tokens from `logits`, as far as the choice among the `wanted` likeliest needs
@@ -156,12 +147,12 @@ impl Grammar {
     }
 
     fn may_be_next(&mut self, token: u32) -> Result<bool, GenerateError> {
-        let valid = self.matcher.validate_tokens(&[token]).map_err(|error| GenerateError::grammar(&error))?;
+        let valid = self.matcher.validate_tokens(&[token]).map_err(GenerateError::grammar)?;
         Ok(valid == 1)
     }
 
     fn mask(&mut self, logits: &mut [f32]) -> Result<(), GenerateError> {
-        let mask = self.matcher.compute_mask_or_eos().map_err(|error| GenerateError::grammar(&error))?;
+        let mask = self.matcher.compute_mask_or_eos().map_err(GenerateError::grammar)?;
         for (token, logit) in logits.iter_mut().enumerate() {
             if token >= mask.len() || !mask.get(token) {
                 *logit = f32::NEG_INFINITY;

@@ -73,7 +73,7 @@ impl Generator<'_> {
         }
         let mut next = prompt[read..].to_vec();
         loop {
-            let forced = self.forced()?;
+            let forced = self.grammar.as_mut().map(Grammar::forced).transpose()?.unwrap_or_default();
             next.extend(&forced);
             written.extend(&forced);
             if let Some(end) = self.end_reason(&written, &mut repetition) {
@@ -111,10 +111,6 @@ impl Generator<'_> {
             Err(EngineError::Cancelled) => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    fn forced(&mut self) -> Result<Vec<u32>, GenerateError> {
-        self.grammar.as_mut().map_or_else(|| Ok(Vec::new()), Grammar::forced)
     }
 
     fn choose(&mut self, logits: &mut [f32]) -> Result<Option<u32>, GenerateError> {

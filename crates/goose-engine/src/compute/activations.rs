@@ -45,6 +45,16 @@ impl QuantizedBatch {
         self.scales.resize(blocks, 0.0);
         self.sums.resize(blocks * sums, 0);
     }
+
+    #[inline]
+    fn row(&self, token: usize, columns: usize, block: usize, sums: usize) -> QuantizedRow<'_> {
+        let blocks = columns / block;
+        QuantizedRow {
+            quants: &self.quants[token * columns..][..columns],
+            scales: &self.scales[token * blocks..][..blocks],
+            sums: &self.sums[token * blocks * sums..][..blocks * sums],
+        }
+    }
 }
 
 impl Activations {
@@ -76,32 +86,21 @@ impl Activations {
     /// Returns one token in blocks of 256.
     #[inline]
     pub(crate) fn super_row(&self, token: usize) -> QuantizedRow<'_> {
-        let blocks = self.columns / SUPER;
-        QuantizedRow {
-            quants: &self.supers.quants[token * self.columns..][..self.columns],
-            scales: &self.supers.scales[token * blocks..][..blocks],
-            sums: &self.supers.sums[token * blocks * SUPER_SUMS..][..blocks * SUPER_SUMS],
-        }
+        self.supers.row(token, self.columns, SUPER, SUPER_SUMS)
     }
 
     /// Returns one token in blocks of 32.
     #[inline]
     pub(crate) fn small_row(&self, token: usize) -> QuantizedRow<'_> {
-        let blocks = self.columns / SMALL;
-        QuantizedRow {
-            quants: &self.smalls.quants[token * self.columns..][..self.columns],
-            scales: &self.smalls.scales[token * blocks..][..blocks],
-            sums: &self.smalls.sums[token * blocks..][..blocks],
-        }
+        self.smalls.row(token, self.columns, SMALL, 1)
     }
 
     /// Computes the forms that the given families need.
     pub(crate) fn quantize(&mut self, level: Instructions, pool: &mut Pool, families: &[Family]) {
-        if families.contains(&Family::Super) {
-            self.quantize_as(level, pool, Family::Super);
-        }
-        if families.contains(&Family::Small) {
-            self.quantize_as(level, pool, Family::Small);
+        for family in [Family::Super, Family::Small] {
+            if families.contains(&family) {
+                self.quantize_as(level, pool, family);
+            }
         }
     }
 

@@ -71,11 +71,8 @@ impl LayerCache {
     /// values.
     pub(crate) fn parts(&self, positions: usize) -> impl Iterator<Item = &[u16]> {
         let (len, head_len) = (positions.div_ceil(BLOCK) * self.block_len(), self.head_len());
-        let heads = move |all: &'_ [u16]| -> Vec<std::ops::Range<usize>> {
-            (0..all.len() / head_len.max(1)).map(|head| head * head_len..head * head_len + len).collect()
-        };
-        let keys = heads(&self.keys).into_iter().map(|range| &self.keys[range]);
-        keys.chain(heads(&self.values).into_iter().map(|range| &self.values[range]))
+        let keys = self.keys.chunks_exact(head_len.max(1));
+        keys.chain(self.values.chunks_exact(head_len.max(1))).map(move |head| &head[..len])
     }
 
     /// Returns the same parts as [`parts`](Self::parts), to be filled.

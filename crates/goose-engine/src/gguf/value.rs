@@ -63,17 +63,17 @@ impl Scalar {
 
     fn read(self, cursor: &mut Cursor<'_>, what: &str) -> Result<Value, EngineError> {
         Ok(match self {
-            Self::U8 => Value::Unsigned(cursor.u8(what)?.into()),
-            Self::I8 => Value::Signed((cursor.u8(what)? as i8).into()),
-            Self::U16 => Value::Unsigned(cursor.u16(what)?.into()),
-            Self::I16 => Value::Signed((cursor.u16(what)? as i16).into()),
+            Self::U8 => Value::Unsigned(u8::from_le_bytes(cursor.array(what)?).into()),
+            Self::I8 => Value::Signed(i8::from_le_bytes(cursor.array(what)?).into()),
+            Self::U16 => Value::Unsigned(u16::from_le_bytes(cursor.array(what)?).into()),
+            Self::I16 => Value::Signed(i16::from_le_bytes(cursor.array(what)?).into()),
             Self::U32 => Value::Unsigned(cursor.u32(what)?.into()),
-            Self::I32 => Value::Signed((cursor.u32(what)? as i32).into()),
-            Self::F32 => Value::Float(f32::from_bits(cursor.u32(what)?).into()),
-            Self::Flag => Value::Flag(cursor.u8(what)? != 0),
+            Self::I32 => Value::Signed(i32::from_le_bytes(cursor.array(what)?).into()),
+            Self::F32 => Value::Float(f32::from_le_bytes(cursor.array(what)?).into()),
+            Self::Flag => Value::Flag(cursor.array(what)? != [0]),
             Self::U64 => Value::Unsigned(cursor.u64(what)?),
-            Self::I64 => Value::Signed(cursor.u64(what)? as i64),
-            Self::F64 => Value::Float(f64::from_bits(cursor.u64(what)?)),
+            Self::I64 => Value::Signed(i64::from_le_bytes(cursor.array(what)?)),
+            Self::F64 => Value::Float(f64::from_le_bytes(cursor.array(what)?)),
         })
     }
 }
@@ -159,14 +159,6 @@ impl<'a> Cursor<'a> {
         let mut bytes = [0; N];
         bytes.copy_from_slice(span.slice(self.bytes));
         Ok(bytes)
-    }
-
-    pub(super) fn u8(&mut self, what: &str) -> Result<u8, EngineError> {
-        Ok(u8::from_le_bytes(self.array(what)?))
-    }
-
-    pub(super) fn u16(&mut self, what: &str) -> Result<u16, EngineError> {
-        Ok(u16::from_le_bytes(self.array(what)?))
     }
 
     pub(super) fn u32(&mut self, what: &str) -> Result<u32, EngineError> {

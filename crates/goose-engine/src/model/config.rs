@@ -1,5 +1,7 @@
 //! Shape of a model, from the metadata of its file.
 
+use std::collections::HashMap;
+
 use super::rope::Scaling;
 use crate::EngineError;
 use crate::compute::BlockType;
@@ -157,14 +159,11 @@ impl ModelFacts {
     pub(crate) fn read(file: &Gguf, config: &Config) -> Self {
         let architecture = file.text("general.architecture").unwrap_or_default().to_owned();
         let size = |tensor: &Tensor| tensor.rows as u64 * tensor.columns as u64;
-        let mut by_type: Vec<(BlockType, u64)> = Vec::new();
+        let mut by_type: HashMap<BlockType, u64> = HashMap::new();
         for tensor in file.tensors().filter(|tensor| tensor.rows > 1) {
-            match by_type.iter_mut().find(|(kind, _)| *kind == tensor.kind) {
-                Some((_, count)) => *count += size(tensor),
-                None => by_type.push((tensor.kind, size(tensor))),
-            }
+            *by_type.entry(tensor.kind).or_default() += size(tensor);
         }
-        let most = by_type.iter().max_by_key(|(_, count)| *count);
+        let most = by_type.iter().max_by_key(|(_, count)| **count);
         Self {
             name: file.text("general.name").unwrap_or(&architecture).to_owned(),
             architecture,

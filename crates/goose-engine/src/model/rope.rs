@@ -24,8 +24,10 @@ const NARROWEST_RAMP: f64 = 0.001;
 /// Extension of the context.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Scaling {
-    None,
-    Linear { factor: f64 },
+    /// All pairs rotate slower; with a factor of one, none.
+    Linear {
+        factor: f64,
+    },
     Yarn(Yarn),
 }
 
@@ -57,7 +59,7 @@ impl Scaling {
         let factor = positive(number("scaling.factor")).or_else(|| positive(number("scale_linear")));
         let factor = factor.unwrap_or(1.0);
         match file.text(&format!("{name}.rope.scaling.type")) {
-            Some("none") => Ok(Self::None),
+            Some("none") => Ok(Self::Linear { factor: 1.0 }),
             None | Some("linear") => Ok(Self::Linear { factor }),
             Some("yarn") => Ok(Self::Yarn(Yarn {
                 factor,
@@ -81,7 +83,6 @@ impl Scaling {
             .map(|pair| base.powf(-(2.0 * pair as f64) / width as f64) / factor(pair))
             .collect::<Vec<f64>>();
         match self {
-            Self::None => Frequencies { pairs: plain, magnitude: 1.0 },
             Self::Linear { factor } => {
                 Frequencies { pairs: plain.iter().map(|turn| turn / factor).collect(), magnitude: 1.0 }
             }

@@ -38,9 +38,6 @@ pub use self::{means::Means, request::Request};
 /// The probability from which a request is clearly for a specialist.
 const SURE: f32 = 0.5;
 
-/// The same for a mode that cannot do everything: a mistake costs more there.
-const SURE_OF_LIMITED: f32 = 0.5;
-
 /// The probability below which the choice of the default agent is a guess.
 const SURE_OF_DEFAULT: f32 = 0.7;
 
@@ -144,12 +141,8 @@ impl Router {
         let (agent, mode) = LABELS[best];
         let is_best = |known: &&RoutedMode| known.name() == (agent, mode) && known.own_words.is_none();
         let candidate = self.modes.iter().find(is_best);
-        let sure = match candidate {
-            Some(candidate) if candidate.means.covers(Means::ALL) => SURE,
-            _ => SURE_OF_LIMITED,
-        };
         let confidence = found[best];
-        if confidence < sure {
+        if confidence < SURE {
             return Guess::default_agent(1.0 - confidence, "it is not clearly the work of one specialist");
         }
         match candidate {

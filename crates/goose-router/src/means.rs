@@ -1,9 +1,6 @@
 //! [`Means`]: what an agent can do, or what a request needs.
 
-use std::{
-    fmt,
-    ops::{BitOr, BitOrAssign},
-};
+use std::{fmt, ops::BitOr};
 
 /// Means of a mode, or those that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,17 +42,11 @@ impl BitOr for Means {
     }
 }
 
-impl BitOrAssign for Means {
-    fn bitor_assign(&mut self, other: Self) {
-        *self = *self | other;
-    }
-}
-
 /// The means in words: `edit files, run commands`.
 impl fmt::Display for Means {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let edit = if self.covers(Self::DOCUMENTS) { "write documents" } else { "edit files" };
-        let edits = if self.0 & Self::EDIT.0 == Self::EDIT.0 { "edit files" } else { edit };
+        let only_documents = self.0 & Self::EDIT.0 == Self::DOCUMENTS.0;
+        let edits = if only_documents { "write documents" } else { "edit files" };
         let named = [
             (Self::LOOK.0, "read files"),
             (Self::EDIT.0, edits),

@@ -337,10 +337,7 @@ fn mark(line: &str, number: usize) -> Option<usize> {
 fn numbered(line: &str, number: usize) -> Option<&str> {
     let inner = line.strip_prefix(['(', '#']).unwrap_or(line);
     let (label, rest) = inner.split_at(inner.find(|c: char| !c.is_ascii_alphanumeric())?);
-    let letter = u8::try_from(number)
-        .ok()
-        .filter(|number| *number <= 26)
-        .map(|number| char::from(b'a' + number - 1).to_string());
+    let letter = ('a'..='z').nth(number - 1).map(String::from);
     let roman = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii"].get(number - 1);
     let is_number = label.bytes().all(|byte| byte.is_ascii_digit()) && label.len() < 4;
     let lower = label.to_ascii_lowercase();
@@ -359,8 +356,8 @@ pub(crate) fn marks_in_line(text: &str) -> Option<List> {
         |at| Some(format!("{}.", at + 1)),
         |at| Some(format!("{})", at + 1)),
         |at| Some(format!("({})", at + 1)),
-        |at| Some(format!("({})", char::from(b'a' + u8::try_from(at).ok()?))),
-        |at| Some(format!("{})", char::from(b'a' + u8::try_from(at).ok()?))),
+        |at| ('a'..='z').nth(at).map(|letter| format!("({letter})")),
+        |at| ('a'..='z').nth(at).map(|letter| format!("{letter})")),
         |at| ["first", "second", "third", "fourth", "fifth", "sixth"].get(at).map(|word| (*word).to_owned()),
         |at| ["one", "two", "three", "four"].get(at).map(|word| format!("{word}:")),
         |at| ["firstly", "secondly", "thirdly", "fourthly"].get(at).map(|word| (*word).to_owned()),

@@ -36,7 +36,7 @@ pub(crate) fn is_foreign(text: &str, words: &[Word], is_known: impl Fn(&Word) ->
             (true, true) => {}
             (false, false) if !word.shown.is_ascii() => foreign += 0.7,
             // Names of techniques are the same in all languages.
-            (false, false) if lexicon::classes(&word.stem) & lexicon::technical() != 0 => {}
+            (false, false) if lexicon::classes(&word.stem) & *lexicon::TECHNICAL != 0 => {}
             (false, false) if is_known(word) => english += 0.6,
             (false, false) if word.shown.bytes().all(|byte| byte.is_ascii_alphabetic()) => foreign += 0.3,
             (false, false) => {}

@@ -29,29 +29,21 @@ pub(crate) fn names_of(classes: u64) -> impl Iterator<Item = &'static str> + Clo
     places.filter_map(|at| NAMES.get(at).copied())
 }
 
-/// The bit of a class, or no bit for a name that is not one.
-pub(crate) fn bit(class: &str) -> u64 {
-    NAMES.iter().position(|name| *name == class).map_or(0, |at| 1 << at)
-}
-
 /// The classes of verbs and question words.
 static VERBS: LazyLock<u64> =
     LazyLock::new(|| bits(&["change", "make", "write", "look", "do", "plan", "ask"]));
 
 /// The classes of names that are the same in all languages.
-static TECHNICAL: LazyLock<u64> =
+pub(crate) static TECHNICAL: LazyLock<u64> =
     LazyLock::new(|| bits(&["front_tech", "back_tech", "lang", "infra", "test_tool", "ops", "git"]));
 
-fn bits(classes: &[&str]) -> u64 {
-    classes.iter().fold(0, |bits, class| bits | bit(class))
+/// The bits of classes. A name that is not one has no bit.
+pub(crate) fn bits(classes: &[&str]) -> u64 {
+    let places = NAMES.iter().enumerate().filter(|(_, name)| classes.contains(name));
+    places.fold(0, |bits, (at, _)| bits | 1 << at)
 }
 
 /// Returns true for a verb or question word that requests begin with.
 pub(crate) fn is_verb(stem: &str) -> bool {
     classes(stem) & *VERBS != 0
-}
-
-/// The classes of names that are the same in all languages.
-pub(crate) fn technical() -> u64 {
-    *TECHNICAL
 }

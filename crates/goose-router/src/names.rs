@@ -31,9 +31,8 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("judge", &["judge"]),
 ];
 
-/// Names that are so only after `as`, because they are plain words.
-const AFTER_AS: &[(&str, &str)] =
-    &[("security", "security"), ("backend", "backend"), ("frontend", "frontend")];
+/// Modes that are called by their own names only after `as`, because those are plain words.
+const AFTER_AS: [&str; 3] = ["security", "backend", "frontend"];
 
 /// Work that is named after its specialist, behind a verb: `do a security review`.
 const WORK: &[(&str, &[&str])] = &[
@@ -146,7 +145,7 @@ fn is_named(words: &[Word], calls: &[usize], candidate: &RoutedMode) -> bool {
         let row = table.iter().find(|(mode, _)| candidate.own_words.is_none() && *mode == candidate.mode);
         row.map_or(&[][..], |(_, names)| names)
     };
-    let plain = AFTER_AS.iter().find(|(mode, _)| candidate.own_words.is_none() && *mode == candidate.mode);
+    let plain = AFTER_AS.iter().find(|mode| candidate.own_words.is_none() && **mode == candidate.mode);
     let own = [&candidate.agent, &candidate.mode];
     let own = own.into_iter().filter(|name| candidate.own_words.is_some() && *name != "main");
     let own: Vec<String> = own.map(|name| name.replace(['-', '_'], " ")).collect();
@@ -154,7 +153,7 @@ fn is_named(words: &[Word], calls: &[usize], candidate: &RoutedMode) -> bool {
     let is_called = calls.iter().any(|&at| {
         let rest = after_articles(words, at + 1);
         let role = names.clone().find_map(|name| after_name(words, rest, name));
-        let plain_role = plain.and_then(|(_, name)| after_name(words, rest, name));
+        let plain_role = plain.and_then(|name| after_name(words, rest, name));
         match words[at].shown.as_str() {
             "as" => plain_role.or(role).is_some_and(|end| end < words.len()),
             _ => role.is_some_and(|end| is_told(words, at, end)),

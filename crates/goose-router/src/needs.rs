@@ -2,7 +2,7 @@
 //! less than everything. A mode that cannot do all of a request makes a good model worse, so every doubt is a need.
 
 use crate::{
-    lexicon::{self, bit},
+    lexicon,
     means::Means,
     words::{Word, WordList},
 };
@@ -104,7 +104,7 @@ pub(crate) fn need_of(words: &[Word], at: usize) -> Option<Means> {
         return None;
     }
     let classes = lexicon::classes(&word.stem);
-    let is_in = |names: &[&str]| names.iter().fold(0, |bits, name| bits | bit(name)) & classes != 0;
+    let is_in = |names: &[&str]| lexicon::bits(names) & classes != 0;
     let is_command = word.begins || LEADS.has(last);
     let is_negated = || before.iter().any(|word| NEGATIONS.has(&word.shown));
     if CHANGING.has(shown) || (is_command && is_in(&["change", "make", "write", "do"]) && !LOOKING.has(shown))

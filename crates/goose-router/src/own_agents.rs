@@ -64,10 +64,9 @@ impl OwnWords {
 fn importance(word: &Word) -> f32 {
     const COMMON: [&str; 9] = ["polite", "ask", "negated", "do", "make", "write", "change", "look", "mine"];
     let classes = lexicon::classes(&word.stem);
-    let common = COMMON.iter().fold(0, |bits, class| bits | lexicon::bit(class));
     if word.stem.starts_with('<') || word.shown.len() < 3 || FILLERS.has(&word.shown) {
         0.0
-    } else if classes & common != 0 {
+    } else if classes & lexicon::bits(&COMMON) != 0 {
         0.05
     } else if classes != 0 {
         0.4

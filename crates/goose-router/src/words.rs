@@ -229,11 +229,7 @@ pub(crate) fn stem(word: &str) -> String {
     let mut stem = word.to_owned();
     if let Some(base) = stem.strip_suffix("ies").filter(|base| base.len() > 1) {
         stem = format!("{base}y");
-    } else if stem.ends_with("sses")
-        || stem.ends_with("xes")
-        || stem.ends_with("ches")
-        || stem.ends_with("shes")
-    {
+    } else if ["sses", "xes", "ches", "shes"].iter().any(|ending| stem.ends_with(ending)) {
         stem.truncate(stem.len() - 2);
     } else if stem.ends_with('s') && !stem.ends_with("ss") && !stem.ends_with("us") && !stem.ends_with("is") {
         stem.pop();

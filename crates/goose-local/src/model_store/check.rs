@@ -63,13 +63,14 @@ pub fn check_header(path: &Path) -> Result<(), ModelStoreError> {
 /// The file does not exist, cannot be read, or cannot be run, with the engine's reason.
 pub fn check_model(path: &Path) -> Result<ModelFacts, ModelStoreError> {
     check_header(path)?;
-    Model::inspect(path).map_err(|error| match error {
-        EngineError::Read { source, .. } => ModelStoreError::io("read", path, source),
-        EngineError::Malformed(reason) => {
-            ModelStoreError::NotAModel { path: path.to_owned(), reason: format!("it is damaged: {reason}") }
-        }
-        EngineError::Unsupported(reason) => ModelStoreError::NotAModel { path: path.to_owned(), reason },
-        other => ModelStoreError::NotAModel { path: path.to_owned(), reason: other.to_string() },
+    Model::inspect(path).map_err(|error| {
+        let reason = match error {
+            EngineError::Read { source, .. } => return ModelStoreError::io("read", path, source),
+            EngineError::Malformed(reason) => format!("it is damaged: {reason}"),
+            EngineError::Unsupported(reason) => reason,
+            other => other.to_string(),
+        };
+        ModelStoreError::NotAModel { path: path.to_owned(), reason }
     })
 }
 

@@ -140,32 +140,28 @@ impl ModelStoreError {
 
     /// Returns what the user can do.
     pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Unknown { .. } => Some("`goose models list` shows them".to_owned()),
-            Self::Absent { name } => {
-                Some(format!("Download it with `goose models pull {name}`.\n{WAYS_OUT}"))
-            }
-            Self::Busy { .. } => Some("wait until it finishes, or stop it, and try again".to_owned()),
-            Self::NoFile { .. } => {
-                Some("check the path; `goose models list` shows what is downloaded".to_owned())
-            }
-            Self::NotAModel { .. } => Some("use a GGUF file of a Qwen2, Qwen3 or Llama model".to_owned()),
-            Self::NoSpace { .. } => Some(format!(
+        Some(match self {
+            Self::Unknown { .. } => "`goose models list` shows them".to_owned(),
+            Self::Absent { name } => format!("Download it with `goose models pull {name}`.\n{WAYS_OUT}"),
+            Self::Busy { .. } => "wait until it finishes, or stop it, and try again".to_owned(),
+            Self::NoFile { .. } => "check the path; `goose models list` shows what is downloaded".to_owned(),
+            Self::NotAModel { .. } => "use a GGUF file of a Qwen2, Qwen3 or Llama model".to_owned(),
+            Self::NoSpace { .. } => format!(
                 "Free some space, or move goose's folders with XDG_DATA_HOME or GOOSE_PATH_ROOT.\n{WAYS_OUT}"
-            )),
+            ),
             Self::NoSource { kept, .. } => {
                 let kept = if *kept > 0 { "; the partial download is kept" } else { "" };
-                Some(format!(
+                format!(
                     "Check the network and the proxy (HTTPS_PROXY), or set another hub with HF_ENDPOINT, and \
                      try again{kept}.\n{WAYS_OUT}"
-                ))
+                )
             }
-            Self::Catalogue { .. } => Some("fix that file, or remove it".to_owned()),
+            Self::Catalogue { .. } => "fix that file, or remove it".to_owned(),
             Self::Io { error, .. } if is_full(error) => {
-                Some(format!("Free some space and try again; the partial download is kept.\n{WAYS_OUT}"))
+                format!("Free some space and try again; the partial download is kept.\n{WAYS_OUT}")
             }
-            Self::Declined(_) => Some(WAYS_OUT.to_owned()),
-            Self::Io { .. } | Self::Endpoint(_) | Self::Setting(_) => None,
-        }
+            Self::Declined(_) => WAYS_OUT.to_owned(),
+            Self::Io { .. } | Self::Endpoint(_) | Self::Setting(_) => return None,
+        })
     }
 }

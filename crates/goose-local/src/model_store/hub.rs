@@ -49,7 +49,7 @@ enum Fault {
     /// A retry would fail in the same way.
     Permanent(String),
     /// The data cannot be stored.
-    Storage(SourceError),
+    Storage(ModelStoreError),
 }
 
 impl Hub {
@@ -71,7 +71,7 @@ impl Hub {
             let before = partial.bytes();
             let reason = match self.once(partial, events).await {
                 Ok(()) => return Ok(()),
-                Err(Fault::Storage(failed)) => return Err(failed),
+                Err(Fault::Storage(error)) => return Err(error.into()),
                 Err(Fault::Permanent(reason)) => return Err(SourceError::Source(reason)),
                 Err(Fault::Temporary(reason)) => reason,
             };
@@ -137,7 +137,7 @@ async fn receive(
         if chunk.is_empty() {
             continue;
         }
-        if partial.append(&chunk).map_err(storage)?.is_err() {
+        if !partial.append(&chunk).map_err(Fault::Storage)? {
             return Err(Fault::Permanent(format!("the server sent more than {total} bytes")));
         }
         events(Event::Bytes { bytes: partial.bytes(), total });
@@ -146,10 +146,6 @@ async fn receive(
         return Err(cut(partial, "the connection was closed"));
     }
     Ok(())
-}
-
-fn storage(error: ModelStoreError) -> Fault {
-    Fault::Storage(error.into())
 }
 
 fn cut(partial: &PartialFile, why: &str) -> Fault {

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use goose_fs::{FileLock, open_lock_file};
+use goose_fs::{FileLock, open_lock_file, sync_dir};
 use rustix::fs::statvfs;
 
 use super::error::ModelStoreError;
@@ -27,9 +27,6 @@ pub(super) struct PartialFile {
     bytes: u64,
     total: u64,
 }
-
-/// Error: more bytes than the complete file has.
-pub(super) struct Surplus;
 
 impl PartialFile {
     /// Opens or creates the partial file of a file with `total` bytes. The caller holds the
@@ -64,11 +61,11 @@ impl PartialFile {
         self.total - self.bytes
     }
 
-    /// Appends bytes. Appends nothing if they are too many.
-    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<Result<(), Surplus>, ModelStoreError> {
+    /// Appends bytes. Appends nothing, and returns false, if they are too many.
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<bool, ModelStoreError> {
         let length = bytes.len() as u64;
         if length > self.missing() {
-            return Ok(Err(Surplus));
+            return Ok(false);
         }
         if let Err(error) = self.file.write_all(bytes) {
             // Some of the bytes may have been written.
@@ -76,7 +73,7 @@ impl PartialFile {
             return Err(ModelStoreError::io("write", &self.path, error));
         }
         self.bytes += length;
-        Ok(Ok(()))
+        Ok(true)
     }
 
     /// Empties the file.
@@ -95,18 +92,10 @@ impl PartialFile {
         self.file.sync_all().map_err(|error| ModelStoreError::io("save", &self.path, error))?;
         fs::rename(&self.path, path).map_err(|error| ModelStoreError::io("make", path, error))?;
         if let Some(folder) = path.parent() {
-            let synced = File::open(folder).and_then(|folder| folder.sync_all());
-            synced.map_err(|error| ModelStoreError::io("save", folder, error))?;
+            sync_dir(folder).map_err(|error| ModelStoreError::io("save", folder, error))?;
         }
         Ok(())
     }
-}
-
-/// Returns a path with a suffix added to its file name.
-pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }
 
 /// Checks that the folder has space for `needed` bytes.
@@ -115,17 +104,13 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
 ///
 /// The folder has less space.
 pub(super) fn check_space(folder: &Path, needed: u64) -> Result<(), ModelStoreError> {
-    let free = free_bytes(folder)?;
+    let about = statvfs(folder).map_err(|error| ModelStoreError::io("look at", folder, error.into()))?;
+    let free = about.f_bavail.saturating_mul(about.f_frsize);
     let needed = needed.saturating_add(RESERVE_BYTES);
     if free < needed {
         return Err(ModelStoreError::NoSpace { folder: folder.to_owned(), needed, free });
     }
     Ok(())
-}
-
-fn free_bytes(folder: &Path) -> Result<u64, ModelStoreError> {
-    let about = statvfs(folder).map_err(|error| ModelStoreError::io("look at", folder, error.into()))?;
-    Ok(about.f_bavail.saturating_mul(about.f_frsize))
 }
 
 /// Interval between two attempts to take a lock.

@@ -78,7 +78,7 @@ impl Pip<'_> {
             let mut pieces = piece(wheel, bytes, from);
             while let Some(piece) = pieces.recv().await {
                 let piece = piece.map_err(named)?;
-                if partial.append(&piece)?.is_err() {
+                if !partial.append(&piece)? {
                     return Err(named("its piece has too many bytes".to_owned()));
                 }
                 events(Event::Bytes { bytes: partial.bytes(), total: partial.total() });

@@ -10,7 +10,7 @@ use super::{
     catalogue::{Catalogue, CatalogueEntry, is_plain},
     check::{Verdict, check_header, sha256},
     error::ModelStoreError,
-    partial_file::{DownloadLock, beside, holder},
+    partial_file::{DownloadLock, holder},
     pull::Events,
 };
 
@@ -213,15 +213,15 @@ impl ModelStore {
     }
 
     pub(super) fn part(&self, name: &str) -> PathBuf {
-        beside(&self.file(name), PART)
+        self.folder.join(format!("{name}{ENDING}{PART}"))
     }
 
     pub(super) fn wheels(&self, name: &str) -> PathBuf {
-        beside(&self.file(name), WHEELS)
+        self.folder.join(format!("{name}{ENDING}{WHEELS}"))
     }
 
     pub(super) fn lock(&self, name: &str) -> PathBuf {
-        beside(&self.file(name), LOCK)
+        self.folder.join(format!("{name}{ENDING}{LOCK}"))
     }
 
     fn known(&self, entry: &CatalogueEntry) -> Item {

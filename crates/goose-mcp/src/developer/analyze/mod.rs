@@ -57,10 +57,10 @@ impl Developer {
             let root = Root::open(&place, walk)?;
             let map = match focus {
                 Some(symbol) => focus::map(&Code::about(&root, symbol.trim()), symbol.trim(), follow)?,
-                None if root.folder().is_some() => overview::overview(&Code::under(&root, Some(depth))),
+                None if root.folder.is_some() => overview::overview(&Code::under(&root, Some(depth))),
                 None => {
                     check_readable(&*backend, &place)?;
-                    let symbols = Symbols::from_file(&root, root.path());
+                    let symbols = Symbols::from_file(&root, &root.path);
                     overview::outline(&symbols.ok_or_else(|| not_understood(&place.given))?)
                 }
             };

@@ -34,24 +34,17 @@ use crate::{
 const MAX_ENTRIES: usize = 200_000;
 
 /// A walk that can be cancelled, ends by itself, and knows what it could not look at.
-#[derive(Clone)]
+#[derive(Default)]
 pub(in crate::developer) struct Walk {
     cancelled: Option<CancellationToken>,
-    left: Arc<AtomicUsize>,
-    cut: Arc<AtomicBool>,
-    unreadable: Arc<AtomicUsize>,
-    hard_linked: Arc<AtomicBool>,
+    visited: AtomicUsize,
+    unreadable: AtomicUsize,
+    hard_linked: AtomicBool,
 }
 
 impl Walk {
-    pub(in crate::developer) fn new(context: &CallContext) -> Self {
-        Self {
-            cancelled: context.cancellation().cloned(),
-            left: Arc::new(AtomicUsize::new(MAX_ENTRIES)),
-            cut: Arc::default(),
-            unreadable: Arc::default(),
-            hard_linked: Arc::default(),
-        }
+    pub(in crate::developer) fn new(context: &CallContext) -> Arc<Self> {
+        Arc::new(Self { cancelled: context.cancellation().cloned(), ..Self::default() })
     }
 
     /// Returns whether the call was cancelled.
@@ -61,14 +54,7 @@ impl Walk {
 
     /// Counts one more entry; false at the end of the walk.
     pub(in crate::developer) fn goes_on(&self) -> bool {
-        if self.is_cancelled() {
-            return false;
-        }
-        let taken = self.left.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        if taken.is_err() {
-            self.cut.store(true, Ordering::Relaxed);
-        }
-        taken.is_ok()
+        !self.is_cancelled() && self.visited.fetch_add(1, Ordering::Relaxed) < MAX_ENTRIES
     }
 
     /// Counts something that could not be looked at.
@@ -79,20 +65,18 @@ impl Walk {
     /// Returns a remark if it did not see everything.
     pub(in crate::developer) fn remark(&self) -> Option<String> {
         let mut remark = String::new();
-        if self.cut.load(Ordering::Relaxed) {
+        if self.visited.load(Ordering::Relaxed) > MAX_ENTRIES {
             let _ = writeln!(
                 remark,
                 "[Stopped after {MAX_ENTRIES} files and folders. Name a smaller folder to see the rest.]"
             );
         }
-        match self.unreadable.load(Ordering::Relaxed) {
-            0 => {}
-            count => {
-                let _ = writeln!(
-                    remark,
-                    "[Could not be read, for lack of permission or another reason: {count}]"
-                );
-            }
+        let unreadable = self.unreadable.load(Ordering::Relaxed);
+        if unreadable > 0 {
+            let _ = writeln!(
+                remark,
+                "[Could not be read, for lack of permission or another reason: {unreadable}]"
+            );
         }
         if self.hard_linked.load(Ordering::Relaxed) {
             remark.push_str(
@@ -106,11 +90,11 @@ impl Walk {
 /// The open file or folder that a walk begins with. What the walk finds by its path counts only where it is found below this folder
 /// as well, without any link on the way: another program may replace folders by links meanwhile.
 pub(in crate::developer) struct Root {
-    path: PathBuf,
-    /// `None` if it is a file.
-    folder: Option<Folder>,
+    pub(in crate::developer) path: PathBuf,
+    /// The open folder; `None` if it is a file.
+    pub(in crate::developer) folder: Option<Folder>,
     hard_links: HardLinks,
-    pub(in crate::developer) walk: Walk,
+    pub(in crate::developer) walk: Arc<Walk>,
 }
 
 impl Root {
@@ -119,7 +103,7 @@ impl Root {
     /// # Errors
     ///
     /// Fails if there is nothing, or it cannot be opened.
-    pub(in crate::developer) fn open(place: &ResolvedPath, walk: Walk) -> ToolResult<Self> {
+    pub(in crate::developer) fn open(place: &ResolvedPath, walk: Arc<Walk>) -> ToolResult<Self> {
         let (given, path) = (&place.given, &place.target.path);
         let folder = match Folder::open(path) {
             Ok(folder) => Some(folder),
@@ -138,15 +122,6 @@ impl Root {
             }
         };
         Ok(Self { path: path.clone(), folder, hard_links: place.target.hard_links, walk })
-    }
-
-    pub(in crate::developer) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The open folder; `None` if it is a file.
-    pub(in crate::developer) fn folder(&self) -> Option<&Folder> {
-        self.folder.as_ref()
     }
 
     /// The path of something that was found, relative to the folder.

@@ -70,7 +70,7 @@ impl Developer {
         blocking(move || {
             let root = Root::open(&place, walk.clone())?;
             let mut remark = String::new();
-            if root.folder().is_none() {
+            if root.folder.is_none() {
                 check_readable(&*backend, &place)?;
             }
             let hunt_for = |matcher, root| Hunt {
@@ -150,8 +150,8 @@ impl Hunt {
     /// Looks at all files. The glob narrows what git sees; it brings nothing back that git ignores.
     fn run(&self, glob: Option<&str>) -> ToolResult<()> {
         let glob = self.glob(glob)?;
-        if self.root.folder().is_none() {
-            self.search(&mut self.searcher(), self.root.path());
+        if self.root.folder.is_none() {
+            self.search(&mut self.searcher(), &self.root.path);
             return Ok(());
         }
         self.root.walk_builder().build_parallel().run(|| {
@@ -176,7 +176,7 @@ impl Hunt {
     }
 
     fn glob(&self, glob: Option<&str>) -> ToolResult<Override> {
-        let mut globs = OverrideBuilder::new(self.root.path());
+        let mut globs = OverrideBuilder::new(&self.root.path);
         let added = glob.map_or(Ok(()), |glob| globs.add(glob).map(drop));
         added.and_then(|()| globs.build()).map_err(|error| {
             ToolError::ExecutionError(format!("The glob cannot be read: {error}. Write it as in .gitignore."))
@@ -238,9 +238,9 @@ impl Hunt {
             "[Cut here: too much to show. Narrow the pattern, the path or the glob, or ask for fewer lines around.]\n"
                 .to_owned()
         });
-        if self.met_binary.load(Ordering::Relaxed) && self.root.folder().is_none() {
+        if self.met_binary.load(Ordering::Relaxed) && self.root.folder.is_none() {
             shown.push_str("[It is not text and was searched only up to its first NUL byte; in the shell, use `strings`.]\n");
-        } else if found.is_empty() && self.root.folder().is_none() {
+        } else if found.is_empty() && self.root.folder.is_none() {
             shown.push_str("No match in it.\n");
         } else if found.is_empty() {
             shown.push_str(&self.nothing());
@@ -253,9 +253,7 @@ impl Hunt {
         shown.extend(self.root.walk.remark());
         shown.trim_end().to_owned()
     }
-}
 
-impl Hunt {
     /// Returns the answer if no text matches.
     fn nothing(&self) -> String {
         let mut named = self.named.lock();

@@ -33,10 +33,9 @@ impl Developer {
         let walk = Walk::new(context);
         blocking(move || {
             let root = Root::open(&place, walk)?;
-            let Some(folder) = root.folder() else {
+            let Some(folder) = &root.folder else {
                 return Err(ToolError::ExecutionError(format!(
-                    "`{}` is not a folder. Use `read` to see what is in a file.",
-                    place.given
+                    "`{place}` is not a folder. Use `read` to see what is in a file."
                 )));
             };
             Ok(render(&root, folder, depth))

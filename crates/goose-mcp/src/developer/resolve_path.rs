@@ -3,7 +3,10 @@
 //! It is taken as it is written, because the permissions read the same text: blanks at its ends are refused, never
 //! taken off. And it is followed once: a call that was judged uses the places that it was judged by.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use goose_extension::{CallContext, FileTarget, HardLinks, ToolError, ToolResult};
 
@@ -32,6 +35,13 @@ impl ResolvedPath {
             return false;
         };
         goose_fs::resolve(folder).is_ok_and(|folder| folder.join(name) != self.target.path)
+    }
+}
+
+/// As it was given.
+impl fmt::Display for ResolvedPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.given)
     }
 }
 
@@ -78,24 +88,22 @@ fn unusable(given: &str, reason: &str) -> ToolError {
 }
 
 fn absolute(given: &str, folder: &Path, home: Option<&Path>) -> ToolResult<PathBuf> {
+    let quoted = goose_fs::head_chars(given, MAX_QUOTED_CHARS);
     if given.trim() != given {
         return Err(ToolError::ExecutionError(format!(
-            "The path has blanks at its ends: {:?}. Nothing was done. Give it without them; for a file whose name has \
-             such blanks, use the shell.",
-            given.chars().take(MAX_QUOTED_CHARS).collect::<String>()
+            "The path has blanks at its ends: {quoted:?}. Nothing was done. Give it without them; for a file whose name has \
+             such blanks, use the shell."
         )));
     }
     if given.contains(char::is_control) {
         return Err(ToolError::ExecutionError(format!(
-            "The path has a line end or another control character in it: {:?}. Nothing was done. Give one path; for a file \
-             whose name has such characters, use the shell.",
-            given.chars().take(MAX_QUOTED_CHARS).collect::<String>()
+            "The path has a line end or another control character in it: {quoted:?}. Nothing was done. Give one path; for a file \
+             whose name has such characters, use the shell."
         )));
     }
     if given.is_empty() || given.len() > MAX_PATH_BYTES {
         return Err(ToolError::ExecutionError(format!(
-            "This is not a path: {:?}. Give the path of a file or folder, relative to the working folder or absolute.",
-            given.chars().take(MAX_QUOTED_CHARS).collect::<String>()
+            "This is not a path: {quoted:?}. Give the path of a file or folder, relative to the working folder or absolute."
         )));
     }
     Ok(match (given.strip_prefix('~'), home) {

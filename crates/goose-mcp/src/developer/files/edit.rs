@@ -71,7 +71,7 @@ impl Developer {
         }
         change.show(&place.given, context);
         let left = left.map(|left| format!("\n{left}")).unwrap_or_default();
-        Ok(format!("Edited {} ({})\n{}{left}", place.given, change.counts(), change.brief()))
+        Ok(format!("Edited {place} ({})\n{}{left}", change.counts(), change.brief()))
     }
 }
 
@@ -112,16 +112,13 @@ fn edit_file(
     for (number, edit) in edits.iter().enumerate() {
         let replacement = Replacement { before: &edit.before, after: &edit.after };
         changed = replacement.apply(&changed, places).map_err(|mismatch| {
-            let which = if edits.len() > 1 {
-                format!(" (edit {} of {})", number + 1, edits.len())
-            } else {
-                String::new()
-            };
+            let which = (edits.len() > 1).then(|| format!(" (edit {} of {})", number + 1, edits.len()));
+            let which = which.unwrap_or_default();
             let reason = match mismatch {
                 Mismatch::Missing if names_damage(edit, encoding) => DAMAGED.to_owned(),
                 _ => explain(&mismatch, &replacement, &encoding.shown(&changed)),
             };
-            ToolError::ExecutionError(format!("{} was not changed{which}: {reason}", place.given))
+            ToolError::ExecutionError(format!("{place} was not changed{which}: {reason}"))
         })?;
     }
     if changed == text {
@@ -139,24 +136,21 @@ fn names_damage(edit: &Edit, encoding: Encoding) -> bool {
 
 fn undone(place: &ResolvedPath) -> ToolError {
     ToolError::ExecutionError(format!(
-        "{} was not changed: the edits undo each other. They are made one after the other; leave out those that are not \
-         wanted.",
-        place.given
+        "{place} was not changed: the edits undo each other. They are made one after the other; leave out those that are not \
+         wanted."
     ))
 }
 
 fn not_text(place: &ResolvedPath) -> ToolError {
     ToolError::ExecutionError(format!(
-        "{} is not a text file, so it was not changed. Use a program for its format in the shell.",
-        place.given
+        "{place} is not a text file, so it was not changed. Use a program for its format in the shell."
     ))
 }
 
 fn unwritable(place: &ResolvedPath, encoding: Encoding, letter: char) -> ToolError {
     ToolError::ExecutionError(format!(
-        "{} was not changed: it is encoded as {}, which has no `{letter}`. Use other characters, or write the whole \
+        "{place} was not changed: it is encoded as {}, which has no `{letter}`. Use other characters, or write the whole \
          file with `write`, which makes it UTF-8.",
-        place.given,
         encoding.name()
     ))
 }

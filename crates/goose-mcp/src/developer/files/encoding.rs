@@ -61,7 +61,11 @@ impl Encoding {
 
     /// The text as it is shown: what stands for a damaged byte is the sign for it.
     pub(super) fn shown(self, text: &str) -> Cow<'_, str> {
-        if self == Self::DamagedUtf8 { shown_damage(text) } else { Cow::Borrowed(text) }
+        if self == Self::DamagedUtf8 && text.contains(is_stand_in) {
+            Cow::Owned(text.replace(is_stand_in, "\u{FFFD}"))
+        } else {
+            Cow::Borrowed(text)
+        }
     }
 
     /// Returns whether a new text may have a character. One that would become a damaged byte may not come from outside.
@@ -165,15 +169,6 @@ fn encode_damaged(text: &str) -> Vec<u8> {
 /// Returns whether a character stands for a byte.
 fn is_stand_in(letter: char) -> bool {
     byte(letter).is_some()
-}
-
-/// The text as it is shown.
-fn shown_damage(text: &str) -> Cow<'_, str> {
-    if text.contains(is_stand_in) {
-        Cow::Owned(text.replace(is_stand_in, "\u{FFFD}"))
-    } else {
-        Cow::Borrowed(text)
-    }
 }
 
 fn byte(letter: char) -> Option<u8> {

@@ -1,6 +1,9 @@
 //! Reading and replacing a file through the backend, and the messages where that fails.
 
-use std::{io, path::Path};
+use std::{
+    io::{self, ErrorKind},
+    path::Path,
+};
 
 use goose_extension::{Backend, FileError, FileKind, FileRead, FileVersion, ToolError, ToolResult};
 use goose_fs::Folder;
@@ -61,55 +64,44 @@ pub(in super::super) fn check_readable(backend: &dyn Backend, place: &ResolvedPa
     }
 }
 
-fn not_a_file(place: &ResolvedPath, kind: FileKind) -> ToolError {
-    let given = &place.given;
-    ToolError::ExecutionError(match kind {
-        FileKind::Folder => {
-            format!("{given} is a folder. Name a file in it. Use `tree` to see what is there.")
-        }
-        kind => format!("{given} is {kind}, not a file, so it was not touched. Name a regular file."),
-    })
-}
-
 pub(crate) fn missing(backend: &dyn Backend, place: &ResolvedPath) -> ToolError {
-    let (given, path) = (&place.given, &place.target.path);
+    let path = &place.target.path;
     ToolError::ExecutionError(match backend.is_local() {
-        true if place.is_link() => {
-            format!("{given} is a link to {}, which is not there.", path.display())
-        }
-        true => format!("There is no file {given}.{}", similar_names(path)),
-        false => format!("There is no file {given}."),
+        true if place.is_link() => format!("{place} is a link to {}, which is not there.", path.display()),
+        true => format!("There is no file {place}.{}", similar_names(path)),
+        false => format!("There is no file {place}."),
     })
 }
 
 fn too_large(place: &ResolvedPath, size: u64) -> ToolError {
     ToolError::ExecutionError(format!(
-        "{} is too large: {size} bytes, at most {MAX_FILE_BYTES} are read. Use `search`, or `sed -n` in the shell, to \
-         see parts of it, and a program in the shell to change it.",
-        place.given
+        "{place} is too large: {size} bytes, at most {MAX_FILE_BYTES} are read. Use `search`, or `sed -n` in the shell, to \
+         see parts of it, and a program in the shell to change it."
     ))
 }
 
 /// Explains what went wrong with a file, and what can be done about it.
 pub(crate) fn failed(action: &str, place: &ResolvedPath, error: FileError) -> ToolError {
-    let given = &place.given;
-    match error {
-        FileError::NotAFile(kind) => not_a_file(place, kind),
-        FileError::Moved => moved(given),
-        FileError::HardLinked => ToolError::ExecutionError(format!(
-            "{given} has other names (hard links) since this call was checked, so it was not used. Try again."
-        )),
-        FileError::Protected => ToolError::ExecutionError(format!(
-            "{given} is write-protected, so it was left as it is. Use another file, or ask the person to make it writable."
-        )),
-        FileError::Changed => ToolError::ExecutionError(format!(
-            "{given} was changed by another program just now, so nothing was written. Read it again and repeat the change."
-        )),
-        FileError::Io(error) => io_failed(action, given, &error),
-        error => {
-            ToolError::ExecutionError(format!("Could not {action} {given}: {error}. Nothing was changed."))
+    ToolError::ExecutionError(match error {
+        FileError::NotAFile(FileKind::Folder) => {
+            format!("{place} is a folder. Name a file in it. Use `tree` to see what is there.")
         }
-    }
+        FileError::NotAFile(kind) => {
+            format!("{place} is {kind}, not a file, so it was not touched. Name a regular file.")
+        }
+        FileError::Moved => return moved(&place.given),
+        FileError::HardLinked => format!(
+            "{place} has other names (hard links) since this call was checked, so it was not used. Try again."
+        ),
+        FileError::Protected => format!(
+            "{place} is write-protected, so it was left as it is. Use another file, or ask the person to make it writable."
+        ),
+        FileError::Changed => format!(
+            "{place} was changed by another program just now, so nothing was written. Read it again and repeat the change."
+        ),
+        FileError::Io(error) => return io_failed(action, &place.given, &error),
+        error => format!("Could not {action} {place}: {error}. Nothing was changed."),
+    })
 }
 
 /// The error for a path that leads elsewhere since it was resolved.
@@ -122,31 +114,29 @@ pub(in super::super) fn moved(given: &str) -> ToolError {
 
 /// Explains an error of the system, and what can be done about it.
 pub(in super::super) fn io_failed(action: &str, given: &str, error: &io::Error) -> ToolError {
+    let text = error.to_string();
     let (reason, advice) = match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            ("permission denied".to_owned(), "Use another file, or ask the person to change its permissions.")
+        ErrorKind::PermissionDenied => {
+            ("permission denied", "Use another file, or ask the person to change its permissions.")
         }
-        io::ErrorKind::ReadOnlyFilesystem => {
-            ("the file system is read-only".to_owned(), "Work in another folder, or ask the person.")
+        ErrorKind::ReadOnlyFilesystem => {
+            ("the file system is read-only", "Work in another folder, or ask the person.")
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
-            "there is no space left on the disk".to_owned(),
-            "Ask the person to make room; trying again will not help.",
-        ),
-        io::ErrorKind::FileTooLarge => {
-            ("it would be larger than the system allows".to_owned(), "Write less, or ask the person.")
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            ("there is no space left on the disk", "Ask the person to make room; trying again will not help.")
         }
-        io::ErrorKind::NotADirectory => {
-            ("a part of the path is a file, not a folder".to_owned(), "Correct the path.")
+        ErrorKind::FileTooLarge => {
+            ("it would be larger than the system allows", "Write less, or ask the person.")
         }
+        ErrorKind::NotADirectory => ("a part of the path is a file, not a folder", "Correct the path."),
         _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => (
-            "the links in its path lead round in a circle".to_owned(),
+            "the links in its path lead round in a circle",
             "Look at them with `ls -la` in the shell, and name the real file.",
         ),
-        io::ErrorKind::InvalidFilename => {
-            ("a name in the path is longer than the system allows".to_owned(), "Choose a shorter one.")
+        ErrorKind::InvalidFilename => {
+            ("a name in the path is longer than the system allows", "Choose a shorter one.")
         }
-        _ => (error.to_string(), "Look at it with `ls -la` in the shell."),
+        _ => (text.as_str(), "Look at it with `ls -la` in the shell."),
     };
     ToolError::ExecutionError(format!("Could not {action} {given}: {reason}. Nothing was changed. {advice}"))
 }

@@ -55,8 +55,7 @@ fn show(backend: &dyn Backend, place: &ResolvedPath, first: usize, limit: usize)
     let size = bytes.len();
     let Some((text, encoding)) = Encoding::decode(bytes) else {
         return Err(ToolError::ExecutionError(format!(
-            "{} is not text: {size} bytes. Look at it with a program for its format in the shell (`file`, `xxd`).",
-            place.given
+            "{place} is not text: {size} bytes. Look at it with a program for its format in the shell (`file`, `xxd`)."
         )));
     };
     let text = encoding.shown(&text);
@@ -74,8 +73,7 @@ fn show(backend: &dyn Backend, place: &ResolvedPath, first: usize, limit: usize)
 fn show_picture(place: &ResolvedPath, bytes: Vec<u8>, kind: &str) -> ToolResult<ToolOutput> {
     if bytes.len() > MAX_IMAGE_BYTES {
         return Err(ToolError::ExecutionError(format!(
-            "{} is an image of {} bytes; models see at most {MAX_IMAGE_BYTES}. Make a smaller copy in the shell first.",
-            place.given,
+            "{place} is an image of {} bytes; models see at most {MAX_IMAGE_BYTES}. Make a smaller copy in the shell first.",
             bytes.len()
         )));
     }
@@ -85,12 +83,11 @@ fn show_picture(place: &ResolvedPath, bytes: Vec<u8>, kind: &str) -> ToolResult<
 fn show_lines(place: &ResolvedPath, text: &str, first: usize, limit: usize) -> ToolResult<(String, usize)> {
     let total = text.lines().count();
     if total == 0 {
-        return Ok((format!("{} is empty", place.given), 0));
+        return Ok((format!("{place} is empty"), 0));
     }
     if first > total {
         return Err(ToolError::ExecutionError(format!(
-            "{} has only {total} lines; line {first} is beyond its end.",
-            place.given
+            "{place} has only {total} lines; line {first} is beyond its end."
         )));
     }
     let mut shown = String::new();

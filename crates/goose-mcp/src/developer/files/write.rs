@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use goose_extension::{Backend, FileRead, prelude::*};
+use goose_extension::{Backend, FileRead, FileVersion, prelude::*};
 
 use super::{
     super::{Developer, blocking, resolve_path::ResolvedPath},
     change::Change,
     encoding::Encoding,
     matching::LineEnd,
-    open::{Opened, look, replace},
+    open::{look, replace},
 };
 
 impl Developer {
@@ -61,9 +61,8 @@ fn must_be_new(backend: &dyn Backend, place: &ResolvedPath) -> ToolResult<()> {
     match look(backend, place)? {
         FileRead::Missing => Ok(()),
         FileRead::Content { .. } | FileRead::TooLarge { .. } => Err(ToolError::ExecutionError(format!(
-            "{} is there already, and was left as it is. Read it first, then change it with `edit`; to make another file, use \
-             another name.",
-            place.given
+            "{place} is there already, and was left as it is. Read it first, then change it with `edit`; to make another file, use \
+             another name."
         ))),
     }
 }
@@ -74,9 +73,8 @@ fn must_not_be_lost(backend: &dyn Backend, place: &ResolvedPath, content: &str) 
         FileRead::Missing => Ok(()),
         FileRead::Content { bytes, .. } if bytes.is_empty() || bytes == content.as_bytes() => Ok(()),
         FileRead::Content { .. } | FileRead::TooLarge { .. } => Err(ToolError::ExecutionError(format!(
-            "{} exists, and this session has not seen what is in it, so it was left as it is. Look at it with `read` first; then \
-             `edit` changes a part, and `write` replaces all of it.",
-            place.given
+            "{place} exists, and this session has not seen what is in it, so it was left as it is. Look at it with `read` first; then \
+             `edit` changes a part, and `write` replaces all of it."
         ))),
     }
 }
@@ -84,25 +82,22 @@ fn must_not_be_lost(backend: &dyn Backend, place: &ResolvedPath, content: &str) 
 fn write_file(backend: &dyn Backend, place: &ResolvedPath, content: &str) -> ToolResult<Written> {
     if place.given.ends_with('/') {
         return Err(ToolError::ExecutionError(format!(
-            "{} names a folder, so nothing was written. Name a file in it; folders are made with it.",
-            place.given
+            "{place} names a folder, so nothing was written. Name a file in it; folders are made with it."
         )));
     }
     match look(backend, place)? {
-        FileRead::Content { bytes, version } => {
-            write_over(backend, place, Opened { bytes, version }, content)
-        }
+        FileRead::Content { bytes, version } => write_over(backend, place, &bytes, &version, content),
         FileRead::Missing => {
             replace(backend, place, content.as_bytes(), None)?;
             Ok(Written {
-                message: format!("Created {} ({})", place.given, line_count(content)),
+                message: format!("Created {place} ({})", line_count(content)),
                 change: Some(Change::new(&place.given, "", content)),
             })
         }
         FileRead::TooLarge { size, version } => {
             replace(backend, place, content.as_bytes(), Some(&version))?;
             let lines = line_count(content);
-            let message = format!("Wrote {} ({lines}) in place of {size} bytes", place.given);
+            let message = format!("Wrote {place} ({lines}) in place of {size} bytes");
             Ok(Written { message, change: None })
         }
     }
@@ -119,26 +114,25 @@ fn line_count(text: &str) -> String {
 fn write_over(
     backend: &dyn Backend,
     place: &ResolvedPath,
-    old: Opened,
+    old: &[u8],
+    version: &FileVersion,
     content: &str,
 ) -> ToolResult<Written> {
-    let Opened { bytes: old, version } = old;
-    let old_size = old.len();
-    let known = Encoding::decode(old.clone());
+    let known = Encoding::decode(old.to_vec());
     let (bytes, note) = match &known {
         Some((text, encoding)) => encoded(content, text, *encoding),
         None => (content.as_bytes().to_vec(), String::new()),
     };
     if bytes == old {
-        return Ok(Written { message: format!("{} had this content already", place.given), change: None });
+        return Ok(Written { message: format!("{place} had this content already"), change: None });
     }
-    replace(backend, place, &bytes, Some(&version))?;
+    replace(backend, place, &bytes, Some(version))?;
     let Some((text, encoding)) = known else {
-        let message = format!("Wrote {} in place of {old_size} bytes that were no text", place.given);
+        let message = format!("Wrote {place} in place of {} bytes that were no text", old.len());
         return Ok(Written { message, change: None });
     };
     let change = Change::new(&place.given, &encoding.shown(&text), content);
-    let message = format!("Wrote {} ({}){note}", place.given, change.counts());
+    let message = format!("Wrote {place} ({}){note}", change.counts());
     Ok(Written { message, change: Some(change) })
 }
 

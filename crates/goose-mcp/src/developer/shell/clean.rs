@@ -81,23 +81,11 @@ impl Screen {
 
 /// Skips what follows an escape: a sequence with parameters, a text for the terminal, or one letter.
 fn skip_sequence(rest: &mut Peekable<impl Iterator<Item = char>>) {
-    match rest.peek() {
-        Some('[') => {
-            rest.next();
-            skip_parameters(rest);
-        }
-        Some(']' | 'P' | 'X' | '^' | '_') => {
-            rest.next();
-            skip_text(rest);
-        }
+    match rest.next_if(|it| !it.is_control()) {
+        Some('[') => skip_parameters(rest),
+        Some(']' | 'P' | 'X' | '^' | '_') => skip_text(rest),
         // One or two intermediate letters choose a set of characters.
-        Some('(' | ')' | '*' | '+' | '#' | '%' | ' ') => {
-            rest.next();
-            rest.next_if(|it| !it.is_control());
-        }
-        Some(it) if !it.is_control() => {
-            rest.next();
-        }
+        Some('(' | ')' | '*' | '+' | '#' | '%' | ' ') => drop(rest.next_if(|it| !it.is_control())),
         _ => {}
     }
 }

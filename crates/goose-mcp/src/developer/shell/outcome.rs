@@ -140,29 +140,20 @@ fn out_of_time(limit: Duration, stopped: io::Result<()>) -> String {
 }
 
 fn shown(kept: &HeadTailBuffer, spill: Option<&Spill>) -> String {
-    match kept.shown() {
-        Shown::Whole(head, tail) => match clean(&[head, tail].concat()) {
-            Some(text) => text.trim_end().to_owned(),
-            None => not_text(kept.total(), spill),
-        },
-        Shown::Cut(cut) => match (clean(cut.head), clean(cut.tail)) {
-            (Some(head), Some(tail)) => {
-                let marker = left_out(&cut, spill);
+    let hint = spill.map(|spill| format!("; {}", spill.hint())).unwrap_or_default();
+    let text = match kept.shown() {
+        Shown::Whole(head, tail) => clean(&[head, tail].concat()).map(|text| text.trim_end().to_owned()),
+        Shown::Cut(Cut { head, tail, missing_bytes, missing_lines }) => {
+            clean(head).zip(clean(tail)).map(|(head, tail)| {
+                let marker = format!("… {missing_bytes} bytes, {missing_lines} lines left out here{hint} …");
                 format!("{}\n[{marker}]\n{}", head.trim_end(), tail.trim_end())
-            }
-            _ => not_text(kept.total(), spill),
-        },
-    }
-}
-
-fn left_out(cut: &Cut<'_>, spill: Option<&Spill>) -> String {
-    let hint = spill.map(|spill| format!("; {}", spill.hint())).unwrap_or_default();
-    format!("… {} bytes, {} lines left out here{hint} …", cut.missing_bytes, cut.missing_lines)
-}
-
-fn not_text(total: u64, spill: Option<&Spill>) -> String {
-    let hint = spill.map(|spill| format!("; {}", spill.hint())).unwrap_or_default();
-    format!("[{total} bytes of binary output{hint}. To look at them, use `| xxd | head`]")
+            })
+        }
+    };
+    let total = kept.total();
+    text.unwrap_or_else(|| {
+        format!("[{total} bytes of binary output{hint}. To look at them, use `| xxd | head`]")
+    })
 }
 
 fn still_running(spill: Option<&Spill>) -> String {

@@ -7,7 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tree_sitter::{Node, ParseOptions, QueryCursor, QueryCursorOptions, StreamingIterator as _, Tree};
+use tree_sitter::{
+    Node, ParseOptions, QueryCapture, QueryCursor, QueryCursorOptions, StreamingIterator as _, Tree,
+};
 
 use super::{super::find::Root, language::Grammar, parser_guard::sanitize};
 
@@ -66,7 +68,7 @@ impl Symbols {
     fn from_code(grammar: &Grammar, code: &[u8]) -> Option<Self> {
         let tree = parse(grammar, code)?;
         let query = grammar.query()?;
-        let names = query.capture_names();
+        let name_of = |capture: &QueryCapture<'_>| query.capture_names()[capture.index as usize];
         let mut symbols = Self {
             language: grammar.name,
             lines: code.split(|byte| *byte == b'\n').count(),
@@ -77,20 +79,21 @@ impl Symbols {
         let options = QueryCursorOptions::new().progress_callback(&mut in_time);
         let mut matches = cursor.matches_with_options(query, tree.root_node(), code, options);
         while let Some(found) = matches.next() {
-            let of = |wanted: &str| {
-                found
-                    .captures()
-                    .iter()
-                    .find(|capture| names[capture.index as usize] == wanted)
-                    .map(|it| it.node)
-            };
+            let captures = found.captures();
+            let of = |wanted: &str| captures.iter().find(|it| name_of(it) == wanted).map(|it| it.node);
             if let Some(call) = of("call") {
                 symbols.calls.push(Call { name: text(call, code), line: line(call) });
             } else if let Some(name) = of("name")
-                && let Some(whole) =
-                    found.captures().iter().find(|capture| names[capture.index as usize] != "name")
+                && let Some(whole) = captures.iter().find(|it| name_of(it) != "name")
             {
-                symbols.define(names[whole.index as usize], whole.node, &text(name, code), code);
+                symbols.definitions.push(Definition {
+                    kind: name_of(whole).to_owned(),
+                    name: text(name, code),
+                    line: line(whole.node),
+                    end: whole.node.end_position().row + 1,
+                    depth: 0,
+                    signature: signature(whole.node, code),
+                });
             }
             if symbols.count() >= MAX_SYMBOLS {
                 break;
@@ -98,17 +101,6 @@ impl Symbols {
         }
         symbols.nest();
         Some(symbols)
-    }
-
-    fn define(&mut self, kind: &str, node: Node<'_>, name: &str, code: &[u8]) {
-        self.definitions.push(Definition {
-            kind: kind.to_owned(),
-            name: name.to_owned(),
-            line: line(node),
-            end: node.end_position().row + 1,
-            depth: 0,
-            signature: signature(node, code),
-        });
     }
 
     /// Sorts all and finds out which definitions stand in which.

@@ -133,14 +133,10 @@ pub(super) fn sentence(folder: &Folder) -> String {
         Scope::Project => " (file names of the project, not instructions)",
     };
     let mut sentence = format!("Categories of the {scope} memory{origin}: {}", named.join(", "));
-    match listing.categories.len() - named.len() {
-        0 => {}
-        more if listing.is_cut => {
-            let _ = write!(sentence, " and more than {more} others");
-        }
-        more => {
-            let _ = write!(sentence, " and {more} others");
-        }
+    let more = listing.categories.len() - named.len();
+    if more > 0 {
+        let at_least = if listing.is_cut { "more than " } else { "" };
+        let _ = write!(sentence, " and {at_least}{more} others");
     }
     sentence.push('.');
     sentence

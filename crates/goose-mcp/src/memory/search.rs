@@ -61,7 +61,8 @@ impl Query {
     /// Returns the matches, best first. `found` is ordered from old to new.
     pub(super) fn rank(&self, found: Vec<Found>) -> Vec<Found> {
         let documents: Vec<Document> = found.iter().map(Document::new).collect();
-        let strengths: Vec<Vec<f64>> = documents.iter().map(|document| self.strengths(document)).collect();
+        let strengths = |document: &Document| self.words.iter().map(|word| document.strength(word)).collect();
+        let strengths: Vec<Vec<f64>> = documents.iter().map(strengths).collect();
         let rarities = self.rarities(&strengths);
         let mut scored: Vec<(f64, usize, Found)> = found
             .into_iter()
@@ -74,11 +75,6 @@ impl Query {
             .collect();
         scored.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1)));
         scored.into_iter().map(|(_, _, found)| found).collect()
-    }
-
-    /// Returns the score of each word of the query.
-    fn strengths(&self, document: &Document) -> Vec<f64> {
-        self.words.iter().map(|word| document.strength(word)).collect()
     }
 
     /// Returns the weight of each word: one that is in every entry says little.

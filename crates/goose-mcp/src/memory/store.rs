@@ -211,14 +211,10 @@ pub(super) fn remove_entry(
 fn not_found(other: &Folder, category: &Category, content: &str, reason: &str) -> ToolError {
     let elsewhere = matches!(other.read(category), Ok(Some(bytes))
         if entry::parse(&bytes).iter().any(|located| located.entry.data.trim() == content.trim()));
-    let hint = if elsewhere {
-        format!(
-            " It is in the {} memory: call again with the other value of `is_global`.",
-            other.scope.name()
-        )
-    } else {
-        String::new()
-    };
+    let scope = other.scope.name();
+    let hint = elsewhere
+        .then(|| format!(" It is in the {scope} memory: call again with the other value of `is_global`."));
+    let hint = hint.unwrap_or_default();
     ToolError::ExecutionError(format!("Nothing was removed. {reason}{hint}"))
 }
 

@@ -1,5 +1,5 @@
 //! [`PartialFile`]: a model file during its download. Its content is always a prefix of the complete
-//! file. [`DownloadLock`]: allows one download of a model at a time, across processes.
+//! file. A lock allows one download of a model at a time, across processes.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -29,8 +29,7 @@ pub(super) struct PartialFile {
 }
 
 impl PartialFile {
-    /// Opens or creates the partial file of a file with `total` bytes. The caller holds the
-    /// [`DownloadLock`].
+    /// Opens or creates the partial file of a file with `total` bytes. The caller holds the lock.
     pub(super) fn open(path: PathBuf, total: u64) -> Result<Self, ModelStoreError> {
         let open = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
         let file = open.map_err(|error| ModelStoreError::io("write", &path, error))?;
@@ -116,37 +115,30 @@ pub(super) fn check_space(folder: &Path, needed: u64) -> Result<(), ModelStoreEr
 /// Interval between two attempts to take a lock.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Lock on the downloads of a model. The system releases it when its process ends. The file is never
-/// removed, because two processes could then hold locks on different files. It contains the id of the
-/// holder, for error messages.
-pub(super) struct DownloadLock {
-    _lock: FileLock,
+/// Waits for the lock on the downloads of a model. Calls `waiting` once if another process holds it.
+pub(super) async fn wait_for_lock(path: &Path, waiting: impl FnOnce()) -> Result<FileLock, ModelStoreError> {
+    let mut waiting = Some(waiting);
+    loop {
+        if let Some(lock) = try_lock(path)? {
+            return Ok(lock);
+        }
+        if let Some(waiting) = waiting.take() {
+            waiting();
+        }
+        tokio::time::sleep(RETRY_INTERVAL).await;
+    }
 }
 
-impl DownloadLock {
-    /// Waits for the lock. Calls `waiting` once if another process holds it.
-    pub(super) async fn take(path: &Path, waiting: impl FnOnce()) -> Result<Self, ModelStoreError> {
-        let mut waiting = Some(waiting);
-        loop {
-            if let Some(lock) = Self::attempt(path)? {
-                return Ok(lock);
-            }
-            if let Some(waiting) = waiting.take() {
-                waiting();
-            }
-            tokio::time::sleep(RETRY_INTERVAL).await;
-        }
-    }
-
-    /// Takes the lock, unless another process holds it.
-    pub(super) fn attempt(path: &Path) -> Result<Option<Self>, ModelStoreError> {
-        let file = open_lock_file(path).map_err(|error| ModelStoreError::io("open", path, error))?;
-        let taken = FileLock::try_new(file).map_err(|error| ModelStoreError::io("lock", path, error))?;
-        let Ok(lock) = taken else { return Ok(None) };
-        // The id is only informative. A full disk is reported by the download itself.
-        let _ = note_holder(lock.file());
-        Ok(Some(Self { _lock: lock }))
-    }
+/// Takes the lock, unless another process holds it. The system releases it when its process ends. The file
+/// is never removed, because two processes could then hold locks on different files. It contains the id of
+/// the holder, for error messages.
+pub(super) fn try_lock(path: &Path) -> Result<Option<FileLock>, ModelStoreError> {
+    let file = open_lock_file(path).map_err(|error| ModelStoreError::io("open", path, error))?;
+    let taken = FileLock::try_new(file).map_err(|error| ModelStoreError::io("lock", path, error))?;
+    let Ok(lock) = taken else { return Ok(None) };
+    // The id is only informative. A full disk is reported by the download itself.
+    let _ = note_holder(lock.file());
+    Ok(Some(lock))
 }
 
 fn note_holder(mut file: &File) -> io::Result<()> {

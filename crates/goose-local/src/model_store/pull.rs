@@ -16,7 +16,7 @@ use super::{
     check::sha256,
     error::{FailedSource, ModelStoreError},
     hub::Hub,
-    partial_file::{DownloadLock, PartialFile, check_space},
+    partial_file::{PartialFile, check_space, wait_for_lock},
     pip::Pip,
     store::ModelStore,
 };
@@ -165,7 +165,7 @@ impl ModelStore {
         let entry = self.entry(name)?;
         let folder = self.folder();
         create_private_dir(folder).map_err(|error| ModelStoreError::io("make", folder, error))?;
-        let _lock = DownloadLock::take(&self.lock(name), || events(Event::Waiting)).await?;
+        let _lock = wait_for_lock(&self.lock(name), || events(Event::Waiting)).await?;
         let path = self.file(name);
         if fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() == entry.bytes) {
             return Ok(PulledModel { path, was_here: true });

@@ -6,11 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use goose_fs::FileLock;
+
 use super::{
     catalogue::{Catalogue, CatalogueEntry, is_plain},
     check::{Verdict, check_header, sha256},
     error::ModelStoreError,
-    partial_file::{DownloadLock, holder},
+    partial_file::{holder, try_lock},
     pull::Events,
 };
 
@@ -190,12 +192,12 @@ impl ModelStore {
 
     /// Takes the lock, so that no running download loses its file. Only models of the catalogue are
     /// downloaded.
-    fn lock_for_removal(&self, item: &Item) -> Result<Option<DownloadLock>, ModelStoreError> {
+    fn lock_for_removal(&self, item: &Item) -> Result<Option<FileLock>, ModelStoreError> {
         if item.entry.is_none() || item.state == State::Absent && !self.folder.is_dir() {
             return Ok(None);
         }
         let path = self.lock(&item.name);
-        match DownloadLock::attempt(&path)? {
+        match try_lock(&path)? {
             Some(lock) => Ok(Some(lock)),
             None => Err(ModelStoreError::Busy { name: item.name.clone(), process: holder(&path) }),
         }

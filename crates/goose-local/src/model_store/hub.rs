@@ -107,7 +107,8 @@ impl Hub {
         match timeout(IDLE_TIMEOUT, request.send()).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) if error.is_connect() || error.is_redirect() => {
-                let reason = format!("{} cannot be reached: {}", host(&self.url), causes(&error));
+                let host = self.url.host_str().unwrap_or("the hub");
+                let reason = format!("{host} cannot be reached: {}", causes(&error));
                 // A network that failed in the middle of a download often comes back.
                 Err(if partial.bytes() > 0 { Fault::Temporary(reason) } else { Fault::Permanent(reason) })
             }
@@ -205,10 +206,6 @@ fn is_loopback(url: &Url) -> bool {
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,
     }
-}
-
-fn host(url: &Url) -> &str {
-    url.host_str().unwrap_or("the hub")
 }
 
 /// Returns an error with its causes, without the URL.

@@ -44,18 +44,15 @@ impl Scratch {
     pub(super) async fn spill(&self, pieces: [&[u8]; 2]) -> Spill {
         let scratch = self.clone();
         let made = tokio::task::spawn_blocking(move || scratch.new_file()).await;
-        match made.map_err(io::Error::other).flatten() {
-            Ok((file, path)) => {
-                let mut spill = Spill { file: Some(file), path, written: 0, trouble: None };
-                for piece in pieces {
-                    spill.push(piece).await;
-                }
-                spill
-            }
-            Err(error) => {
-                Spill { file: None, path: self.folder.clone(), written: 0, trouble: Some(error.to_string()) }
-            }
+        let (file, path, trouble) = match made.map_err(io::Error::other).flatten() {
+            Ok((file, path)) => (Some(file), path, None),
+            Err(error) => (None, self.folder.clone(), Some(error.to_string())),
+        };
+        let mut spill = Spill { file, path, written: 0, trouble };
+        for piece in pieces {
+            spill.push(piece).await;
         }
+        spill
     }
 
     fn new_file(&self) -> io::Result<(File, PathBuf)> {

@@ -57,8 +57,7 @@ impl Document {
             FileRead::Content { bytes, version } => Ok(Ok(Self { place, bytes, version: Some(version) })),
             FileRead::Missing => Ok(Err(place)),
             FileRead::TooLarge { size, .. } => Err(failed(format!(
-                "{} is too large: {size} bytes, at most {MAX_DOCUMENT_BYTES} are read. Use a program for its format.",
-                place.given
+                "{place} is too large: {size} bytes, at most {MAX_DOCUMENT_BYTES} are read. Use a program for its format."
             ))),
         }
     }
@@ -80,6 +79,6 @@ impl Document {
 
     /// Creates the error of a document that is not what it should be.
     pub(super) fn invalid(&self, kind: &str, reason: impl std::fmt::Display) -> ToolError {
-        failed(format!("{} cannot be used as {kind}: {reason}.", self.place.given))
+        failed(format!("{} cannot be used as {kind}: {reason}.", self.place))
     }
 }

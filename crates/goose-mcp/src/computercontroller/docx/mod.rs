@@ -131,7 +131,7 @@ impl Edit {
         let (bytes, what) = changed.map_err(|error| document.invalid("a document", error))?;
         document.replace(backend, &bytes)?;
         let verb = if document.is_new() { "Created" } else { "Updated" };
-        Ok(format!("{verb} {}: {what}", document.place.given))
+        Ok(format!("{verb} {}: {what}", document.place))
     }
 
     fn apply(&self, bytes: &[u8], image: Option<&[u8]>) -> FormatResult<(Vec<u8>, String)> {

@@ -71,7 +71,7 @@ impl ComputerController {
             if first > pages.len() {
                 return Err(failed(format!(
                     "{} has {} pages, so there is no page {first}.",
-                    document.place.given,
+                    document.place,
                     pages.len()
                 )));
             }

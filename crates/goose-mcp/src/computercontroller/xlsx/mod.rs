@@ -184,9 +184,8 @@ impl Request {
             )
         };
         let (bytes, sheet) = write().map_err(|error| document.invalid("a workbook", error))?;
-        let given = &document.place.given;
         let verb = if document.is_new() { "Created" } else { "Updated" };
-        Ok((bytes, format!("{verb} {given}: {count} cells in the sheet `{sheet}`")))
+        Ok((bytes, format!("{verb} {}: {count} cells in the sheet `{sheet}`", document.place)))
     }
 
     fn cell(&self) -> Result<Position, FormatError> {

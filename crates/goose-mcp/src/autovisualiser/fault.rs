@@ -37,10 +37,9 @@ pub(super) fn check_count(field: &str, count: usize, min: usize, max: usize, ite
         return Err(Fault::new(field, format!("it has {count} {items}; at least {min} are needed.")));
     }
     if count > max {
-        return Err(Fault::new(
-            field,
-            format!("it has {count} {items}; at most {max} can be drawn. Combine the smallest ones."),
-        ));
+        let problem =
+            format!("it has {count} {items}; at most {max} can be drawn. Combine the smallest ones.");
+        return Err(Fault::new(field, problem));
     }
     Ok(())
 }
@@ -60,10 +59,8 @@ pub(super) fn check_number(field: impl FnOnce() -> String, value: f64) -> Checke
 pub(super) fn check_size(field: impl Fn() -> String, value: f64) -> Checked<()> {
     check_number(&field, value)?;
     if value < 0.0 {
-        return Err(Fault::new(
-            field(),
-            format!("{value} is negative; only 0 and larger values have a size."),
-        ));
+        let problem = format!("{value} is negative; only 0 and larger values have a size.");
+        return Err(Fault::new(field(), problem));
     }
     Ok(())
 }

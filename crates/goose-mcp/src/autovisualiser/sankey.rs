@@ -293,10 +293,8 @@ fn cycle_fault(names: &[String], cycle: &[usize]) -> Fault {
     let mut path: Vec<&str> = cycle.iter().take(MAX_CYCLE_NAMES).map(|&node| names[node].as_str()).collect();
     path.push(if cycle.len() > MAX_CYCLE_NAMES { "…" } else { path.first().copied().unwrap_or_default() });
     let path = path.join(" → ");
-    Fault::new(
-        "data.links",
-        format!(
-            "they form a cycle ({path}); flows lead in one direction. Use a node of its own for what comes back."
-        ),
-    )
+    let problem = format!(
+        "they form a cycle ({path}); flows lead in one direction. Use a node of its own for what comes back."
+    );
+    Fault::new("data.links", problem)
 }

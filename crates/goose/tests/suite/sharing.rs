@@ -6,10 +6,11 @@ use std::{sync::Arc, time::Duration};
 use anyhow::ensure;
 use goose::{
     agents::extension_manager::{ExtensionManager, ManagerError},
+    config::ExtensionConfig,
     services::Phase,
 };
 use goose_extension::ToolError;
-use goose_test_support::RecordingCaller;
+use goose_test_support::{RecordingCaller, binary};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -208,6 +209,28 @@ async fn a_replaced_extension_finishes_its_call_and_the_new_one_answers() -> any
     ensure!(manager.names() == ["a"]);
     manager.replace(&world.server("b", &[])?).await?;
     ensure!(manager.names() == ["a", "b"], "what is new is added");
+    manager.close().await;
+    Ok(())
+}
+
+/// Both may need the same port.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_extension_ends_before_the_new_one_starts() -> anyhow::Result<()> {
+    let world = World::new()?;
+    let (lock, both) = (world.file("lock"), world.file("both"));
+    let server = |round: u32| -> anyhow::Result<ExtensionConfig> {
+        let (program, lock, both) = (binary("faulty_server")?, lock.display(), both.display());
+        let script = format!(
+            "mkdir '{lock}' || : >'{both}'; '{}' --tools {round}; sleep 0.3; rmdir '{lock}'",
+            program.display()
+        );
+        Ok(ExtensionConfig::stdio("a", "sh", ["-c".to_owned(), script]))
+    };
+    let manager = world.manager(vec![server(1)?]).await?;
+    ensure!(text(&manager, "a__tool_0", json!({})).await? == "tool_0 was called");
+    bounded(manager.replace(&server(2)?)).await??;
+    ensure!(text(&manager, "a__tool_1", json!({})).await? == "tool_1 was called");
+    ensure!(lock.exists() && !both.exists(), "both ran at once");
     manager.close().await;
     Ok(())
 }

@@ -311,10 +311,6 @@ impl Inner {
         change(&mut changed)?;
         *services = changed.into();
         *self.index.write() = None;
-        services
-            .iter()
-            .filter(|bound| bound.service.listing().is_none())
-            .for_each(|bound| bound.service.warm_up());
         Ok(())
     }
 

@@ -229,7 +229,10 @@ impl Exchange {
     ///
     /// Fails if the store fails.
     pub async fn clear(&self) -> Result<(), Failure> {
-        self.replace_messages(Vec::new()).await?;
+        let mut work = self.command().await?;
+        work.replace_messages(&[], None).await?;
+        self.responder.forget_tasks();
+        // The conversation stays locked until the hooks have run: a reply begins with those of the new start.
         if let Some(hooks) = &self.context.guard.hooks {
             hooks.end("clear").await;
             hooks.starts_by(SessionSource::Clear);

@@ -7,7 +7,7 @@ pub(crate) const SUPER: usize = 256;
 pub(crate) const SMALL: usize = 32;
 
 /// Storage format of a tensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum BlockType {
     F32,
     F16,

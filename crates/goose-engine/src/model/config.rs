@@ -1,6 +1,6 @@
 //! Shape of a model, from the metadata of its file.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::rope::Scaling;
 use crate::EngineError;
@@ -159,7 +159,7 @@ impl ModelFacts {
     pub(crate) fn read(file: &Gguf, config: &Config) -> Self {
         let architecture = file.text("general.architecture").unwrap_or_default().to_owned();
         let size = |tensor: &Tensor| tensor.rows as u64 * tensor.columns as u64;
-        let mut by_type: HashMap<BlockType, u64> = HashMap::new();
+        let mut by_type: BTreeMap<BlockType, u64> = BTreeMap::new();
         for tensor in file.tensors().filter(|tensor| tensor.rows > 1) {
             *by_type.entry(tensor.kind).or_default() += size(tensor);
         }

@@ -18,7 +18,7 @@ use super::schedule::{beside_server, user_zone};
 use crate::{
     args::{JsonArgs, builtins},
     choice, escape,
-    output::{FAINT, NAME, Output, WARNING, print, print_json, say},
+    output::{FAINT, NAME, Output, WARNING, print, print_json, say, write},
     runtime,
     settings::{self, ConfigArgs},
     signals::Signals,
@@ -270,7 +270,7 @@ fn token(command: &TokenCommand, paths: &Paths) -> anyhow::Result<ExitCode> {
             if form.json {
                 let mut document = serde_json::to_value(&new.info)?;
                 document["token"] = new.secret.into();
-                return say(&document.to_string());
+                return write(|out| out.line(escape::json(&document.to_string())));
             }
             stderr::line("The token is not shown again.");
             say(&new.secret)

@@ -36,7 +36,8 @@ pub(super) struct CheckedCalls {
 
 /// Next step for a call.
 enum CheckedCall {
-    Judged(JudgedCall),
+    Run(Call),
+    Ask(Call, ApprovalQuestion),
     /// The call already has a result.
     Finished {
         id: String,
@@ -140,7 +141,8 @@ impl AgentLoop {
             Err(refused) => Err(refused),
         };
         Ok(match judged {
-            Ok(judged) => CheckedCall::Judged(judged),
+            Ok(JudgedCall { call, question: Some(asked) }) => CheckedCall::Ask(call, asked),
+            Ok(JudgedCall { call, question: None }) => CheckedCall::Run(call),
             Err(refused) if refused.end == ToolEnd::Cancelled => return Err(Abort::Cancelled),
             Err(refused) => CheckedCall::Finished { id, name, output: refused.output(), end: refused.end },
         })
@@ -214,10 +216,8 @@ impl AgentLoop {
         let mut to_ask = Vec::new();
         for checked in calls {
             match checked {
-                CheckedCall::Judged(JudgedCall { call, question: Some(asked) }) => to_ask.push((call, asked)),
-                CheckedCall::Judged(JudgedCall { call, question: None }) => {
-                    self.begin_call(call, &mut running).await?;
-                }
+                CheckedCall::Ask(call, asked) => to_ask.push((call, asked)),
+                CheckedCall::Run(call) => self.begin_call(call, &mut running).await?,
                 CheckedCall::Finished { id, name, output, end } => {
                     self.finish_call(id, name, output, end).await?;
                 }

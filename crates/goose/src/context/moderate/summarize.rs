@@ -158,7 +158,7 @@ fn record(units: &Units, first: usize, max_tokens: u64) -> String {
     // From both ends towards the middle, two entries from the end for each one from the beginning.
     while front < back {
         let taken = front + entries.len() - back;
-        let from_front = taken % 3 == 0;
+        let from_front = taken.is_multiple_of(3);
         let entry = if from_front { &entries[front] } else { &entries[back - 1] };
         used += tokens::of_text(entry);
         if used > max_tokens {

@@ -194,8 +194,13 @@ fn repository_programs_do_not_run_without_approval() -> anyhow::Result<()> {
           | git hash-object -t commit -w --stdin | xargs git update-ref HEAD",
             "git log",
         ),
-        ("cp $P .git/hooks/post-index-change", "git status"),
-        ("mkdir h; cp $P h/post-index-change; git config core.hooksPath h", "git status"),
+        // git writes the index for a file whose time alone is new.
+        ("cp $P .git/hooks/post-index-change; echo > g; git add g; touch -t 200001010000 g", "git status"),
+        (
+            "mkdir h; cp $P h/post-index-change; git config core.hooksPath h; echo > g; git add g; \
+             touch -t 200001010000 g",
+            "git status",
+        ),
         ("printf '[core]\\nfsmonitor = %s\\n' $P > x.conf; git config include.path ../x.conf", "git status"),
         (
             "printf '[core]\\nfsmonitor = %s\\n' $P > x.conf; git config includeIf.gitdir:**.path ../x.conf",

@@ -129,7 +129,7 @@ pub(crate) fn run(source: &str, functions: &Arc<Functions>, link: Link) -> Progr
     let program = match erase(source) {
         Ok(program) => program,
         Err(error) => {
-            return ProgramOutcome { printed: BoundedOutput::default(), end: End::Failed(error) };
+            return ProgramOutcome { printed: BoundedOutput::default(), end: End::Failed(error.to_string()) };
         }
     };
     let state = Rc::new(State::new(link));

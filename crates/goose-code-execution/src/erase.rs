@@ -40,19 +40,29 @@ pub(crate) struct ErasedProgram {
     pub(crate) syntax_error: Option<String>,
 }
 
+/// Reason why the types of a program cannot be erased. The text is for the model.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EraseError {
+    #[error("The program could not be parsed in time. Make it shorter and simpler.")]
+    TimedOut,
+    /// Messages about syntax that has a meaning at run time, each with its line.
+    #[error("{}", .0.join("\n"))]
+    Unsupported(Vec<String>),
+}
+
 /// Erases the types of a program.
 ///
 /// # Errors
 ///
-/// Fails if the program has syntax that cannot be erased, or takes too long to parse. The text is for the model.
-pub(crate) fn erase(code: &str) -> Result<ErasedProgram, String> {
-    let tree = parse(code).ok_or("The program could not be parsed in time. Make it shorter and simpler.")?;
+/// Fails if the program has syntax that cannot be erased, or takes too long to parse.
+pub(crate) fn erase(code: &str) -> Result<ErasedProgram, EraseError> {
+    let tree = parse(code).ok_or(EraseError::TimedOut)?;
     let root = tree.root_node();
     let mut eraser = Eraser { code: code.as_bytes().to_vec(), ..Eraser::default() };
     eraser.walk(root);
     if !eraser.refusals.is_empty() {
         eraser.refusals.truncate(MAX_REFUSALS);
-        return Err(eraser.refusals.join("\n"));
+        return Err(EraseError::Unsupported(eraser.refusals));
     }
     let mut erased = ErasedProgram {
         // Only whole characters were replaced, so the text is valid UTF-8.

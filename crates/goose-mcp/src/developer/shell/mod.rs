@@ -116,7 +116,8 @@ impl Shell {
         context.log(RichRenderable::Code { language: "sh".to_owned(), text: command.to_owned() });
         context.status(RUNNING);
         let run = Run::new(started, context, self.scratch.as_ref());
-        run.finish(limit).await?.with_withheld(command, &self.withheld).into_result(command)
+        let outcome = run.finish(limit).await?.with_withheld(command, &self.withheld);
+        outcome.into_result(command, context.working_dir())
     }
 
     /// The commands that run now, oldest first.

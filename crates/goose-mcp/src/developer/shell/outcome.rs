@@ -1,6 +1,6 @@
 //! The result of a command for the model: its output first, then remarks in brackets.
 
-use std::{io, os::unix::process::ExitStatusExt as _, process::ExitStatus, time::Duration};
+use std::{io, os::unix::process::ExitStatusExt as _, path::Path, process::ExitStatus, time::Duration};
 
 use goose_extension::{EXIT_CODE, ToolError, ToolOutput, ToolResult};
 use serde_json::json;
@@ -78,7 +78,7 @@ impl Outcome {
     /// # Errors
     ///
     /// Fails if the command took too long.
-    pub(super) fn into_result(mut self, command: &str) -> ToolResult<ToolOutput> {
+    pub(super) fn into_result(mut self, command: &str, folder: &Path) -> ToolResult<ToolOutput> {
         match self.ending {
             Ending::TimedOut(limit, stopped) => {
                 note(&mut self.text, &out_of_time(limit, stopped));
@@ -96,11 +96,13 @@ impl Outcome {
                 Ok(ToolOutput::text(text))
             }
             Ending::Exited(status) if status.code() == Some(1) && ends_with_comparison(command) => {
-                note(&mut self.text, &describe(status));
+                note(&mut self.text, "exit code 1");
                 Ok(ToolOutput::text(self.text))
             }
             Ending::Exited(status) => {
-                note(&mut self.text, &describe(status));
+                let is_script =
+                    command.split_whitespace().next().is_some_and(|file| folder.join(file).is_file());
+                note(&mut self.text, &describe(status, is_script));
                 let mut output = ToolOutput::error(self.text);
                 output.structured = exit_code(status).map(|code| json!({ EXIT_CODE: code }));
                 Ok(output)
@@ -169,13 +171,17 @@ fn exit_code(status: ExitStatus) -> Option<i32> {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal))
 }
 
-fn describe(status: ExitStatus) -> String {
+/// Describes how a command ended. `is_script` is true if the command begins with the name of a file.
+fn describe(status: ExitStatus, is_script: bool) -> String {
+    let advice = "Run a script with its interpreter, such as `sh FILE`";
     match (status.code(), status.signal()) {
-        (Some(code @ (NOT_EXECUTABLE | NOT_FOUND)), _) => {
-            let problem =
-                if code == NOT_FOUND { "a command was not found" } else { "a file could not be executed" };
-            format!("exit code {code}: {problem}. Run a script with its interpreter, such as `sh FILE`")
+        (Some(NOT_EXECUTABLE), _) => {
+            format!("exit code {NOT_EXECUTABLE}: a file could not be executed. {advice}")
         }
+        (Some(NOT_FOUND), _) if is_script => {
+            format!("exit code {NOT_FOUND}: a command was not found. {advice}")
+        }
+        (Some(NOT_FOUND), _) => format!("exit code {NOT_FOUND}: a command was not found"),
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => {
             let name = SIGNALS.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name);
@@ -208,17 +214,21 @@ mod tests {
     fn what_was_written_is_there_whatever_goes_wrong() {
         let limit = Duration::from_secs(5);
         let stuck = outcome(Ending::TimedOut(limit, Err(io::Error::other("it is stuck"))));
-        let Err(ToolError::Timeout(stuck)) = stuck.into_result("") else { panic!("it was not in time") };
+        let Err(ToolError::Timeout(stuck)) = stuck.into_result("", Path::new("/")) else {
+            panic!("it was not in time")
+        };
         assert!(
             stuck
                 .starts_with("what it wrote\n[not done after 5 s, and it could not be stopped (it is stuck)")
         );
-        let Err(ToolError::Timeout(stopped)) = outcome(Ending::TimedOut(limit, Ok(()))).into_result("")
+        let Err(ToolError::Timeout(stopped)) =
+            outcome(Ending::TimedOut(limit, Ok(()))).into_result("", Path::new("/"))
         else {
             panic!("it was not in time")
         };
         assert!(stopped.starts_with("what it wrote\n[stopped, with everything"), "{stopped}");
-        let lost = outcome(Ending::Unknown(io::Error::other("no child"))).into_result("").unwrap();
+        let lost =
+            outcome(Ending::Unknown(io::Error::other("no child"))).into_result("", Path::new("/")).unwrap();
         assert!(lost.is_error && lost.as_text().starts_with("what it wrote\n[it is not known"));
     }
 }

@@ -100,10 +100,13 @@ impl Question {
                 let path = path.as_deref();
                 let status = format!("writing {}", path.unwrap_or("a command"));
                 let _ = events.send(ReplyEvent::Status(status)).await;
-                let max_tokens = if path.is_some() { usize::MAX } else { focus::MAX_ANSWER_TOKENS };
+                let (favoured, max_tokens) = match path {
+                    Some(_) => (None, usize::MAX),
+                    None => (Some(focus::FAVOUR), focus::MAX_ANSWER_TOKENS),
+                };
+                let prompt = Prompt { favoured, ..self.detached(&turns, max_tokens) };
                 // Models like to explain what they wrote. Only the first code block is used.
-                let is_enough = |text: &str| focus::block(text).is_some();
-                let (text, is_cut) = writer.collect(self.detached(&turns, max_tokens), is_enough).await?;
+                let (text, is_cut) = writer.collect(prompt, |text| focus::block(text).is_some()).await?;
                 if !is_cut
                     && let Some((capability, arguments)) = focus::call(path, &state, plan.goal(), &text)
                     && let Some(tool) = self.tools.by_capability(capability)

@@ -49,8 +49,9 @@ impl Form {
                 _ => calls.push(call),
             }
         }
-        let may_answer = state.may_answer(if has_shell { goal } else { goal.without_run() });
-        if tools.takes_text && (is_stuck || calls.is_empty() || may_answer) {
+        // Without a shell, a change is all that a run can be.
+        let served = if has_shell || goal != Goal::Run { goal } else { Goal::Change };
+        if tools.takes_text && (is_stuck || calls.is_empty() || state.may_answer(served)) {
             let answer = object(FINAL_ANSWER, [(TEXT, json!({ "type": "string", "minLength": 1 }))]);
             calls.push(answer);
         }

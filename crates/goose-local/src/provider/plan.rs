@@ -40,13 +40,6 @@ pub(super) enum Goal {
     Run,
 }
 
-impl Goal {
-    /// Returns the goal where no commands can be run.
-    pub(super) fn without_run(self) -> Self {
-        if self == Self::Run { Self::Change } else { self }
-    }
-}
-
 /// Goals with their names in the prompt.
 const GOALS: [(Goal, &str); 4] =
     [(Goal::Answer, "answer"), (Goal::Change, "change"), (Goal::Create, "create"), (Goal::Run, "run")];

@@ -100,9 +100,7 @@ impl Outcome {
                 Ok(ToolOutput::text(self.text))
             }
             Ending::Exited(status) => {
-                let is_script =
-                    command.split_whitespace().next().is_some_and(|file| folder.join(file).is_file());
-                note(&mut self.text, &describe(status, is_script));
+                note(&mut self.text, &describe(status, command, folder));
                 let mut output = ToolOutput::error(self.text);
                 output.structured = exit_code(status).map(|code| json!({ EXIT_CODE: code }));
                 Ok(output)
@@ -171,17 +169,19 @@ fn exit_code(status: ExitStatus) -> Option<i32> {
     status.code().or_else(|| status.signal().map(|signal| 128 + signal))
 }
 
-/// Describes how a command ended. `is_script` is true if the command begins with the name of a file.
-fn describe(status: ExitStatus, is_script: bool) -> String {
-    let advice = "Run a script with its interpreter, such as `sh FILE`";
+/// Describes how a command ended. A script is looked for in the folder only if no command was found.
+fn describe(status: ExitStatus, command: &str, folder: &Path) -> String {
+    let is_script = || command.split_whitespace().next().is_some_and(|file| folder.join(file).is_file());
     match (status.code(), status.signal()) {
-        (Some(NOT_EXECUTABLE), _) => {
-            format!("exit code {NOT_EXECUTABLE}: a file could not be executed. {advice}")
+        (Some(code @ (NOT_EXECUTABLE | NOT_FOUND)), _) => {
+            let (problem, has_script) = match code {
+                NOT_FOUND => ("a command was not found", is_script()),
+                _ => ("a file could not be executed", true),
+            };
+            let advice =
+                if has_script { ". Run a script with its interpreter, such as `sh FILE`" } else { "" };
+            format!("exit code {code}: {problem}{advice}")
         }
-        (Some(NOT_FOUND), _) if is_script => {
-            format!("exit code {NOT_FOUND}: a command was not found. {advice}")
-        }
-        (Some(NOT_FOUND), _) => format!("exit code {NOT_FOUND}: a command was not found"),
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => {
             let name = SIGNALS.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name);
